@@ -1,0 +1,69 @@
+# Needs python3 (3.11 or later) with pip (22.3 or later), and make. Everything else goes into .venv.
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+PY := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
+LOCK := requirements/lock.txt
+UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' $(LOCK))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export UV_PYTHON_DOWNLOADS := never
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench lock clean
+.DELETE_ON_ERROR:
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed ## make .venv with the pinned packages and this checkout
+	@echo "setup: $(VENV) is ready"
+
+# The packages, exactly as locked. uv takes seconds where pip takes half a minute; pip is the way out if uv cannot run.
+# Compiling once makes every later start faster, also where Python may not write its caches.
+$(VENV)/.locked: $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Epsilometer needs Python 3.11 or later; say which one with: make PYTHON=python3.12 …"; exit 1; }
+	@echo "setup: making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@echo "setup: installing the packages of $(LOCK)"
+	@{ $(PYTHON) -m pip --python $(PY) install -qq uv==$(UV_VERSION) \
+		&& $(UV) pip sync --quiet --compile-bytecode --python $(PY) $(LOCK); } \
+		|| { echo "setup: uv did not work here, going on with pip (may take a minute)"; \
+		$(PYTHON) -m pip --python $(PY) install -qq -r $(LOCK); }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	@echo "setup: installing epsilometer from this folder"
+	@$(UV) pip install -qq --python $(PY) --no-deps --no-build-isolation --editable . \
+		|| $(PYTHON) -m pip --python $(PY) install -qq --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## audit a correct and a broken mechanism and write a report
+	@$(VENV)/bin/epsilometer demo
+
+check: setup ## lint, formatting, types, import contracts
+	@echo "check: ruff" && $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@echo "check: mypy" && $(VENV)/bin/mypy
+	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo
+
+test: check ## the checks, then all tests
+	@echo "test: pytest on $(JOBS) processes"
+	@$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+format: setup ## put the code into the house format
+	@$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .
+
+bench: setup ## speed and power tables
+	@$(PY) -m benchmarks $(ARGS)
+
+lock: setup ## choose new versions: pyproject.toml + requirements/dev.in -> requirements/lock.txt
+	@echo '# Made by "make lock" from pyproject.toml and requirements/dev.in.' > $(LOCK).new
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
+		--no-emit-find-links pyproject.toml requirements/dev.in >> $(LOCK).new
+	@mv $(LOCK).new $(LOCK)
+
+clean: ## remove .venv, caches and built files
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,47 @@
+"""Epsilometer measures the privacy of anything you can sample.
+
+A black-box auditor for differential privacy: `audit` runs a mechanism on neighbouring inputs and says whether a claim of
+privacy is refuted, with a certified lower bound on the true loss and a counterexample that anyone can replay.
+"""
+
+from epsilometer import zoo
+from epsilometer.audit import audit, compare, measure, replay
+from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.errors import (
+    EpsilometerError,
+    EpsilometerWarning,
+    InputError,
+    MechanismError,
+    MissingExtraError,
+    PrivacyViolation,
+)
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch, from_callable
+from epsilometer.result import AuditResult, Finding, Verdict, Witness
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "AuditResult",
+    "EpsilometerError",
+    "EpsilometerWarning",
+    "Finding",
+    "GaussianDP",
+    "InputError",
+    "MechanismError",
+    "MissingExtraError",
+    "Pair",
+    "PrivacyViolation",
+    "PureDP",
+    "RenyiDP",
+    "TradeOffDP",
+    "Verdict",
+    "Witness",
+    "audit",
+    "compare",
+    "from_batch",
+    "from_callable",
+    "measure",
+    "replay",
+    "zoo",
+]

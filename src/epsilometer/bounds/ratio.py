@@ -1,0 +1,167 @@
+"""Exact lower bounds on ε (for any δ) and on δ (for any ε) from two counts.
+
+The claim P(E) ≤ e^ε·Q(E) + δ is tested with the exact unconditional score test. One region of counts "at least as
+extreme as these" is fixed by the counts alone: those whose (approximate) score bound is at least as large. Its greatest
+probability under the claim, over all values q that the right count leaves plausible, is the p-value. The claims grow
+with ε, so the p-value does too, and the bound is the ε up to which the claim is rejected: exact by construction,
+without a search over statistics (Buehler's construction; q restricted as by Berger and Boos).
+
+Guarantee: the bound exceeds the true value with probability at most `failure_probability`. Exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
+from epsilometer.bounds.unconditional import NullLine, Region, greatest_probability, region_probability
+
+Array = NDArray[np.float64]
+
+# The share of the failure probability that buys the restriction of q (Berger and Boos).
+_NUISANCE_SHARE = 1.0 / 50.0
+# Resolution of the proof: intervals of q, blocks of Y. Finer costs time, coarser costs at most 3 % of the shortfall.
+_INTERVALS, _BLOCKS = 64, 128
+# Resolution of the rough look that finds the place of the proof.
+_ROUGH_POINTS, _ROUGH_BLOCKS = 7, 96
+# The proof starts this share of the distance between bound and estimate (0.5 at most) below the rough place.
+_SLACK = 0.01
+# How close (in normal quantiles) and after how many looks the rough place is good enough.
+_CLOSE, _LOOKS = 0.004, 24
+
+
+class RatioTest:
+    """The exact test of P(E) ≤ e^ε·Q(E) + δ for one pair of counts, at one failure probability."""
+
+    def __init__(self, left: Counts, right: Counts, failure_probability: float, region: Region) -> None:
+        check_failure_probability(failure_probability)
+        nuisance = failure_probability * _NUISANCE_SHARE
+        self.level = failure_probability - nuisance
+        self.q_range = (lower(right, nuisance / 2), upper(right, nuisance / 2))
+        self.region = region
+
+    def p_value(self, epsilon: float, delta: float) -> float:
+        """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
+        null = NullLine(math.exp(epsilon), delta)
+        return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
+
+    def rough_p_value(self, epsilon: float, delta: float) -> float:
+        """The p-value at a few values of q only: a guide, not a proof."""
+        null = NullLine(math.exp(epsilon), delta)
+        q = np.linspace(*np.sqrt(self.q_range), _ROUGH_POINTS) ** 2
+        return float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
+
+    def rejects(self, epsilon: float, delta: float) -> bool:
+        """Whether the claim is refuted."""
+        return self.p_value(epsilon, delta) <= self.level
+
+
+def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> RatioTest:
+    """The test whose region is ordered by the score bound on ε at this δ."""
+    level = failure_probability * (1.0 - _NUISANCE_SHARE)
+    return RatioTest(left, right, failure_probability, _score_region(left, right, delta, level))
+
+
+def epsilon_lower(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> float:
+    """The certified lower bound on ln((P(E) − δ)/Q(E)), at least 0.
+
+    Guarantee: above the least ε of any (ε, δ) claim that the mechanism keeps with at most `failure_probability`. Exact.
+    """
+    check_failure_probability(failure_probability)
+    if left.hits <= left.trials * delta or not right.trials:
+        return 0.0
+    test = epsilon_test(left, right, failure_probability, delta)
+    # No smaller share than this is ever excluded on the right, so no larger ε is ever rejected.
+    top = math.log((left.share - delta) / max(right.share, 0.05 / right.trials))
+    return _largest_rejected(test, lambda epsilon: (epsilon, delta), top)
+
+
+def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> RatioTest:
+    """The test whose region is ordered by the observed excess P̂(E) − e^ε·Q̂(E)."""
+    grow = math.exp(epsilon) * left.trials / right.trials
+    excess = left.hits - grow * right.hits
+    region = Region(lambda y: excess + grow * y, left.trials, right.trials)
+    return RatioTest(left, right, failure_probability, region)
+
+
+def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> float:
+    """The certified lower bound on P(E) − e^ε·Q(E), at least 0.
+
+    Guarantee: above the least δ of any (ε, δ) claim that the mechanism keeps with at most `failure_probability`. Exact.
+    """
+    check_failure_probability(failure_probability)
+    excess = left.share - math.exp(epsilon) * right.share
+    if excess <= 0.0 or not right.trials:
+        return 0.0
+    test = delta_test(left, right, failure_probability, epsilon)
+    return _largest_rejected(test, lambda delta: (epsilon, delta), excess)
+
+
+def _score_ratio(left: Counts, right: Counts, delta: float, z: float) -> float:
+    """n·e^ε/m at the approximate score bound: the r with (s − r·y) = z·√(r·(s + y) + n·δ), s = x − n·δ; 0 if none."""
+    shift = left.trials * delta
+    s, y = left.hits - shift, float(right.hits)
+    constant = s * s - z * z * shift
+    if s <= 0.0 or constant <= 0.0:
+        return 0.0
+    middle = 2.0 * s * y + z * z * (s + y)
+    return 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
+
+
+def _score_region(left: Counts, right: Counts, delta: float, level: float) -> Region:
+    """All counts whose score bound is at least that of these counts."""
+    z = float(ndtri(1.0 - level))
+    r, shift = _score_ratio(left, right, delta, z), left.trials * delta
+
+    def threshold(y: Array) -> Array:
+        return shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift)
+
+    if r <= 0.0:  # no score bound: every count is at least as extreme as these
+        return Region(np.zeros_like, left.trials, right.trials)
+    return Region(threshold, left.trials, right.trials)
+
+
+def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, float]], top: float) -> float:
+    """The largest value at which the test was seen to reject, to about 1 % of its distance from the estimate `top`.
+
+    The rough p-value (a maximum over points, not a supremum) only guides; what is returned was rejected by the test.
+    """
+    if top <= 0.0 or test.rough_p_value(*claim_at(0.0)) > test.level:
+        return 0.0
+    guide = _crossing(lambda value: test.rough_p_value(*claim_at(value)), test.level, top)
+    step = max(min(top - guide, 0.5) * _SLACK, 1e-9)
+    value = guide - step
+    while value > 0.0:
+        if test.rejects(*claim_at(value)):
+            return value
+        step *= 2.0
+        value -= step
+    return 0.0
+
+
+def _crossing(p_value: Callable[[float], float], level: float, top: float) -> float:
+    """Where a growing p-value passes the level, between 0 and top: regula falsi on the scale of normal quantiles."""
+    target = float(ndtri(level))
+
+    def height(value: float) -> float:
+        return float(ndtri(min(max(p_value(value), 1e-300), 1.0 - 1e-16))) - target
+
+    low, high = 0.0, top
+    at_low, at_high = height(low), max(height(high), 0.5)
+    for turn in range(_LOOKS):
+        # Every third look halves the bracket: the p-value may be far from linear when counts are small.
+        part = 0.5 if turn % 3 == 2 else min(max(-at_low / (at_high - at_low), 0.02), 0.98)
+        value = low + part * (high - low)
+        at_value = height(value)
+        if abs(at_value) < _CLOSE:
+            return value
+        if at_value <= 0.0:
+            low, at_low = value, at_value
+        else:
+            high, at_high = value, at_value
+    return low

@@ -1,0 +1,82 @@
+"""What every claim of privacy can do.
+
+A claim is a curve: `max_power(q)` is the greatest P(E) it allows for an event E with Q(E) = q, whichever of the two
+neighbours P is. One sound test then serves every notion. Each claim also has *its own parameter* (ε, ρ, μ, ...); a
+larger value is a weaker promise. `least_value(p, q)` is the smallest value of that parameter whose curve allows
+P(E) = p when Q(E) = q: what an event with these probabilities proves about the mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.errors import InputError
+
+Real = TypeVar("Real", float, NDArray[np.float64])
+
+
+class Claim(ABC):
+    """A promise about all pairs of neighbours, in both directions.
+
+    Attributes:
+        notion: short name of the notion of privacy, used in files and on the command line.
+        parameter: the name of the claim's own parameter.
+        symbol: how people write that parameter.
+    """
+
+    notion: ClassVar[str]
+    parameter: ClassVar[str]
+    symbol: ClassVar[str]
+
+    @property
+    def value(self) -> float:
+        """The claimed value of the claim's own parameter."""
+        return float(getattr(self, self.parameter))
+
+    @abstractmethod
+    def max_power(self, q: Real) -> Real:
+        """The greatest P(E) that the claim allows when Q(E) = q; non-decreasing in q."""
+
+    @abstractmethod
+    def least_value(self, p: float, q: float) -> float:
+        """The smallest value of the own parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
+
+    @abstractmethod
+    def with_value(self, value: float) -> Self:
+        """The same claim with another value of its own parameter."""
+
+    @abstractmethod
+    def fixed(self) -> dict[str, float]:
+        """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
+
+    def describe(self) -> str:
+        """The claim in one line."""
+        rest = "".join(f", {name}={number:g}" for name, number in self.fixed().items())
+        return f"{type(self).__name__}({self.parameter}={self.value:g}{rest})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `epsilometer.claims.from_dict` is the inverse."""
+        return {"notion": self.notion, self.parameter: self.value, **self.fixed()}
+
+
+def check_at_least(name: str, value: float, least: float) -> float:
+    """The value as a finite float of at least `least`, or an InputError that says what is allowed."""
+    number = as_number(name, value)
+    if not number >= least or math.isinf(number):
+        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}")
+    return number
+
+
+def as_number(name: str, value: float) -> float:
+    """The value as a float, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name}={value!r} must be a number, not {type(value).__name__}")
+    number = float(value)
+    if math.isnan(number):
+        raise InputError(f"{name}=nan makes no sense: it must be a number")
+    return number

@@ -1,0 +1,98 @@
+"""f-differential privacy: a whole curve is claimed, from type-I error to the least type-II error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.claims.base import Claim, Real, check_at_least
+from epsilometer.errors import InputError
+
+# Where a curve given as a function is checked and stored: dense near 0, where claims differ most.
+_GRID: NDArray[np.float64] = np.unique(
+    np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)])
+)
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffDP(Claim):
+    """f-differential privacy with f = `curve`.
+
+    Attributes:
+        curve: maps a type-I error in [0, 1] to the least type-II error; or two sequences (type I, type II) of points
+            that are joined by straight lines.
+        excess: how far above the curve power is tolerated; 0 is the claim itself. Its own parameter: a lower
+            bound in `excess` is the certified excess of power over the claimed curve.
+    """
+
+    curve: Callable[[float], float] | tuple[Sequence[float], Sequence[float]]
+    excess: float = 0.0
+    notion = "tradeoff"
+    parameter = "excess"
+    symbol = "excess power"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "excess", check_at_least("excess", self.excess, 0.0))
+        if not callable(self.curve):
+            object.__setattr__(self, "curve", _as_points(self.curve))
+        _check_curve(self._type_two(_GRID))
+
+    def _type_two(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+        if callable(self.curve):
+            return np.array([float(self.curve(float(error))) for error in errors])
+        return np.interp(errors, *self.curve)
+
+    def max_power(self, q: Real) -> Real:
+        """1 − f(q), plus the tolerated excess."""
+        power = np.minimum(1.0 - self._type_two(np.atleast_1d(np.asarray(q, dtype=float))) + self.excess, 1.0)
+        return power if isinstance(q, np.ndarray) else float(power[0])
+
+    def least_value(self, p: float, q: float) -> float:
+        """p − (1 − f(q)), at least 0."""
+        return max(0.0, p - 1.0 + float(self._type_two(np.array([q]))[0]))
+
+    def with_value(self, value: float) -> Self:
+        """The same curve with another tolerated excess."""
+        return type(self)(self.curve, value)
+
+    def fixed(self) -> dict[str, float]:
+        """The curve is the only other part, and not a number."""
+        return {}
+
+    def describe(self) -> str:
+        """The curve at one point, for orientation."""
+        return f"TradeOffDP(curve with f(0.05)={float(self._type_two(np.array([0.05]))[0]):.3g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A function is stored as points on the safe side: each type-II error is that of the next point on the right."""
+        data: dict[str, Any] = {"notion": self.notion, "excess": self.excess}
+        if callable(self.curve):
+            below = np.append(self._type_two(_GRID)[1:], 0.0)
+            data["curve"] = [_GRID.tolist(), np.minimum.accumulate(below).tolist()]
+        else:
+            data["curve"] = [list(part) for part in self.curve]
+        return data
+
+
+def _as_points(curve: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    try:
+        one, two = (np.asarray(part, dtype=float) for part in curve)
+    except (TypeError, ValueError) as error:
+        raise InputError("curve must be a function, or two sequences of numbers (type I, type II)") from error
+    if one.ndim != 1 or one.shape != two.shape or len(one) < 2 or not np.all(np.diff(one) > 0):
+        raise InputError("curve points must be two sequences of one length ≥ 2 with increasing type-I errors")
+    return tuple(one.tolist()), tuple(two.tolist())
+
+
+def _check_curve(type_two: NDArray[np.float64]) -> None:
+    if not np.all(np.isfinite(type_two)):
+        raise InputError("curve returns values that are not finite numbers on [0, 1]")
+    if type_two.min() < -_SLACK or np.any(type_two > 1.0 - _GRID + _SLACK):
+        raise InputError("curve must lie between 0 and 1 − t: a type-II error above 1 − t is beaten by guessing")
+    if np.any(np.diff(type_two) > _SLACK):
+        raise InputError("curve must not increase: more type-I error never costs type-II error")

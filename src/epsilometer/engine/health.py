@@ -1,0 +1,171 @@
+"""Named checks that the draws can be trusted: every bound assumes that they are independent and alike.
+
+Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from epsilometer.bounds import Counts
+from epsilometer.errors import InputError
+from epsilometer.outputs import Labels, Outputs
+from epsilometer.result import HealthReport
+
+CHECKS = {
+    "constant": "all outputs of both inputs are one and the same value",
+    "repeated-chunks": "whole chunks of outputs repeat: a frozen seed inside the mechanism",
+    "serial-correlation": "an output depends on the one before it",
+    "drift": "the law of the outputs changes while they are drawn",
+}
+# |z| beyond this has probability 8e-11 for independent draws.
+_FAR = 6.5
+_FALSE_ALARM = 1e-9
+_LAGS = (1, 2, 3)
+# Rows looked at for coincidences and correlations; more would not change the answer.
+_MOST_ROWS = 100_000
+_SIDES = ("left", "right")
+
+
+def check_suppressed(names: Iterable[str]) -> frozenset[str]:
+    """The names of switched-off checks, or an InputError for one that does not exist."""
+    suppressed = frozenset([names] if isinstance(names, str) else names)
+    unknown = sorted(suppressed - CHECKS.keys())
+    if unknown:
+        raise InputError(f"suppress={unknown[0]!r} is no health check; known are {', '.join(CHECKS)}")
+    return suppressed
+
+
+def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
+    """Whether the mechanism always answers the same, whatever its input."""
+    hashes = np.concatenate([row_hashes(left), row_hashes(right)])
+    if len(hashes) and np.all(hashes == hashes[0]):
+        return [HealthReport("constant", "every output of both inputs is the same value", untrusted=False)]
+    return []
+
+
+def check_repeats(
+    fingerprints: Sequence[Sequence[bytes]], chunk_size: int, left: Outputs, right: Outputs
+) -> list[HealthReport]:
+    """Whether chunks repeat that independent draws would practically never repeat.
+
+    Args:
+        fingerprints: of all chunks of the left and of the right side.
+        chunk_size: outputs per chunk.
+        left: a sample of left outputs, from which the chance of a coincidence is estimated.
+        right: likewise.
+    """
+    reports = []
+    for side, (prints, outputs) in enumerate(zip(fingerprints, (left, right), strict=True)):
+        repeats = sum(count - 1 for count in Counter(prints).values())
+        if not repeats:
+            continue
+        coincidence = _coincidence_rate(row_hashes(outputs))
+        # Coincidences of k independent outputs multiply; a constant side (rate 1) proves nothing.
+        log_chance = 2.0 * np.log(len(prints)) + min(chunk_size, 256, len(outputs)) * np.log(max(coincidence, 1e-12))
+        if log_chance < np.log(_FALSE_ALARM):
+            text = f"{repeats} of {len(prints)} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
+            reports.append(HealthReport("repeated-chunks", f"{text}: is a seed frozen inside?", untrusted=True))
+    return reports
+
+
+def check_correlation(indicators: Sequence[NDArray[np.bool_]]) -> list[HealthReport]:
+    """Whether neighbouring draws agree more or less often than independent ones would.
+
+    Args:
+        indicators: per side, whether each draw (in order) fell into the event.
+    """
+    reports = []
+    for side, hits in enumerate(indicators):
+        for lag in _LAGS:
+            z = _lag_score(hits[:_MOST_ROWS].astype(np.float64), lag)
+            if abs(z) > _FAR:
+                text = f"{_SIDES[side]} outputs {lag} apart are correlated (z = {z:.1f})"
+                reports.append(HealthReport("serial-correlation", text, untrusted=True))
+                break
+    return reports
+
+
+def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
+    """Whether the event's frequency differs between chunks more than chance allows.
+
+    Args:
+        tallies: per side, the counts of each chunk, in order.
+    """
+    reports = []
+    for side, chunks in enumerate(tallies):
+        halves = _total(chunks[: len(chunks) // 2]), _total(chunks[(len(chunks) + 1) // 2 :])
+        z = _difference_score(*halves)
+        if abs(z) > _FAR:
+            text = (
+                f"the event's share among {_SIDES[side]} outputs moved from {halves[0].share:.4g} in the first half "
+                f"of the draws to {halves[1].share:.4g} in the second"
+            )
+            reports.append(HealthReport("drift", text, untrusted=True))
+        elif _dispersion_tail(chunks) < _FALSE_ALARM:
+            text = f"the event's share among {_SIDES[side]} outputs varies between chunks more than chance allows"
+            reports.append(HealthReport("drift", text, untrusted=True))
+    return reports
+
+
+def row_hashes(outputs: Outputs) -> NDArray[np.uint64]:
+    """A number per output (of the first ones): equal outputs, equal numbers."""
+    hashes = np.zeros(len(outputs), dtype=np.uint64)
+    for block in outputs:
+        total = np.full(block.size, zlib.crc32(block.shape.encode()), dtype=np.uint64)
+        for column in block.columns:
+            if isinstance(column, Labels):
+                table = np.array([zlib.crc32(label.encode(errors="replace")) for label in column.labels], np.uint64)
+                bits = table[column.codes]
+            else:
+                bits = np.ascontiguousarray(column.values, dtype=np.float64).view(np.uint64)
+            total = total * np.uint64(0x9E3779B97F4A7C15) + (bits ^ (bits >> np.uint64(29)))
+        hashes[slice(None) if block.rows is None else block.rows] = total
+    return hashes[:_MOST_ROWS]
+
+
+def _coincidence_rate(hashes: NDArray[np.uint64]) -> float:
+    """How often two outputs are equal, with a margin for chance."""
+    n = len(hashes)
+    if n < 2:
+        return 1.0
+    _, count = np.unique(hashes, return_counts=True)
+    rate = float((count * (count - 1.0)).sum() / (n * (n - 1.0)))
+    return min(1.0, rate + 7.0 * np.sqrt(rate / n) + 10.0 / n)
+
+
+def _lag_score(values: NDArray[np.float64], lag: int) -> float:
+    n = len(values) - lag
+    spread = values.var()
+    if n < 30 or spread == 0.0:
+        return 0.0
+    centred = values - values.mean()
+    return float(centred[lag:] @ centred[:-lag] / (np.sqrt(n) * spread))
+
+
+def _total(chunks: Sequence[Counts]) -> Counts:
+    return sum(chunks, Counts(0, 0))
+
+
+def _difference_score(first: Counts, second: Counts) -> float:
+    both = first + second
+    if not first.trials or not second.trials or min(both.hits, both.trials - both.hits) < 20:
+        return 0.0
+    spread = np.sqrt(both.share * (1.0 - both.share) * (1.0 / first.trials + 1.0 / second.trials))
+    return float((first.share - second.share) / spread)
+
+
+def _dispersion_tail(chunks: Sequence[Counts]) -> float:
+    """Tail probability of the chi-squared statistic over chunks large enough for it."""
+    share = _total(chunks).share
+    large = [chunk for chunk in chunks if chunk.trials * min(share, 1.0 - share) >= 25]
+    if len(large) < 3:
+        return 1.0
+    statistic = sum((c.hits - c.trials * share) ** 2 / (c.trials * share * (1.0 - share)) for c in large)
+    return float(chdtrc(len(large) - 1, statistic))

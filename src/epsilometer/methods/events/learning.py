@@ -1,0 +1,133 @@
+"""Ways of cutting the outputs into cells, learned from training draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.methods.events.cells import blocks_of_both, learn_groups, learn_line
+from epsilometer.methods.events.scoring import fit_score
+from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
+
+# A group with fewer training draws than this stays one cell: too little to learn a score from.
+_ENOUGH_FOR_SCORE = 200
+# When frequent signatures cover this share of the training draws, a score over all columns has little to add.
+_COVERED = 0.99
+# More signatures than this are estimated better together, by a score, than one by one.
+_MANY_GROUPS = 64
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A partition and the training draws that may be counted in it: none that shaped a score of it.
+
+    Attributes:
+        partition: the cells.
+        left: training outputs for counting.
+        right: training outputs for counting.
+    """
+
+    partition: Partition
+    left: Outputs
+    right: Outputs
+
+
+def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
+    """Every way that may be best: by repeated values, by those with scores inside, by a score over everything."""
+    pairs = blocks_of_both(left, right)
+    by_values = [_by_values(a, b) for a, b in pairs]
+    ways = [Learned(Partition(tuple(by_values)), left, right)]
+    needs_score = [_needs_score(part, a, b) for part, (a, b) in zip(by_values, pairs, strict=True)]
+    if not any(needs_score):
+        return ways
+    # A score is fitted on one half and its cells are counted on the other: counting where it was fitted flatters it.
+    fit = blocks_of_both(_half(left, 0), _half(right, 0))
+    rest = _half(left, 1), _half(right, 1)
+    ways.append(Learned(Partition(tuple(_by_score(a, b) for a, b in fit)), *rest))
+    if any(len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True) if needs):
+        ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
+    return ways
+
+
+def _half(outputs: Outputs, number: int) -> Outputs:
+    middle = len(outputs) // 2
+    return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
+
+
+def _is_number(block: Block) -> bool:
+    return len(block.columns) == 1 and isinstance(block.columns[0], Numbers)
+
+
+def _number_partition(left: Block, right: Block) -> BlockPartition:
+    a, b = left.columns[0], right.columns[0]
+    assert isinstance(a, Numbers) and isinstance(b, Numbers)
+    return BlockPartition(left.shape, (None,), (Group((-1,), learn_line(a.values, b.values)),))
+
+
+Cut = Callable[[Group, Block, Block], Group]
+
+
+def _leave_whole(group: Group, left: Block, right: Block) -> Group:
+    """Does not cut a group that varies in several columns."""
+    return group
+
+
+def _cut_by_score(group: Group, left: Block, right: Block) -> Group:
+    """Cuts a group that varies in several columns by a score of them."""
+    if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
+        return group
+    score = fit_score(left, right, _varying(group))
+    line = learn_line(score.evaluate(left.columns), score.evaluate(right.columns))
+    return replace(group, line=line, score=score)
+
+
+def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockPartition:
+    """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
+    if _is_number(left):
+        return _number_partition(left, right)
+    partition, varying = learn_groups(left, right)
+    groups = list(partition.groups)
+    for number, left_rows, right_rows in varying:
+        group = groups[number]
+        inside = _rows_of(left, left_rows), _rows_of(right, right_rows)
+        column = _varying(group)[0]
+        if len(_varying(group)) > 1:
+            groups[number] = cut(group, *inside)
+        elif isinstance(left.columns[column], Numbers):
+            a, b = (side.columns[column] for side in inside)
+            assert isinstance(a, Numbers) and isinstance(b, Numbers)
+            groups[number] = replace(group, line=learn_line(a.values, b.values), column=column)
+    return replace(partition, groups=tuple(groups))
+
+
+def _by_score(left: Block, right: Block) -> BlockPartition:
+    """Cells of one score over all columns."""
+    if len(left.columns) < 2:
+        return _by_values(left, right)
+    whole = Group((-1,) * len(left.columns))
+    return BlockPartition(left.shape, (None,) * len(left.columns), (_cut_by_score(whole, left, right),))
+
+
+def _varying(group: Group) -> list[int]:
+    return [column for column, code in enumerate(group.signature) if code < 0]
+
+
+def _rows_of(block: Block, rows: Rows) -> Block:
+    return Block(block.shape, None, tuple(column.take(rows) for column in block.columns), len(rows))
+
+
+def _needs_score(partition: BlockPartition, left: Block, right: Block) -> bool:
+    """Whether repeated values leave something that only a score can use."""
+    if len(left.columns) < 2:
+        return False
+    if len(partition.groups) > _MANY_GROUPS:
+        return True
+    cells = np.bincount(np.concatenate([partition.index(left), partition.index(right)]), minlength=partition.n_cells)
+    first = np.cumsum([0] + [group.n_cells for group in partition.groups])
+    whole = [cells[start] for start, group in zip(first, partition.groups, strict=False) if len(_varying(group)) > 1]
+    return bool(cells[-1] + sum(whole) > (1.0 - _COVERED) * cells.sum())

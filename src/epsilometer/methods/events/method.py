@@ -1,0 +1,105 @@
+"""The default method: one certified event.
+
+Reference: METHODS section 1 of our notes; the likelihood-ratio ordering goes back to Neyman and Pearson, sampling and
+splitting to StatDP and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.bounds import Counts, certified_value, lower, upper
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task
+from epsilometer.methods.events.choosing import Choice, Folds, choose_event
+from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.ordering import lay_out
+from epsilometer.methods.events.prediction import best_share
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import Finding, Witness
+
+
+@dataclass(frozen=True, slots=True)
+class EventProposal:
+    """An event to be counted on fresh draws.
+
+    Attributes:
+        event: the set of outputs.
+        flipped: False when the left outputs should fall into it more often.
+        task: what is to be proved.
+        predicted: the bound to expect.
+        left_share: split of the failure probability for notions without a joint test.
+        p: frequency under the larger law, estimated on training draws.
+        q: under the other.
+    """
+
+    event: Event
+    flipped: bool
+    task: Task
+    predicted: float
+    left_share: float
+    p: float
+    q: float
+
+    def tally(self, outputs: Outputs, side: int) -> Counts:
+        """How often the event happened."""
+        return Counts(self.event.count(outputs), len(outputs))
+
+    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+        """The exact bound from the counts of the fresh draws."""
+        above, below = (right, left) if self.flipped else (left, right)
+        bound = certified_value(self.task.claim, above, below, failure_probability, self.left_share)
+        witness = Witness(
+            pair=pair,
+            event=self.event,
+            flipped=self.flipped,
+            left_counts=left,
+            right_counts=right,
+            p_lower=lower(above, failure_probability / 2),
+            q_upper=upper(below, failure_probability / 2),
+        )
+        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
+
+
+class EventsMethod:
+    """Learns which outputs tell the two inputs apart, and counts them on fresh draws."""
+
+    name = "events"
+    summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
+    guarantee = "exact"
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
+        """The event with the best predicted bound over all ways of cutting the outputs."""
+        best = max(
+            (self._propose_from(learned, task) for learned in learn_partitions(left, right)),
+            key=lambda proposal: proposal.predicted,
+        )
+        return best
+
+    def _propose_from(self, learned: Learned, task: Task) -> EventProposal:
+        folds = Folds(_halves(learned, learned.left), _halves(learned, learned.right))
+        choice = choose_event(folds, lay_out(learned.partition), task)
+        n_fresh = task.n_fresh[::-1] if choice.flipped else task.n_fresh
+        return EventProposal(
+            _as_event(learned, choice),
+            choice.flipped,
+            task,
+            choice.predicted,
+            best_share(task, choice.p, choice.q, n_fresh),
+            choice.p,
+            choice.q,
+        )
+
+
+def _as_event(learned: Learned, choice: Choice) -> Event:
+    return Event(learned.partition, choice.chosen).simplified()
+
+
+def _halves(learned: Learned, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
+    middle = len(outputs) // 2
+    return (
+        learned.partition.count(outputs.take(slice(0, middle))),
+        learned.partition.count(outputs.take(slice(middle, len(outputs)))),
+    )

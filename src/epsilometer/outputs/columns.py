@@ -1,0 +1,148 @@
+"""Outputs as columns: what every mechanism's answers look like after they were read once.
+
+An output is a tree (a number, a string, a tuple of numbers, a dict, ...). Its *shape* is the tree without the
+values, as text: `float`, `tuple(bool, float)`, `None`. Its *leaves* are the values. Outputs of one shape form a
+`Block` with one column per leaf; a mechanism that answers with lists of varying length fills several blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes:
+        values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values.
+    """
+
+    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: IntArray | slice) -> Numbers:
+        """The given rows."""
+        return Numbers(self.values[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of names: strings, bytes, enum members, integers beyond 64 bits.
+
+    Attributes:
+        codes: shape (n,), int32, positions in `labels`.
+        labels: the distinct texts, in no particular order.
+    """
+
+    codes: NDArray[np.int32]
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: IntArray | slice) -> Labels:
+        """The given rows; the table of labels stays whole."""
+        return Labels(self.codes[rows], self.labels)
+
+
+Column = Numbers | Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """All outputs of one shape.
+
+    Attributes:
+        shape: the outputs' tree without its values, as text.
+        rows: shape (k,), increasing positions among all outputs; None when the block holds all of them in order.
+        columns: one per leaf, each of length k (none for the shape `None`).
+        size: k.
+    """
+
+    shape: str
+    rows: IntArray | None
+    columns: tuple[Column, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """n outputs of a mechanism, in the order in which they were drawn."""
+
+    blocks: tuple[Block, ...]
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)
+
+    def take(self, rows: IntArray | slice) -> Outputs:
+        """The outputs at the given positions, in that order."""
+        wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
+        if len(self.blocks) == 1 and self.blocks[0].rows is None:
+            block = self.blocks[0]
+            columns = tuple(column.take(rows) for column in block.columns)
+            return Outputs((Block(block.shape, None, columns, len(wanted)),), len(wanted))
+        return Outputs(tuple(_take_block(block, wanted, self.size) for block in self.blocks), len(wanted))
+
+
+def _take_block(block: Block, wanted: IntArray, total: int) -> Block:
+    place = np.full(total, -1, dtype=np.int64)
+    place[_row_numbers(block)] = np.arange(block.size)
+    inside = place[wanted]
+    rows = np.flatnonzero(inside >= 0)
+    columns = tuple(column.take(inside[rows]) for column in block.columns)
+    return Block(block.shape, rows, columns, len(rows))
+
+
+def _row_numbers(block: Block) -> IntArray:
+    return np.arange(block.size) if block.rows is None else block.rows
+
+
+def concatenate(parts: Sequence[Outputs]) -> Outputs:
+    """Several batches of outputs as one, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [len(part) for part in parts])
+    by_shape: dict[str, list[tuple[int, Block]]] = {}
+    for start, part in zip(starts[:-1], parts, strict=True):
+        for block in part:
+            if block.size:
+                by_shape.setdefault(block.shape, []).append((int(start), block))
+    total = int(starts[-1])
+    return Outputs(tuple(_join(shape, pieces, total) for shape, pieces in by_shape.items()), total)
+
+
+def _join(shape: str, pieces: list[tuple[int, Block]], total: int) -> Block:
+    blocks = [block for _, block in pieces]
+    size = sum(block.size for block in blocks)
+    rows = None
+    if size != total:
+        rows = np.concatenate([start + _row_numbers(block) for start, block in pieces])
+    columns = tuple(_join_columns(list(same)) for same in zip(*(block.columns for block in blocks), strict=True))
+    return Block(shape, rows, columns, size)
+
+
+def _join_columns(columns: list[Column]) -> Column:
+    numbers = [column for column in columns if isinstance(column, Numbers)]
+    if len(numbers) == len(columns):
+        return Numbers(np.concatenate([column.values for column in numbers]))
+    table: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        if isinstance(column, Numbers):
+            raise TypeError("one shape has a column of numbers in one batch and of labels in another")
+        recode = np.array([table.setdefault(label, len(table)) for label in column.labels], dtype=np.int32)
+        codes.append(recode[column.codes] if len(recode) else column.codes)
+    return Labels(np.concatenate(codes), tuple(table))

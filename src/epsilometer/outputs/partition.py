@@ -1,0 +1,211 @@
+"""All possible outputs cut into finitely many cells, and events made of such cells.
+
+Shape first (`float`, `tuple(bool, float)`, ...); then the values that repeat, column by column, form the *signature*
+of an output; what is left of it varies continuously and is cut on a line: the one continuous column, or a score of
+several. Discrete, continuous and mixed laws are the same thing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.outputs.atoms import Atoms, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.columns import Block, Numbers, Outputs
+from epsilometer.outputs.lines import Line
+from epsilometer.outputs.scores import AdditiveScore
+
+Cells = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two signatures with one
+# hash would share a cell: harmless, because an event stays a fixed set of outputs.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The outputs of one shape with one signature.
+
+    Attributes:
+        signature: per column the code of its atom, −1 where the value varies.
+        line: cuts what varies; None when nothing does, or too little was seen to cut it.
+        column: which column the line cuts, when there is no score.
+        score: reduces several varying columns to the number that the line cuts.
+    """
+
+    signature: tuple[int, ...]
+    line: Line | None = None
+    column: int = 0
+    score: AdditiveScore | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """One, or those of the line."""
+        return self.line.n_cells if self.line else 1
+
+    def numbers(self, block: Block, rows: NDArray[np.int64] | slice) -> NDArray[np.generic]:
+        """What the line cuts, for the given rows of the block."""
+        if self.score:
+            return self.score.evaluate([column.take(rows) for column in block.columns])
+        column = block.columns[self.column]
+        assert isinstance(column, Numbers)
+        return column.values[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPartition:
+    """The cells of one shape: those of its groups one after the other, and a last one for everything else."""
+
+    shape: str
+    atoms: tuple[Atoms | None, ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Of all groups, and one for other signatures."""
+        return sum(group.n_cells for group in self.groups) + 1
+
+    @property
+    def is_single_line(self) -> bool:
+        """Whether every output of this shape lies on one line: nothing repeats, one group."""
+        return len(self.groups) == 1 and self.groups[0].line is not None and not any(self.atoms)
+
+    def index(self, block: Block) -> Cells:
+        """The cell of each row, shape (block.size,)."""
+        if self.is_single_line:
+            group = self.groups[0]
+            assert group.line is not None
+            return group.line.index(group.numbers(block, slice(None)))
+        which = self._group_of(block)
+        # One entry more: group −1 (no known signature) takes the last cell.
+        first = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)
+        cells = first[which]
+        for number, group in enumerate(self.groups):
+            if group.line:
+                rows = np.flatnonzero(which == number)
+                cells[rows] += group.line.index(group.numbers(block, rows))
+        return cells
+
+    def _group_of(self, block: Block) -> Cells:
+        """The group of each row, −1 for none."""
+        if not self.groups:
+            return np.full(block.size, -1, dtype=np.int64)
+        hashes = hash_signatures(self.codes(block))
+        known = hash_signatures(np.array([group.signature for group in self.groups], dtype=np.int64).T)
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
+        return np.where(known[order][place] == hashes, order[place], -1)
+
+    def codes(self, block: Block) -> NDArray[np.int64]:
+        """Shape (columns, rows): the atom of each value, −1 for none. One row of zeros for a shape without columns."""
+        if not block.columns:
+            return np.zeros((1, block.size), dtype=np.int64)
+        return np.stack(
+            [
+                atoms.codes(column) if atoms else np.full(block.size, -1, dtype=np.int64)
+                for atoms, column in zip(self.atoms, block.columns, strict=True)
+            ]
+        )
+
+
+def hash_signatures(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """One number per signature; `codes` has shape (columns, signatures)."""
+    total = np.zeros(codes.shape[1], dtype=np.uint64)
+    for row in codes:
+        total = total * _MULTIPLIER + (row + 2).astype(np.uint64)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Cells of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
+
+    blocks: tuple[BlockPartition, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Of all shapes, and one for other shapes."""
+        return sum(block.n_cells for block in self.blocks) + 1
+
+    def index(self, outputs: Outputs) -> Cells:
+        """The cell of each output, shape (n,)."""
+        cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
+        for first, partition, block in self._matches(outputs):
+            inside = first + partition.index(block)
+            if block.rows is None:
+                return inside
+            cells[block.rows] = inside
+        return cells
+
+    def count(self, outputs: Outputs) -> Cells:
+        """How many outputs fall into each cell, shape (n_cells,)."""
+        counts = np.zeros(self.n_cells, dtype=np.int64)
+        for first, partition, block in self._matches(outputs):
+            counts[first : first + partition.n_cells] += _count_block(partition, block)
+        counts[-1] = len(outputs) - counts.sum()
+        return counts
+
+    def _matches(self, outputs: Outputs) -> list[tuple[int, BlockPartition, Block]]:
+        first, found = 0, []
+        present = {block.shape: block for block in outputs}
+        for partition in self.blocks:
+            if partition.shape in present:
+                found.append((first, partition, present[partition.shape]))
+            first += partition.n_cells
+        return found
+
+
+def _count_block(partition: BlockPartition, block: Block) -> Cells:
+    if partition.is_single_line:
+        group = partition.groups[0]
+        assert group.line is not None
+        return np.append(group.line.count(group.numbers(block, slice(None))), 0)
+    return np.bincount(partition.index(block), minlength=partition.n_cells)
+
+
+def partition_to_dict(partition: Partition) -> list[dict[str, Any]]:
+    """Plain data; `partition_from_dict` is the inverse."""
+    return [
+        {
+            "shape": block.shape,
+            "atoms": [atoms_to_dict(atoms) if atoms else None for atoms in block.atoms],
+            "groups": [_group_to_dict(group) for group in block.groups],
+        }
+        for block in partition.blocks
+    ]
+
+
+def _group_to_dict(group: Group) -> dict[str, Any]:
+    data: dict[str, Any] = {"signature": list(group.signature)}
+    if group.line:
+        data |= {"edges": group.line.to_list(), "column": group.column}
+    if group.score:
+        data["score"] = group.score.to_dict()
+    return data
+
+
+def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
+    """The inverse of `partition_to_dict`."""
+    return Partition(
+        tuple(
+            BlockPartition(
+                str(block["shape"]),
+                tuple(atoms_from_dict(atoms) if atoms else None for atoms in block["atoms"]),
+                tuple(_group_from_dict(group) for group in block["groups"]),
+            )
+            for block in data
+        )
+    )
+
+
+def _group_from_dict(data: dict[str, Any]) -> Group:
+    return Group(
+        tuple(int(code) for code in data["signature"]),
+        Line.from_list(data["edges"]) if "edges" in data else None,
+        int(data.get("column", 0)),
+        AdditiveScore.from_dict(data["score"]) if "score" in data else None,
+    )

@@ -1,0 +1,132 @@
+"""Reading what a mechanism returned: any batch of outputs becomes columns, once.
+
+A batch is a numpy array (axis 0 indexes outputs), a sequence or iterator of Python values, or a dict or data frame
+of columns. Masked arrays are refused: whether a masked value is an outcome of its own is for the caller to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from epsilometer.errors import EpsilometerError, MechanismError
+from epsilometer.outputs.columns import Outputs
+from epsilometer.outputs.reading_pieces import Piece, Place, product
+from epsilometer.outputs.reading_refusals import BATCH, cut_repr, not_a_batch, safe_repr, type_name
+from epsilometer.outputs.reading_trees import read_array, read_values
+from epsilometer.outputs.shapes import record_text
+
+# Iterable, but never a batch: one value each, or (sets) without order and repetition.
+_NOT_BATCHES = (str, bytes, bytearray, memoryview, set, frozenset, type, np.generic)
+
+
+def read_outputs(values: object, expected: int | None = None) -> Outputs:
+    """Turn a batch of outputs into columns.
+
+    A leaf's kind comes from its own type, not from its neighbours: in `[1, 2.5]` the outputs have the shapes `int`
+    and `float`. Arrays of float64, int64 and bool with one dimension are not copied, so the caller must not write
+    into them later. NaN, ±inf and -0.0 stay as they are.
+
+    Args:
+        values: n outputs: an array of shape (n, ...), an iterable, a dict of columns, or anything with `columns`
+            and `[name]`.
+        expected: how many outputs were asked for.
+
+    Returns:
+        One block per shape, in the order of first appearance.
+
+    Raises:
+        MechanismError: an output is of a kind that cannot be read, is too deep or too large, or there are not as
+            many as expected.
+    """
+    try:
+        batch = _materialise(values, expected)
+        size = _checked_size(batch, expected)
+        pieces = _read_batch(batch, size) if size else []
+    except EpsilometerError:
+        raise
+    except Exception as error:  # code of the outputs themselves: an iterator, a hash, a property
+        raise MechanismError(
+            f"reading the outputs (a batch of type {type_name(values)}) raised "
+            f"{type_name(error)}: {safe_repr(error)[:200]}; {BATCH}"
+        ) from error
+    return Outputs(tuple(piece.block for piece in pieces), size)
+
+
+Batch = np.ndarray[Any, Any] | Sequence[Any] | dict[str, Any]
+
+
+def _materialise(values: Any, expected: int | None) -> Batch:
+    """The batch as an array, a sequence, or a dict of those."""
+    names = _column_names(values)
+    if names is None:
+        return _sequence(values, expected)
+    columns = {str.__str__(name): _sequence(values[name], expected) for name in names}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if not lengths or len(set(lengths.values())) > 1:
+        raise MechanismError(
+            f"the mechanism returned columns of the lengths {cut_repr(lengths)}; {BATCH} "
+            "(if this is one output, put it into a list)"
+        )
+    return columns
+
+
+def _column_names(values: Any) -> list[str] | None:
+    if isinstance(values, dict):
+        names = list(values)
+    elif isinstance(values, (np.ndarray, list, tuple, type)):
+        return None
+    elif hasattr(values, "columns") and hasattr(values, "__getitem__"):
+        # An Arrow table calls its names `column_names`; its `columns` are the data.
+        names = list(values.column_names if hasattr(values, "column_names") else values.columns)
+    else:
+        return None
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise MechanismError(f"the mechanism returned a column named {cut_repr(wrong[0])}; names must be strings")
+    if len(set(names)) < len(names):
+        raise MechanismError(f"the mechanism returned two columns of one name: {cut_repr(names)}; rename one")
+    return names
+
+
+def _sequence(values: Any, expected: int | None) -> np.ndarray[Any, Any] | Sequence[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise MechanismError("the mechanism returned a masked array; call .filled(value) first")
+    if isinstance(values, (list, tuple)):
+        return values
+    if hasattr(values, "__array__") and not isinstance(values, _NOT_BATCHES):
+        array: np.ndarray[Any, Any] = np.asarray(values)  # also tensors and the columns of data frames
+        if array.ndim:
+            return array
+    if isinstance(values, (np.ndarray, dict, *_NOT_BATCHES)) or not isinstance(values, Iterable):
+        raise not_a_batch(values)
+    return _listed(iter(values), expected)
+
+
+def _listed(values: Iterator[Any], expected: int | None) -> list[Any]:
+    # An iterator without end is noticed at its first superfluous output.
+    return list(values if expected is None else islice(values, expected + 1))
+
+
+def _checked_size(batch: Batch, expected: int | None) -> int:
+    size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+    if expected is not None and size != expected:
+        raise MechanismError(f"the mechanism returned {size} outputs where {expected} were asked for")
+    return size
+
+
+def _read_batch(batch: Batch, size: int) -> list[Piece]:
+    place = Place(np.arange(size))
+    if not isinstance(batch, dict):
+        return _read_sequence(batch, place)
+    names = sorted(batch)
+    parts = (_read_sequence(batch[name], place.inside()) for name in names)
+    return product(parts, partial(record_text, "", names), place)
+
+
+def _read_sequence(values: np.ndarray[Any, Any] | Sequence[Any], place: Place) -> list[Piece]:
+    return read_array(values, place) if isinstance(values, np.ndarray) else read_values(values, place)

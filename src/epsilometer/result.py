@@ -1,0 +1,289 @@
+"""What an audit returns: a verdict, findings with their guarantee, and a witness that anyone can replay."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from epsilometer.bounds import Counts
+from epsilometer.claims import Claim
+from epsilometer.claims import from_dict as claim_from_dict
+from epsilometer.errors import InputError, PrivacyViolation
+from epsilometer.inputs import Pair
+from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
+from epsilometer.outputs import Event
+
+SCHEMA_VERSION = 1
+
+
+class Verdict(StrEnum):
+    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that."""
+
+    REFUTED = "refuted"
+    NOT_REFUTED = "not refuted"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A counterexample: a pair of inputs, an event, and how often it happened on fresh draws.
+
+    Attributes:
+        pair: the two inputs.
+        event: the set of outputs.
+        flipped: False when P, the law that makes the event more likely, is that of the left input.
+        left_counts: hits and draws of the left input.
+        right_counts: hits and draws of the right input.
+        p_lower: lower bound on P(event), by itself at half the failure probability.
+        q_upper: upper bound on Q(event), likewise.
+    """
+
+    pair: Pair
+    event: Event
+    flipped: bool
+    left_counts: Counts
+    right_counts: Counts
+    p_lower: float
+    q_upper: float
+
+    @property
+    def counts(self) -> tuple[Counts, Counts]:
+        """Left and right."""
+        return self.left_counts, self.right_counts
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether the event always happened on one side and never on the other."""
+        above, below = self.counts[::-1] if self.flipped else self.counts
+        return above.hits == above.trials > 0 and below.hits == 0 < below.trials
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "pair": pair_to_dict(self.pair),
+            "event": self.event.to_dict(),
+            "likelier_under": "right" if self.flipped else "left",
+            "left_counts": [self.left_counts.hits, self.left_counts.trials],
+            "right_counts": [self.right_counts.hits, self.right_counts.trials],
+            "p_lower": self.p_lower,
+            "q_upper": self.q_upper,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Witness:
+        """The inverse of `to_dict`."""
+        return cls(
+            pair_from_dict(data["pair"]),
+            Event.from_dict(data["event"]),
+            data["likelier_under"] == "right",
+            Counts(*map(int, data["left_counts"])),
+            Counts(*map(int, data["right_counts"])),
+            float(data["p_lower"]),
+            float(data["q_upper"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One certified (or otherwise guaranteed) bound.
+
+    Attributes:
+        method: which method found it.
+        lower_bound: in the parameter of `claim`; at least 0 and finite.
+        guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
+        confidence: with which the bound holds.
+        witness: the counterexample behind it, when there is one.
+        claim: the notion and its fixed parameters.
+        details: method-specific figures, plain data.
+    """
+
+    method: str
+    lower_bound: float
+    guarantee: str
+    confidence: float
+    witness: Witness | None
+    claim: Claim
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "method": self.method,
+            "lower_bound": self.lower_bound,
+            "guarantee": self.guarantee,
+            "confidence": self.confidence,
+            "witness": self.witness.to_dict() if self.witness else None,
+            "claim": self.claim.to_dict(),
+            "details": dict(self.details),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+        """The inverse of `to_dict`."""
+        return cls(
+            str(data["method"]),
+            float(data["lower_bound"]),
+            str(data["guarantee"]),
+            float(data["confidence"]),
+            Witness.from_dict(data["witness"]) if data["witness"] else None,
+            claim_from_dict(data["claim"]),
+            dict(data["details"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """What a named health check saw.
+
+    Attributes:
+        name: which check.
+        message: what it saw, in words.
+        untrusted: whether the draws cannot be trusted, so that the verdict is inconclusive.
+    """
+
+    name: str
+    message: str
+    untrusted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the keywords of the constructor."""
+        return {"name": self.name, "message": self.message, "untrusted": self.untrusted}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """The answer of `audit`, `measure`, `compare` and `replay`.
+
+    Attributes:
+        verdict: None when nothing was claimed.
+        claim: what was claimed; for a measurement the notion with its parameter at 0.
+        confidence: of the whole audit.
+        findings: every finding, the deciding one first.
+        samples_used: draws of left and right, search and training included.
+        detectable: the smallest true value that this audit would have refuted with 90 % power (None for measurements).
+        health: what the health checks saw.
+        settings: seed, sample sizes, method, mechanism.
+        environment: versions and machine.
+        seconds: how long it took.
+    """
+
+    verdict: Verdict | None
+    claim: Claim
+    confidence: float
+    findings: tuple[Finding, ...]
+    samples_used: tuple[int, int]
+    detectable: float | None
+    health: tuple[HealthReport, ...]
+    settings: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    seconds: float
+
+    @property
+    def lower_bound(self) -> float:
+        """The certified lower bound in the claim's own parameter."""
+        return self.findings[0].lower_bound
+
+    @property
+    def guarantee(self) -> str:
+        """The kind of guarantee of the deciding finding."""
+        return self.findings[0].guarantee
+
+    @property
+    def witness(self) -> Witness | None:
+        """The counterexample of the deciding finding."""
+        return self.findings[0].witness
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.verdict is Verdict.REFUTED
+
+    def raise_if_refuted(self) -> AuditResult:
+        """Raises `PrivacyViolation` with the counterexample when the claim is refuted; returns itself otherwise."""
+        if self.is_refuted:
+            raise PrivacyViolation(str(self), self)
+        return self
+
+    def __str__(self) -> str:
+        """The result in plain words."""
+        from epsilometer.report.text import render_text  # a result may look up to the report, lazily
+
+        return render_text(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Writes the report as one self-contained page and returns its path."""
+        from epsilometer.report.html import render_html
+
+        target = Path(path)
+        target.write_text(render_html(self), encoding="utf-8")
+        return target
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": str(self.verdict) if self.verdict else None,
+            "claim": self.claim.to_dict(),
+            "lower_bound": self.lower_bound,
+            "confidence": self.confidence,
+            "guarantee": self.guarantee,
+            "detectable": self.detectable,
+            "witness": self.witness.to_dict() if self.witness else None,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "samples_used": list(self.samples_used),
+            "health": [report.to_dict() for report in self.health],
+            "settings": dict(self.settings),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Strict JSON: no NaN, no infinities."""
+        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AuditResult:
+        """The inverse of `to_dict`."""
+        version = data.get("schema_version") if isinstance(data, Mapping) else None
+        if version != SCHEMA_VERSION:
+            raise InputError(f"schema_version={version!r} cannot be read here; this version reads {SCHEMA_VERSION}")
+        try:
+            return cls(
+                verdict=Verdict(data["verdict"]) if data["verdict"] else None,
+                claim=claim_from_dict(data["claim"]),
+                confidence=float(data["confidence"]),
+                findings=tuple(Finding.from_dict(finding) for finding in data["findings"]),
+                samples_used=(int(data["samples_used"][0]), int(data["samples_used"][1])),
+                detectable=None if data["detectable"] is None else float(data["detectable"]),
+                health=tuple(HealthReport(**report) for report in data["health"]),
+                settings=dict(data["settings"]),
+                environment=dict(data["environment"]),
+                seconds=float(data["seconds"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"this is not a stored audit result: {error!r}") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> AuditResult:
+        """The inverse of `to_json`."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"this is not JSON: {error}") from error
+        return cls.from_dict(data)
+
+
+def _finite(value: Any) -> Any:
+    """Floats that JSON lacks as text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

@@ -1,0 +1,220 @@
+"""Noise that is added to a number or a vector: Laplace, Gaussian, geometric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch
+from epsilometer.zoo.entry import ZooEntry
+from epsilometer.zoo.laws import CellLaw, GaussianLaw, ProductLaw, discrete_law, gaussian_delta, laplace_law
+from epsilometer.zoo.numerics import FloatArray, solve_increasing
+from epsilometer.zoo.parameters import check_delta, check_epsilon, check_positive, check_whole
+
+
+@dataclass(frozen=True)
+class AddLaplace:
+    """A number plus Laplace noise; outputs of shape (n,)."""
+
+    scale: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        return rng.laplace(float(dataset), self.scale, n)
+
+
+@dataclass(frozen=True)
+class AddLaplaceToEach:
+    """Independent Laplace noise on every component of a vector; outputs of shape (n, d)."""
+
+    scale: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        centre = np.asarray(dataset, dtype=np.float64)
+        return rng.laplace(centre, self.scale, (n, centre.size))
+
+
+@dataclass(frozen=True)
+class AddGaussian:
+    """A number plus Gaussian noise; outputs of shape (n,)."""
+
+    sigma: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        return rng.normal(float(dataset), self.sigma, n)
+
+
+@dataclass(frozen=True)
+class AddGeometric:
+    """A whole number plus two-sided geometric noise, P(k) proportional to ratio^|k|; int64 outputs of shape (n,)."""
+
+    ratio: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> NDArray[np.int64]:
+        """Draw n outputs: the difference of two geometric numbers is two-sided geometric."""
+        return int(dataset) + rng.geometric(1 - self.ratio, n) - rng.geometric(1 - self.ratio, n)
+
+
+@dataclass(frozen=True)
+class ClampLaplace:
+    """A number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
+
+    scale: float
+    low: float
+    high: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        noisy = rng.laplace(float(dataset), self.scale, n)
+        return np.clip(noisy, self.low, self.high, out=noisy)
+
+
+def laplace(epsilon: float = 1.0, sensitivity: float = 1.0) -> ZooEntry:
+    """The Laplace mechanism: a number plus Lap(sensitivity/epsilon).
+
+    Its truth on 0 against `sensitivity`: pure epsilon; every other notion in closed form.
+
+    Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
+    """
+    epsilon, sensitivity = check_epsilon(epsilon), check_positive("sensitivity", sensitivity)
+    return ZooEntry(
+        name="laplace",
+        summary="a number plus Laplace noise",
+        mechanism=from_batch(AddLaplace(sensitivity / epsilon), name="laplace"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0.0, sensitivity),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
+        law=partial(laplace_law, epsilon),
+    )
+
+
+def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
+    """A number in [0, 1] plus Lap(1/epsilon), clamped to [0, 1]: outputs with two atoms and a density between.
+
+    Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the ratio of the two
+    densities is constant, so that clamping loses nothing.
+    """
+    epsilon = check_epsilon(epsilon)
+    return ZooEntry(
+        name="clamped_laplace",
+        summary="a number plus Laplace noise, clamped to [0, 1]",
+        mechanism=from_batch(ClampLaplace(1 / epsilon, 0.0, 1.0), name="clamped_laplace"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0.0, 1.0),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon},
+        law=partial(laplace_law, epsilon),
+    )
+
+
+def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
+    """A vector, each component with its own Lap(dimension/epsilon), when a person may change all of them by 1.
+
+    Its truth on 0^d against 1^d: pure epsilon; Rényi divergences are d times those of one component; the curve
+    delta(epsilon) is not known in closed form.
+    """
+    epsilon, dimension = check_epsilon(epsilon), check_whole("dimension", dimension, 1, 1000)
+    return ZooEntry(
+        name="laplace_vector",
+        summary="a vector with independent Laplace noise on each component",
+        mechanism=from_batch(AddLaplaceToEach(dimension / epsilon), name="laplace_vector"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([0.0] * dimension, [1.0] * dimension),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "dimension": dimension},
+        law=partial(_vector_law, epsilon / dimension, dimension),
+    )
+
+
+def _vector_law(shift: float, dimension: int) -> ProductLaw:
+    return ProductLaw(laplace_law(shift), dimension)
+
+
+def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
+    """The geometric mechanism: a count plus two-sided geometric noise with ratio e^(-epsilon/sensitivity).
+
+    Its truth on 0 against `sensitivity`: pure epsilon; the other notions by a finite sum.
+
+    Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms".
+    """
+    epsilon, sensitivity = check_epsilon(epsilon), check_whole("sensitivity", sensitivity, 1, 10_000)
+    ratio = math.exp(-epsilon / sensitivity)
+    return ZooEntry(
+        name="geometric",
+        summary="a count plus two-sided geometric noise",
+        mechanism=from_batch(AddGeometric(ratio), name="geometric"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0, sensitivity),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
+        law=partial(_geometric_law, epsilon / sensitivity, sensitivity),
+    )
+
+
+def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
+    # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the whole numbers between.
+    tail = 1 / (1 + math.exp(-decay))
+    inner = math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
+    left = np.array([tail, *inner, tail * math.exp(-decay * sensitivity)])
+    return discrete_law(left, left[::-1].copy())
+
+
+def gaussian(
+    sigma: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    sensitivity: float = 1.0,
+) -> ZooEntry:
+    """The Gaussian mechanism: a number plus N(0, sigma^2).
+
+    With sigma alone (default 1) it claims mu = sensitivity/sigma. With epsilon and delta (given one, the other is 1 or
+    1e-5) it claims (epsilon, delta), and sigma, if not given, is the least that keeps this claim. All its truths on 0
+    against `sensitivity` are closed forms; pure epsilon is infinite.
+
+    Reference: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", Theorem 8.
+    """
+    sensitivity = check_positive("sensitivity", sensitivity)
+    claim: Claim
+    if epsilon is None and delta is None:
+        sigma = check_positive("sigma", 1.0 if sigma is None else sigma)
+        claim, keeps = GaussianDP(sensitivity / sigma), True
+    else:
+        if sigma is not None and (epsilon is None or delta is None):
+            raise InputError("sigma= with a claim needs both epsilon= and delta=; sigma= alone claims mu = 1/sigma")
+        claim = ApproxDP(
+            check_epsilon(1.0 if epsilon is None else epsilon), check_delta(1e-5 if delta is None else delta)
+        )
+        least = sensitivity / _greatest_shift(claim.epsilon, claim.delta)
+        sigma = least if sigma is None else check_positive("sigma", sigma)
+        keeps = sigma >= least
+    fixed = {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, ApproxDP) else {}
+    return ZooEntry(
+        name="gaussian",
+        summary="a number plus Gaussian noise",
+        mechanism=from_batch(AddGaussian(sigma), name="gaussian"),
+        claim=claim,
+        worst_pair=Pair(0.0, sensitivity),
+        keeps_claim=keeps,
+        parameters={"sigma": sigma, "sensitivity": sensitivity, **fixed},
+        law=partial(GaussianLaw, sensitivity / sigma),
+    )
+
+
+def _greatest_shift(epsilon: float, delta: float) -> float:
+    """The greatest sensitivity/sigma that keeps (epsilon, delta)."""
+    high = 1.0
+    while gaussian_delta(high, epsilon) < delta:
+        high *= 2
+    return solve_increasing(lambda shift: gaussian_delta(shift, epsilon), delta, 0.0, high)

@@ -1,0 +1,89 @@
+"""A reference mechanism together with everything that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism
+from epsilometer.zoo.laws import PairLaw
+from epsilometer.zoo.parameters import Parameter
+
+
+@dataclass(frozen=True)
+class ZooEntry:
+    """A mechanism, what it claims, and what is true.
+
+    Attributes:
+        name: the name under which `epsilometer.zoo.find` knows it.
+        summary: one line about it.
+        mechanism: draws outputs, vectorised.
+        claim: what the mechanism promises.
+        worst_pair: the pair of neighbours on which an audit sees most.
+        keeps_claim: whether the claim is true, for all pairs of neighbours.
+        parameters: what the mechanism was made with, defaults included.
+        law: makes the exact output laws on `worst_pair`; called at most once, when a truth is asked for.
+    """
+
+    name: str
+    summary: str
+    mechanism: Mechanism
+    claim: Claim
+    worst_pair: Pair
+    keeps_claim: bool
+    parameters: dict[str, Parameter]
+    law: Callable[[], PairLaw] = field(repr=False, compare=False)
+
+    @cached_property
+    def pair_law(self) -> PairLaw:
+        """The exact output laws on `worst_pair`."""
+        return self.law()
+
+    def truth(self, notion: type[Claim] | None = None, **fixed: float) -> float | None:
+        """The exact value of a notion's parameter on `worst_pair`, the larger of both directions.
+
+        Args:
+            notion: a class of claims; None for the claim's own notion with its own fixed parameters.
+            **fixed: the notion's other parameters: `order` for RenyiDP, `delta` (gives epsilon) or `epsilon` (gives
+                delta) for ApproxDP. Left out, they are those of the claim if it is of the same notion.
+
+        Returns:
+            The value, which may be inf, or None where it is not known.
+        """
+        kind = type(self.claim) if notion is None else notion
+        if not fixed and type(self.claim) is kind:
+            fixed = self.claim.fixed()
+        return _truth(self.pair_law, kind, fixed)
+
+
+def _truth(law: PairLaw, notion: type[Claim], fixed: dict[str, float]) -> float | None:
+    names = frozenset(fixed)
+    if issubclass(notion, ApproxDP) and names == {"epsilon"}:
+        return law.delta(fixed["epsilon"])
+    if notion is ApproxDP and names == {"delta"}:
+        return law.epsilon(fixed["delta"])
+    if notion is RenyiDP and names == {"order"}:
+        return law.renyi(fixed["order"])
+    if notion is TradeOffDP:
+        return None
+    simple: dict[type[Claim], Callable[[], float | None]] = {
+        PureDP: law.pure_epsilon,
+        GaussianDP: law.mu,
+        ZCDP: law.rho,
+    }
+    if notion in simple and not names:
+        return simple[notion]()
+    raise InputError(_what_is_needed(notion, names))
+
+
+def _what_is_needed(notion: type[Claim], names: frozenset[str]) -> str:
+    needs: dict[type[Claim], str] = {ApproxDP: "delta= or epsilon=", ApproxDeltaDP: "epsilon=", RenyiDP: "order="}
+    known: tuple[type[Claim], ...] = (PureDP, ApproxDP, ApproxDeltaDP, RenyiDP, ZCDP, GaussianDP, TradeOffDP)
+    if notion not in known:
+        return f"notion={notion!r} is unknown; known are {', '.join(kind.__name__ for kind in known)}"
+    given = ", ".join(sorted(names)) or "nothing"
+    return f"the truth of {notion.__name__} needs {needs.get(notion, 'no parameter')}, not {given}"

@@ -1,0 +1,78 @@
+"""The zoo by name, for the command line and for tests over all of it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from epsilometer.errors import InputError
+from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
+from epsilometer.zoo.entry import ZooEntry
+from epsilometer.zoo.histograms import noisy_histogram
+from epsilometer.zoo.local_response import randomized_response
+from epsilometer.zoo.means import dp_mean
+from epsilometer.zoo.selection import exponential, noisy_max_value, report_noisy_max
+from epsilometer.zoo.stability import propose_test_release
+from epsilometer.zoo.svt import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+
+_MAKERS: dict[str, Callable[..., ZooEntry]] = {
+    maker.__name__: maker
+    for maker in (
+        laplace,
+        gaussian,
+        geometric,
+        clamped_laplace,
+        laplace_vector,
+        randomized_response,
+        exponential,
+        report_noisy_max,
+        noisy_max_value,
+        noisy_histogram,
+        svt1,
+        svt2,
+        svt3,
+        svt4,
+        svt5,
+        svt6,
+        numerical_svt,
+        propose_test_release,
+        dp_mean,
+    )
+}
+
+
+def names() -> list[str]:
+    """All names that `find` knows."""
+    return list(_MAKERS)
+
+
+def find(name: str, **parameters: Any) -> ZooEntry:
+    """The mechanism of that name, made with the given parameters; numbers may be given as text.
+
+    Raises:
+        InputError: the name or a parameter is unknown, or a value makes no sense.
+    """
+    maker = _MAKERS.get(name)
+    if maker is None:
+        close = difflib.get_close_matches(str(name), _MAKERS, n=3)
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        raise InputError(f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}")
+    defaults = {key: parameter.default for key, parameter in inspect.signature(maker).parameters.items()}
+    for key in parameters:
+        if key not in defaults:
+            raise InputError(f"{name} has no parameter {key!r}; it has {', '.join(defaults)}")
+    return maker(**{key: _read(key, value, defaults[key]) for key, value in parameters.items()})
+
+
+def _read(key: str, value: Any, default: Any) -> Any:
+    """Text as a number where the parameter is one; everything else as it is, for the maker to check."""
+    if isinstance(default, str) and not isinstance(value, str):
+        raise InputError(f"{key}={value!r} must be a word, not {type(value).__name__}")
+    if isinstance(default, str) or not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(f"{key}={value!r} is not a number") from None

@@ -1,0 +1,189 @@
+"""The sparse vector technique: six published versions, most of them broken, and one with a fresh numeric answer.
+
+Ten queries of sensitivity 1 are compared with a threshold; the noise on the threshold is drawn once. Version numbers
+and noise scales are those of the reference; `cutoff` is its c, the number of answers "above" after which it stops.
+
+Reference: Lyu, Su, Li, "Understanding the sparse vector technique for differential privacy", VLDB 2017, Figure 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from epsilometer.claims import PureDP
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch
+from epsilometer.zoo.entry import ZooEntry
+from epsilometer.zoo.laws import CellLaw
+from epsilometer.zoo.parameters import check_epsilon, check_number, check_whole
+from epsilometer.zoo.svt_laws import Scheme, answers_law, compared_value_law, first_above_law
+from epsilometer.zoo.svt_mechanisms import AnswerAll, AnswerUntil, FirstAbove, FirstAboveValue
+
+QUERIES = 10
+
+
+def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
+    """Version 1, private: Lap(2/epsilon) on the threshold, Lap(4c/epsilon) on the queries.
+
+    Outputs: the number of answers "below" before the first "above" (10 if there is none), int64 of shape (n,); with
+    c > 1 all answers, shape (n, 10), 1 above, 0 below, -1 not answered. Its truth on the pair is an integral over the
+    threshold's noise: .680 for epsilon = .7.
+
+    Reference: Lyu, Su, Li, Algorithm 1.
+    """
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
+    summary = "sparse vector, Lyu-Su-Li's own version"
+    return _stopping("svt1", summary, epsilon, scheme, keeps_claim=True)
+
+
+def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
+    """Version 2, private: as version 1, but the threshold's noise Lap(2c/epsilon) is drawn anew after each "above".
+
+    Outputs and truth as for `svt1`; with c = 1 the two are the same.
+
+    Reference: Lyu, Su, Li, Algorithm 2 (Dwork and Roth's book).
+    """
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(2 * cutoff / epsilon, 4 * cutoff / epsilon, cutoff, threshold, 2 * cutoff / epsilon)
+    summary = "sparse vector with a threshold that is noised anew after each positive answer"
+    return _stopping("svt2", summary, epsilon, scheme, keeps_claim=True)
+
+
+def svt3(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+    """Version 3, broken: Lap(2/epsilon) on both, and "above" is answered with the noisy value that was compared.
+
+    Outputs: columns `position` (number of answers "below" before the first "above", 10 if there is none) and `value`
+    (nan if there is none). The level grows without bound with the number of queries. With ten, the truth on the pair
+    is an integral, 4.5 epsilon if epsilon is not small; 1^10 against 2^10 has 5 epsilon, but on rarer events.
+
+    Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes), for c = 1.
+    """
+    epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
+    scheme = Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
+    pair = _only_last_above(threshold)
+    return ZooEntry(
+        name="svt3",
+        summary="sparse vector that releases the compared noisy value",
+        mechanism=from_batch(FirstAboveValue(scheme, fresh_scale=0.0), name="svt3"),
+        claim=PureDP(epsilon),
+        worst_pair=pair,
+        keeps_claim=False,
+        parameters={"epsilon": epsilon, "threshold": threshold},
+        law=partial(compared_value_law, scheme, pair.left, pair.right),
+    )
+
+
+def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
+    """Version 4, broken: Lap(4/epsilon) on the threshold, Lap(4/(3 epsilon)) on the queries, whatever c is.
+
+    It keeps (1 + 6c)/4 epsilon, not epsilon. Outputs as for `svt1`. Its truth on the pair is an integral: 1.217 for
+    epsilon = .7.
+
+    Reference: Lyu, Su, Li, Algorithm 4 (Lee and Clifton, 2014).
+    """
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(4 / epsilon, 4 / (3 * epsilon), cutoff, threshold)
+    return _stopping("svt4", "sparse vector with too little noise on the queries", epsilon, scheme, keeps_claim=False)
+
+
+def svt5(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+    """Version 5, broken: Lap(2/epsilon) on the threshold, none on the queries, no stop.
+
+    Outputs: all ten answers, bool of shape (n, 10). Its truth is infinite: on the pair, an answer of probability
+    1 - e^(-epsilon/2) on the left (.295 for epsilon = .7) is impossible on the right.
+
+    Reference: Lyu, Su, Li, Algorithm 5 (Stoddard, Chen, Machanavajjhala, 2014).
+    """
+    epsilon, _, threshold = _check(epsilon, 1, threshold)
+    scheme = Scheme(2 / epsilon, 0.0, None, threshold)
+    return _answering_all("svt5", "sparse vector without noise on the queries, never stops", epsilon, scheme)
+
+
+def svt6(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+    """Version 6, broken: Lap(2/epsilon) on both, no stop.
+
+    The level grows without bound with the number of queries. Outputs: all ten answers, bool of shape (n, 10). Its
+    truth on the pair is an integral: 3.092 for epsilon = .7.
+
+    Reference: Lyu, Su, Li, Algorithm 6 (Chen, Xiao, Zhang, Xu, 2015).
+    """
+    epsilon, _, threshold = _check(epsilon, 1, threshold)
+    scheme = Scheme(2 / epsilon, 2 / epsilon, None, threshold)
+    return _answering_all("svt6", "sparse vector that never stops", epsilon, scheme)
+
+
+def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+    """The sparse vector technique with a numeric answer, private: a third of epsilon for each of three noises.
+
+    Lap(3/epsilon) on the threshold, Lap(6/epsilon) on the queries, and the first query "above" is released with fresh
+    Lap(3/epsilon). Outputs as for `svt3`. Its truth on the pair is .689 for epsilon = .7.
+
+    Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", NumericSparse (Algorithm 3).
+    """
+    epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
+    scheme = Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
+    pair = _only_last_above(threshold)
+    return ZooEntry(
+        name="numerical_svt",
+        summary="sparse vector that releases the positive query with fresh noise",
+        mechanism=from_batch(FirstAboveValue(scheme, fresh_scale=3 / epsilon), name="numerical_svt"),
+        claim=PureDP(epsilon),
+        worst_pair=pair,
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "threshold": threshold},
+        law=partial(first_above_law, scheme, pair.left, pair.right, 3 / epsilon),
+    )
+
+
+def _check(epsilon: float, cutoff: int, threshold: float) -> tuple[float, int, float]:
+    return check_epsilon(epsilon), check_whole("cutoff", cutoff, 1, QUERIES), check_number("threshold", threshold)
+
+
+def _only_last_above(threshold: float) -> Pair:
+    """All queries but the last rise to the threshold, the last one falls below it."""
+    low, high = threshold - 1, threshold
+    return Pair([low] * (QUERIES - 1) + [high], [high] * (QUERIES - 1) + [low])
+
+
+def _half_above_half_below(threshold: float) -> Pair:
+    """Half of the queries lie above and half below the threshold; on the right all lie on it."""
+    half = QUERIES // 2
+    return Pair([threshold + 1] * half + [threshold - 1] * (QUERIES - half), [threshold] * QUERIES)
+
+
+def _stopping(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool) -> ZooEntry:
+    """Versions 1, 2, 4. Their pairs have the largest truths, or nearly so, among the usual patterns of queries."""
+    cutoff = scheme.cutoff or 1
+    last_differs = keeps_claim and cutoff == 1
+    pair = _only_last_above(scheme.threshold) if last_differs else _half_above_half_below(scheme.threshold)
+    return ZooEntry(
+        name=name,
+        summary=summary,
+        mechanism=from_batch(FirstAbove(scheme) if cutoff == 1 else AnswerUntil(scheme), name=name),
+        claim=PureDP(epsilon),
+        worst_pair=pair,
+        keeps_claim=keeps_claim,
+        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": scheme.threshold},
+        law=_law(scheme, pair),
+    )
+
+
+def _answering_all(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
+    """Versions 5, 6."""
+    pair = _half_above_half_below(scheme.threshold)
+    return ZooEntry(
+        name=name,
+        summary=summary,
+        mechanism=from_batch(AnswerAll(scheme), name=name),
+        claim=PureDP(epsilon),
+        worst_pair=pair,
+        keeps_claim=False,
+        parameters={"epsilon": epsilon, "threshold": scheme.threshold},
+        law=_law(scheme, pair),
+    )
+
+
+def _law(scheme: Scheme, pair: Pair) -> Callable[[], CellLaw]:
+    return partial(answers_law, scheme, pair.left, pair.right)

@@ -1,0 +1,56 @@
+"""Imports point downwards, the trusted kernel stands on little, and starting costs little."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "epsilometer"
+# Each of these costs more to load than everything that an audit of numbers needs.
+SLOW = ["scipy.stats", "matplotlib", "sklearn", "pandas", "typer", "rich", "joblib", "jinja2", "pydantic"]
+
+
+def kernel_files() -> list[Path]:
+    folders = [PACKAGE / "claims", PACKAGE / "bounds"]
+    return [PACKAGE / "errors.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+
+
+def imported_packages(source: str) -> set[str]:
+    nodes = list(ast.walk(ast.parse(source)))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    from_ = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in plain + from_}
+
+
+def test_import_contracts():
+    """The contracts are in pyproject.toml; why they are as they are, in docs/decisions."""
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", kernel_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_trusted_kernel_needs_numpy_and_scipy_only(path):
+    foreign = imported_packages(path.read_text(encoding="utf-8")) - set(sys.stdlib_module_names)
+    assert foreign <= {"epsilometer", "numpy", "scipy"}
+
+
+def test_import_loads_nothing_slow():
+    code = "import epsilometer, json, sys; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert [name for name in SLOW if name in loaded] == []
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_nothing_foreign_is_executed(path):
+    """What a file or a mechanism gives us is data, never code: no eval, no unpickling, no shell."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    names = {ast.unparse(call.func) for call in calls}
+    assert not names & {"eval", "exec", "os.system", "pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load"}
+    switches = [keyword for call in calls for keyword in call.keywords if keyword.arg in {"shell", "allow_pickle"}]
+    assert {ast.unparse(keyword.value) for keyword in switches} <= {"False"}

@@ -1,0 +1,62 @@
+"""The names other people's code calls: they stay."""
+
+import inspect
+
+import pytest
+
+import epsilometer as em
+
+FUNCTIONS = ["audit", "measure", "compare", "replay", "from_callable", "from_batch"]
+CLAIMS = ["PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP", "TradeOffDP"]
+TYPES = ["Pair", "Verdict", "AuditResult"]
+ERRORS = ["EpsilometerError", "MechanismError", "InputError", "MissingExtraError", "PrivacyViolation"]
+ZOO = [
+    *("laplace", "gaussian", "geometric", "randomized_response", "exponential", "report_noisy_max", "noisy_histogram"),
+    *("svt1", "svt2", "svt3", "svt4", "svt5", "svt6", "numerical_svt", "propose_test_release", "clamped_laplace"),
+    "dp_mean",
+]
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLAIMS, *TYPES, *ERRORS, "zoo"])
+def test_name_is_public(name):
+    assert name in em.__all__
+    assert name in dir(em)
+    assert getattr(em, name) is not None
+
+
+def test_every_exported_name_exists_once():
+    assert len(em.__all__) == len(set(em.__all__))
+    assert [name for name in em.__all__ if not hasattr(em, name)] == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = em.no_such_name
+
+
+def test_audit_has_the_promised_parameters():
+    parameters = inspect.signature(em.audit).parameters
+    assert list(parameters)[:3] == ["mechanism", "inputs", "claim"]
+    promised = {"samples": 100_000, "confidence": 0.95, "seed": None, "method": "auto"}
+    assert {name: parameters[name].default for name in promised} == promised
+
+
+@pytest.mark.parametrize("name", ["measure", "compare"])
+def test_relatives_of_audit_share_its_keywords(name):
+    assert {"confidence", "seed", "method"} <= set(inspect.signature(getattr(em, name)).parameters)
+
+
+def test_errors_can_be_caught_as_what_they_also_are():
+    assert issubclass(em.InputError, ValueError)
+    assert issubclass(em.MissingExtraError, ImportError)
+    assert issubclass(em.PrivacyViolation, AssertionError)
+    assert all(issubclass(getattr(em, name), em.EpsilometerError) for name in ERRORS)
+
+
+def test_verdicts():
+    assert {verdict.name for verdict in em.Verdict} == {"REFUTED", "NOT_REFUTED", "INCONCLUSIVE"}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_zoo_has(name):
+    assert callable(getattr(em.zoo, name))

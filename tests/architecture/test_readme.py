@@ -1,0 +1,78 @@
+"""What the documentation shows is run: Python blocks, and the commands in `sh` blocks.
+
+Blocks of one page share their names and their folder, as a reader who types them one after the other has them.
+Blocks marked `text` or `console` are shown, not run.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+VERDICTS = {0, 1, 3}  # not refuted, refuted, inconclusive; 2 is a usage error
+INSTALLED = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> list[list[str]]:
+    text = "".join(blocks(page, "sh")).replace("\\\n", " ")
+    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=page_id)
+def test_python_blocks_run(page, tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    command = [sys.executable, "-W", "error", script.name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=page_id)
+def test_commands_run(page, tmp_path):
+    """`make` commands must exist; `epsilometer` commands must end with a verdict and say nothing about a traceback."""
+    for command in commands(page):
+        assert command[0] in {"make", "epsilometer"}, f"not ours to run, mark the block as text: {command}"
+        if command[0] == "make":
+            assert set(command[1:]) <= make_targets(), command
+            continue
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | {"PATH": INSTALLED},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode in VERDICTS, f"{command}: {done.stderr}"
+        assert "Traceback" not in done.stderr
+
+
+def test_readme_begins_with_exactly_two_commands():
+    assert commands(ROOT / "README.md")[:2] == [["make", "demo"], ["make", "test"]]
+    assert blocks(ROOT / "README.md", "sh")[0].count("make ") == 2
+
+
+def test_local_links_and_pictures_exist():
+    for page in PAGES:
+        targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        assert [t for t in targets if not (page.parent / t).exists()] == [], page
