@@ -1,8 +1,11 @@
 """Epsilometer measures the privacy of anything you can sample.
 
-A black-box auditor for differential privacy: `audit` runs a mechanism on neighbouring inputs and says whether a claim of
-privacy is refuted, with a certified lower bound on the true loss and a counterexample that anyone can replay.
+A black-box auditor for differential privacy: `audit` runs a mechanism on neighbouring inputs and says whether a claim
+of privacy is refuted, with a certified lower bound on the true loss and a counterexample that anyone can replay.
 """
+
+from importlib import import_module
+from types import ModuleType
 
 from epsilometer import zoo
 from epsilometer.audit import audit, compare, measure, replay
@@ -45,3 +48,16 @@ __all__ = [
     "replay",
     "zoo",
 ]
+
+# Namespaces that most audits do not need: imported when they are first used.
+_NAMESPACES: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _NAMESPACES:
+        return import_module(_NAMESPACES[name])
+    raise AttributeError(f"module 'epsilometer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMESPACES})

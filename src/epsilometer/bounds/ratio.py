@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
-from epsilometer.bounds.unconditional import NullLine, Region, greatest_probability, region_probability
+from epsilometer.bounds.unconditional import (
+    NullLine,
+    Region,
+    evenly_spread,
+    greatest_probability,
+    region_probability,
+)
 
 Array = NDArray[np.float64]
 
@@ -53,7 +59,7 @@ class RatioTest:
     def rough_p_value(self, epsilon: float, delta: float) -> float:
         """The p-value at a few values of q only: a guide, not a proof."""
         null = NullLine(math.exp(epsilon), delta)
-        q = np.linspace(*np.sqrt(self.q_range), _ROUGH_POINTS) ** 2
+        q = evenly_spread(self.q_range, _ROUGH_POINTS)
         return float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
 
     def rejects(self, epsilon: float, delta: float) -> bool:

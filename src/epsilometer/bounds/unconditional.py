@@ -77,7 +77,8 @@ def region_probability(region: Region, p: Array, q: Array, blocks: int) -> Array
     inside = np.clip(needed, 1.0, n)
     tail = betainc(inside, n - inside + 1.0, p[:, None])
     tail = np.where(needed <= 0.0, 1.0, np.where(needed > n, 0.0, tail))
-    return np.minimum(below[:, 0] + (np.maximum(mass, 0.0) * tail).sum(axis=1) + _ROUNDING, 1.0)
+    total = below[:, 0] + (np.maximum(mass, 0.0) * tail).sum(axis=1) + _ROUNDING
+    return np.asarray(np.minimum(total, 1.0), dtype=np.float64)
 
 
 def _block_edges(m: float, q: Array, blocks: int) -> Array:
@@ -100,8 +101,7 @@ def greatest_probability(
 
     Guarantee: never below the supremum. Exact.
     """
-    # Evenly spaced in √q: there the spread of a count does not depend on q.
-    ends = np.linspace(*np.sqrt(q_range), intervals + 1) ** 2
+    ends = evenly_spread(q_range, intervals + 1)
     at_ends = region_probability(region, null.power(ends), ends, blocks)
     a, b, low, high = ends[:-1], ends[1:], at_ends[:-1], at_ends[1:]
     worst = 0.0
@@ -122,6 +122,12 @@ def greatest_probability(
             return max(worst, float(bound.max()))
         a, b, low, high = _halve(region, null, blocks, a[bad], b[bad], low[bad], high[bad])
     return worst
+
+
+def evenly_spread(q_range: tuple[float, float], n: int) -> Array:
+    """n values from one end to the other, even in √q: there the spread of a count does not depend on q."""
+    low, high = (float(np.sqrt(end)) for end in q_range)
+    return np.linspace(low, high, n) ** 2
 
 
 def _chord_excess(region: Region, null: NullLine, a: Array, b: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from epsilometer.claims.base import Claim
 from epsilometer.claims.gaussian import GaussianDP
-from epsilometer.claims.parsing import NOTIONS, from_dict, from_parameters, open_claim, parse_claim
+from epsilometer.claims.parsing import NOTIONS, as_claim, from_dict, from_parameters, open_claim, parse_claim
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
 from epsilometer.claims.renyi import ZCDP, RenyiDP
 from epsilometer.claims.tradeoff import TradeOffDP
@@ -17,6 +17,7 @@ __all__ = [
     "PureDP",
     "RenyiDP",
     "TradeOffDP",
+    "as_claim",
     "from_dict",
     "from_parameters",
     "open_claim",

@@ -26,7 +26,7 @@ class GaussianDP(Claim):
 
     def max_power(self, q: Real) -> Real:
         """Φ(Φ⁻¹(q) + μ)."""
-        power = ndtr(ndtri(q) + self.mu)
+        power = np.asarray(ndtr(ndtri(q) + self.mu), dtype=np.float64)
         return power if isinstance(q, np.ndarray) else float(power)
 
     def least_value(self, p: float, q: float) -> float:

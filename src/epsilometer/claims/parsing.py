@@ -86,3 +86,12 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
         return notion(**{notion.parameter: 0.0, **fixed})
     except (TypeError, AttributeError) as error:
         raise InputError(f"cannot measure {notion!r} with {dict(fixed)!r}: {error}") from None
+
+
+def as_claim(claim: object) -> Claim:
+    """A claim as it is, or read from text."""
+    if isinstance(claim, Claim):
+        return claim
+    if isinstance(claim, str):
+        return parse_claim(claim)
+    raise InputError(f"claim={claim!r:.200} must be a claim such as PureDP(1.0), or text like 'eps=1,delta=1e-6'")

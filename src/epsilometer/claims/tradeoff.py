@@ -69,7 +69,7 @@ class TradeOffDP(Claim):
         return f"TradeOffDP(curve with f(0.05)={float(self._type_two(np.array([0.05]))[0]):.3g})"
 
     def to_dict(self) -> dict[str, Any]:
-        """A function is stored as points on the safe side: each type-II error is that of the next point on the right."""
+        """A function is stored as points on the safe side: each gets the type-II error of the next one on the right."""
         data: dict[str, Any] = {"notion": self.notion, "excess": self.excess}
         if callable(self.curve):
             below = np.append(self._type_two(_GRID)[1:], 0.0)

@@ -137,7 +137,7 @@ def _coincidence_rate(hashes: NDArray[np.uint64]) -> float:
         return 1.0
     _, count = np.unique(hashes, return_counts=True)
     rate = float((count * (count - 1.0)).sum() / (n * (n - 1.0)))
-    return min(1.0, rate + 7.0 * np.sqrt(rate / n) + 10.0 / n)
+    return float(min(1.0, rate + 7.0 * np.sqrt(rate / n) + 10.0 / n))
 
 
 def _lag_score(values: NDArray[np.float64], lag: int) -> float:

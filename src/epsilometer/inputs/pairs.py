@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from epsilometer.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,26 @@ class Pair:
     def side(self, index: int) -> Any:
         """0 is left, 1 is right."""
         return self.right if index else self.left
+
+
+Inputs = Pair | tuple[Any, Any] | Sequence[Pair | tuple[Any, Any]]
+
+
+def as_pairs(inputs: object) -> list[Pair]:
+    """One or more pairs, from a `Pair`, a 2-tuple, or a list of them."""
+    if isinstance(inputs, Pair):
+        return [inputs]
+    if isinstance(inputs, tuple) and len(inputs) == 2 and not all(isinstance(side, Pair) for side in inputs):
+        return [Pair(*inputs)]
+    if isinstance(inputs, list | tuple) and inputs:
+        return [as_pair(each) for each in inputs]
+    raise InputError(f"inputs={inputs!r:.200} must be a Pair, a 2-tuple (left, right), or a non-empty list of pairs")
+
+
+def as_pair(pair: object) -> Pair:
+    """A `Pair`, from itself or from two things."""
+    if isinstance(pair, Pair):
+        return pair
+    if isinstance(pair, tuple | list) and len(pair) == 2:
+        return Pair(pair[0], pair[1])
+    raise InputError(f"{pair!r:.200} is not a pair: give Pair(left, right) or a 2-tuple")

@@ -44,7 +44,7 @@ class SingleMechanism(Mechanism):
         except Exception as error:
             if self.on_error == "outcome":
                 # A failed run is an outcome of its own: dropping it would hide what failures reveal.
-                return Enum("FailedRun", {type(error).__name__: 1})[type(error).__name__]
+                return _failed_run(type(error).__name__)
             raise MechanismError(_failure(self.name, dataset, error)) from error
 
 
@@ -115,6 +115,12 @@ def _takes_rng(function: Callable[..., Any]) -> bool:
         return "rng" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some builtins have no signature
         return False
+
+
+def _failed_run(kind: str) -> Enum:
+    members = {kind: 1}
+    outcomes: type[Enum] = Enum("FailedRun", members)  # type: ignore[misc]  # made at run time, one member
+    return outcomes(1)
 
 
 def _failure(name: str, dataset: Any, error: Exception) -> str:

@@ -87,6 +87,14 @@ class Outputs:
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)
 
+    def __add__(self, other: Outputs) -> Outputs:
+        """These outputs followed by the others."""
+        return concatenate([self, other])
+
+    def copied(self) -> Outputs:
+        """A copy that does not change when the mechanism reuses its arrays."""
+        return self.take(np.arange(self.size))
+
     def take(self, rows: IntArray | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
         wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
@@ -94,7 +102,8 @@ class Outputs:
             block = self.blocks[0]
             columns = tuple(column.take(rows) for column in block.columns)
             return Outputs((Block(block.shape, None, columns, len(wanted)),), len(wanted))
-        return Outputs(tuple(_take_block(block, wanted, self.size) for block in self.blocks), len(wanted))
+        taken = [_take_block(block, wanted, self.size) for block in self.blocks]
+        return Outputs(tuple(block for block in taken if block.size), len(wanted))
 
 
 def _take_block(block: Block, wanted: IntArray, total: int) -> Block:
@@ -103,7 +112,7 @@ def _take_block(block: Block, wanted: IntArray, total: int) -> Block:
     inside = place[wanted]
     rows = np.flatnonzero(inside >= 0)
     columns = tuple(column.take(inside[rows]) for column in block.columns)
-    return Block(block.shape, rows, columns, len(rows))
+    return Block(block.shape, None if len(rows) == len(wanted) else rows, columns, len(rows))
 
 
 def _row_numbers(block: Block) -> IntArray:
@@ -112,8 +121,9 @@ def _row_numbers(block: Block) -> IntArray:
 
 def concatenate(parts: Sequence[Outputs]) -> Outputs:
     """Several batches of outputs as one, in order."""
-    if len(parts) == 1:
-        return parts[0]
+    parts = [part for part in parts if len(part)]
+    if len(parts) <= 1:
+        return parts[0] if parts else Outputs((), 0)
     starts = np.cumsum([0] + [len(part) for part in parts])
     by_shape: dict[str, list[tuple[int, Block]]] = {}
     for start, part in zip(starts[:-1], parts, strict=True):

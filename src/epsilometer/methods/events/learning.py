@@ -64,9 +64,15 @@ def _is_number(block: Block) -> bool:
 
 
 def _number_partition(left: Block, right: Block) -> BlockPartition:
-    a, b = left.columns[0], right.columns[0]
-    assert isinstance(a, Numbers) and isinstance(b, Numbers)
-    return BlockPartition(left.shape, (None,), (Group((-1,), learn_line(a.values, b.values)),))
+    return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
+
+
+def _cut_by_value(group: Group, left: Block, right: Block, column: int) -> Group:
+    """Cuts a group along one column of numbers; names stay one cell."""
+    a, b = left.columns[column], right.columns[column]
+    if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
+        return group
+    return replace(group, line=learn_line(a.values, b.values), column=column)
 
 
 Cut = Callable[[Group, Block, Block], Group]
@@ -95,13 +101,8 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     for number, left_rows, right_rows in varying:
         group = groups[number]
         inside = _rows_of(left, left_rows), _rows_of(right, right_rows)
-        column = _varying(group)[0]
-        if len(_varying(group)) > 1:
-            groups[number] = cut(group, *inside)
-        elif isinstance(left.columns[column], Numbers):
-            a, b = (side.columns[column] for side in inside)
-            assert isinstance(a, Numbers) and isinstance(b, Numbers)
-            groups[number] = replace(group, line=learn_line(a.values, b.values), column=column)
+        columns = _varying(group)
+        groups[number] = cut(group, *inside) if len(columns) > 1 else _cut_by_value(group, *inside, columns[0])
     return replace(partition, groups=tuple(groups))
 
 

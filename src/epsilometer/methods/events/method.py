@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.bounds import Counts, certified_value, lower, upper
+from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event
@@ -69,6 +70,10 @@ class EventsMethod:
     name = "events"
     summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
     guarantee = "exact"
+
+    def __init__(self, options: None = None) -> None:
+        if options is not None:
+            raise InputError(f"options={options!r:.100}: the method events has none")
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.methods.events.cells import learn_line
-from epsilometer.outputs import Block, Line, Numbers
+from epsilometer.outputs import Block, Numbers
 from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.columns import Labels
 from epsilometer.outputs.scores import AdditiveScore, Term
@@ -17,6 +18,8 @@ Floats = NDArray[np.float64]
 
 # Cells per column: enough to follow a log-ratio, few enough to estimate (measured on 5-dimensional Laplace).
 _MOST_BINS = 32
+# Names per column that get a weight of their own.
+_MOST_NAMES = 1024
 # Ridge penalty per weight: about what one doubtful draw per cell would say.
 _RIDGE = 2.0
 # The fit sees at most so many draws of each side; more changes little and costs time.
@@ -51,10 +54,10 @@ def _head(block: Block) -> Block:
 def _blank_term(left: Block, right: Block, number: int) -> Term:
     a, b = left.columns[number], right.columns[number]
     if isinstance(a, Numbers) and isinstance(b, Numbers):
-        line: Line = learn_line(a.values, b.values, most_bins=_MOST_BINS)
+        line = learn_line(a.values, b.values, most_bins=_MOST_BINS)
         return Term(number, line, np.zeros(line.n_cells))
-    assert isinstance(a, Labels) and isinstance(b, Labels)
-    names = LabelAtoms(tuple(dict.fromkeys((*a.labels, *b.labels)))[:1024])
+    labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
+    names = LabelAtoms(tuple(dict.fromkeys(labels))[:_MOST_NAMES])
     return Term(number, names, np.zeros(len(names.labels) + 1))
 
 
@@ -81,4 +84,4 @@ def _logistic(cells: Sequence[NDArray[np.int64]], sizes: Sequence[int], n_left: 
         return value + 0.5 * ridge * float(parameters @ parameters), gradient + ridge * parameters
 
     fitted = minimize(loss, np.zeros(starts[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-    return [fitted.x[start:stop] for start, stop in zip(starts[:-1], starts[1:], strict=True)]
+    return [fitted.x[start:stop] for start, stop in pairwise(starts)]

@@ -1,0 +1,1 @@
+"""Speed, memory, start-up and power, each against its target: `python -m benchmarks` or `make bench`."""

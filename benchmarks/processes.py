@@ -1,0 +1,32 @@
+"""Fresh Python processes with compiled bytecode, whatever the machine's settings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from tempfile import TemporaryDirectory
+
+
+@cache
+def _bytecode_folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="epsilometer-bench-")
+
+
+def run_fresh(code: str) -> float:
+    """Runs code in a new process and returns the number that it prints last.
+
+    PYTHONDONTWRITEBYTECODE would make every process compile our sources again, which an installed package never does.
+    So it is unset here and all bytecode goes to a temporary folder: ours, NumPy's and SciPy's alike.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = _bytecode_folder().name
+    # One thread, so that the figures do not depend on what else the cores do.
+    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the benchmark process failed:\n{done.stderr}")
+    return float(done.stdout.split()[-1])

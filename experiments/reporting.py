@@ -1,0 +1,98 @@
+"""What an experiment shows: a progress bar, a table, `results.json`, and figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from epsilometer_experiments.experiment import Results, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@contextmanager
+def progress_bar(name: str, total: int) -> Iterator[Callable[[], None]]:
+    """Yields a function to call after each run; shows a bar with a time estimate on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs, elapsed"))
+    times = (TimeElapsedColumn(), TextColumn("remaining"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=Console(stderr=True)) as progress:
+        task = progress.add_task(name, total=total)
+        yield lambda: progress.advance(task)
+
+
+def print_table(results: Results) -> None:
+    """The comparison with what was expected, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{results.experiment} ({results.seconds:.1f} s)", title_justify="left")
+    table.add_column("case", overflow="fold")
+    table.add_column("quantity")
+    for heading in ("expected", "measured", "± s.e.", "runs"):
+        table.add_column(heading, justify="right")
+    table.add_column("met")
+    for row in results.rows:
+        table.add_row(*table_cells(row))
+    # A pipe has no width of its own; 120 columns hold every row.
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+
+def table_cells(row: Row) -> tuple[str, ...]:
+    """One line of the printed table."""
+    return (
+        row.case,
+        row.quantity,
+        row.target.describe() if row.target else "",
+        f"{row.measured:.4g}",
+        "" if row.standard_error is None else f"{row.standard_error:.2g}",
+        str(len(row.values)),
+        {True: "yes", False: "no", None: ""}[row.is_met],
+    )
+
+
+def write_json(results: Results, path: Path) -> None:
+    """Writes strict JSON: a figure that is not finite is null."""
+    path.write_text(json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False), encoding="utf-8")
+
+
+def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path]:
+    """Writes each figure as SVG and PNG; the same figure gives the same bytes."""
+    import matplotlib
+
+    paths = []
+    with matplotlib.rc_context({"svg.hashsalt": "epsilometer"}):
+        for stem, figure in figures:
+            for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+                path = out / f"{stem}.{ending}"
+                figure.savefig(path, metadata=metadata, dpi=150, bbox_inches="tight")
+                paths.append(path)
+    return paths
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

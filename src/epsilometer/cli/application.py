@@ -1,0 +1,128 @@
+"""The commands put together, and errors turned into one line and an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from epsilometer.cli.audit import audit
+from epsilometer.cli.compare import compare
+from epsilometer.cli.demo import demo
+from epsilometer.cli.measure import measure
+from epsilometer.cli.methods import methods
+from epsilometer.cli.replay import replay
+from epsilometer.cli.reproduce import reproduce
+from epsilometer.cli.status import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from epsilometer.cli.zoo import zoo
+from epsilometer.errors import EpsilometerError, MechanismError
+from epsilometer.report.showing import clean, cut
+
+# One line, but enough of it to quote what another program said.
+_MOST_MESSAGE = 1500
+_EPILOG = "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, 3 inconclusive."
+
+
+def make_app() -> typer.Typer:
+    """The application with all its commands."""
+    app = typer.Typer(
+        name="epsilometer",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # plain help: loading rich for it would double the time
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        epilog=_EPILOG,
+    )
+    app.callback(help=_help(_top))(_top)
+    for command in (demo, audit, measure, compare, replay, zoo, methods, reproduce):
+        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay) else None)(command)
+    return app
+
+
+def _help(command: Callable[..., Any]) -> str:
+    """The docstring; paragraphs with indented lines, such as examples, are marked to be printed as they are."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(f"\b\n{each}" if "\n  " in each else each for each in paragraphs)
+
+
+def _top(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error; works after a command, too."),
+) -> None:
+    """Measures the privacy of anything you can sample.
+
+    Epsilometer runs a mechanism on two neighbouring inputs, certifies how much it leaks at least, and refutes a claim
+    of differential privacy with a counterexample that anyone can replay.
+
+    Begin with:
+      epsilometer demo
+      epsilometer audit zoo:svt5 --epsilon 1
+      epsilometer audit my_module:my_function --left 0 --right 1 --epsilon 1
+    """
+
+
+def run_command(arguments: list[str]) -> int:
+    """Runs one command and turns whatever goes wrong into a line on standard error and an exit status."""
+    _write_what_cannot_be_encoded()
+    debug = "--debug" in arguments
+    try:
+        status = _invoke([each for each in arguments if each != "--debug"])
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was decided", debug)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone. Without this, Python complains again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except Exception as error:
+        _complain(_message(error, debug), debug)
+        return BAD_INPUT
+
+
+def _invoke(arguments: list[str]) -> int:
+    command = typer.main.get_command(make_app())
+    if not arguments:
+        # Status 2: a script that lost its arguments must not look like a claim that was not refuted.
+        with command.make_context("epsilometer", [], resilient_parsing=True) as context:
+            sys.stdout.write(context.get_help() + "\n")
+        return BAD_INPUT
+    try:
+        with command.make_context("epsilometer", arguments) as context:
+            return int(command.invoke(context) or 0)
+    except typer.Exit as ended:
+        return ended.exit_code
+
+
+def _message(error: Exception, debug: bool) -> str:
+    hint = "" if debug else " (--debug shows the traceback)"
+    if hasattr(error, "format_message"):  # typer's own: usage, missing and bad parameters
+        context = getattr(error, "ctx", None)
+        help_hint = f"; try: {context.command_path} --help" if context is not None else ""
+        return str(error.format_message()).replace("\n", " ").rstrip(".") + help_hint
+    if isinstance(error, MechanismError) and error.__cause__ is not None:
+        return f"{error}{hint}"
+    if isinstance(error, EpsilometerError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    return f"unexpected {type(error).__name__}: {error}{hint}"
+
+
+def _complain(message: str, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
+
+
+def _write_what_cannot_be_encoded() -> None:
+    """A terminal without Greek letters gets their escapes instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,77 @@
+"""`epsilometer audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from epsilometer.cli import options
+
+_HELP = options.TARGET_HELP + " Or a TOML file with the same settings."
+
+
+def audit(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help=_HELP)],
+    left: options.Left = None,
+    right: options.Right = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    mu: options.Mu = None,
+    rho: options.Rho = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    method: options.MethodName = None,
+    jobs: options.Jobs = None,
+    batch: options.Batch = None,
+    suppress: options.Suppress = None,
+    json: options.JsonFile = None,
+    html: options.HtmlFile = None,
+) -> int:
+    """Try to refute a claim of privacy.
+
+    A function gets one input, and a numpy generator if it has a parameter named rng; it returns one output, of any
+    kind. A zoo mechanism brings its worst pair of inputs, and its own claim unless one is given.
+
+    Examples:
+      epsilometer audit my_module:noisy_count --left 0 --right 1 --epsilon 1
+      epsilometer audit my_module:noisy_mean --left @left.npy --right @right.npy --epsilon 1 --delta 1e-6
+      epsilometer audit zoo:svt5 --epsilon 1 --seed 0 --json result.json --html report.html
+      epsilometer audit "zoo:laplace?epsilon=.7" --mu 1
+      epsilometer audit audit.toml
+
+    audit.toml:
+      mechanism = "my_module:noisy_count"
+      pairs = [[0, 1], [5, 6]]
+      epsilon = 1.0
+      samples = 200000
+    """
+    return run_audit(target, dict(locals()))
+
+
+def run_audit(target: str, flags: dict[str, Any]) -> int:
+    """Audits what the flags describe, shows the result and gives the exit status."""
+    from epsilometer.cli.plan import make_plan
+    from epsilometer.cli.running import default_samples, deliver, run
+
+    plan = make_plan(target, {name: value for name, value in flags.items() if name != "target"})
+    claim = _claim(plan.parameters, plan.mechanism)
+
+    from epsilometer.audit import audit as audit_mechanism
+
+    result = run(
+        lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),
+        default_samples(plan.keywords),
+        plan.record,
+    )
+    return deliver(result, plan.json, plan.html)
+
+
+def _claim(parameters: dict[str, float], mechanism: Any) -> Any:
+    from epsilometer.claims import from_parameters
+
+    if not parameters and getattr(mechanism, "claim", None) is not None:
+        return None
+    return from_parameters(**parameters)

@@ -1,0 +1,67 @@
+"""`epsilometer compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from epsilometer.cli import options
+
+
+def compare(
+    left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: npy, npz, csv or json.")],
+    right: Annotated[str, typer.Argument(metavar="RIGHT", help="Outputs for its neighbour.")],
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    mu: options.Mu = None,
+    rho: options.Rho = None,
+    notion: options.Notion = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Of csv files.  [default: a word above numbers is one]"),
+    ] = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    method: options.MethodName = None,
+    suppress: options.Suppress = None,
+    json: options.JsonFile = None,
+    html: options.HtmlFile = None,
+) -> int:
+    """Audit two files of recorded outputs.
+
+    One output per entry: of the first axis of an array (npy, npz; FILE.npz:NAME if it has several), per row of a csv
+    file, per entry of a json list. Without a claim, --notion measures.
+
+    Examples:
+      epsilometer compare left.npy right.npy --epsilon 1
+      epsilometer compare runs.npz:left runs.npz:right --epsilon 1 --delta 1e-6
+      epsilometer compare left.csv right.csv --notion pure --html report.html
+    """
+    from epsilometer.audit import compare as compare_outputs
+    from epsilometer.cli.files import check_writable, read_recording
+    from epsilometer.cli.running import deliver, run
+
+    check_writable(json, "--json")
+    check_writable(html, "--html")
+    given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
+    claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
+    settings = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
+    keywords: dict[str, Any] = {name: value for name, value in settings.items() if value is not None} | fixed
+    outputs = read_recording(left, header), read_recording(right, header)
+    result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), 0, {"left": left, "right": right})
+    return deliver(result, json, html)
+
+
+def _claim(notion: str | None, given: dict[str, float]) -> tuple[Any, dict[str, float]]:
+    """A claim; or a notion and its fixed parameters."""
+    from epsilometer.claims import from_parameters
+    from epsilometer.cli.notions import find_notion
+    from epsilometer.errors import InputError
+
+    if notion is not None:
+        return find_notion(notion, given), given
+    if not given:
+        raise InputError("nothing is claimed: give --epsilon (or --mu, --rho), or --notion to measure")
+    return from_parameters(**given), {}

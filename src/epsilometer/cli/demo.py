@@ -1,0 +1,98 @@
+"""`epsilometer demo`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from epsilometer.result import AuditResult
+
+REPORT = "epsilometer-report.html"
+# Any seed will do; a fixed one shows everybody the same figures.
+_SEED = 0
+_SAMPLES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One part of the demonstration.
+
+    Attributes:
+        target: what is audited.
+        before: two sentences about it.
+    """
+
+    target: str
+    before: str
+
+
+ACTS = (
+    Act(
+        "zoo:laplace",
+        "A correct mechanism: a count with Laplace noise of scale 1, which promises ε = 1. "
+        "No audit can prove that, but this one would have noticed a promise that is off by a few percent.",
+    ),
+    Act(
+        "zoo:dp_mean",
+        "A broken mechanism: a mean with half the noise that its promise of ε = 1 needs. "
+        "The audit, which can only run it, finds inputs and outputs that give it away.",
+    ),
+)
+
+
+def demo() -> int:
+    """Audit a correct and a broken mechanism, and write a report.
+
+    Takes a few seconds, needs no network, and writes epsilometer-report.html into the current folder.
+    """
+    from epsilometer.cli.files import check_writable
+
+    check_writable(REPORT, "the report")
+    console = _console()
+    results = []
+    for number, act in enumerate(ACTS, start=1):
+        results.append(perform(act, number, console))
+    from epsilometer.report.html import render_page
+
+    Path(REPORT).write_text(render_page(results, "A correct and a broken mechanism"), encoding="utf-8")
+    say(f"The report with both results: {REPORT}", console)
+    say("Next: epsilometer audit --help", console)
+    return 0
+
+
+def perform(act: Act, number: int, console: Console | None) -> AuditResult:
+    """Explains one audit, runs it, and shows its result."""
+    from epsilometer.audit import audit
+    from epsilometer.cli.targets import open_target
+    from epsilometer.report.terminal import show_result
+
+    say(f"{number}. {act.before}", console)
+    result = audit(open_target(act.target), samples=_SAMPLES, seed=_SEED)
+    result = replace(result, settings={**result.settings, "target": act.target})
+    show_result(result, console)
+    say("", console)
+    return result
+
+
+def say(text: str, console: Console | None) -> None:
+    """Prints a paragraph."""
+    import textwrap
+
+    wrapped = "\n".join(textwrap.wrap(text, 100, break_on_hyphens=False))
+    if console is None:
+        sys.stdout.write(wrapped + "\n")
+    else:
+        console.print(wrapped, markup=False, highlight=False)
+
+
+def _console() -> Console | None:
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console()

@@ -1,0 +1,52 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+TARGET_HELP = (
+    "What to run: package.module:function (the current folder is searched), or zoo:NAME for a reference mechanism, "
+    "zoo:NAME?epsilon=.7 to calibrate it."
+)
+_INPUT = "JSON|@FILE"
+
+Left = Annotated[
+    str | None,
+    typer.Option("--left", metavar=_INPUT, help="One input, as JSON or @file (json, npy, csv).", show_default=False),
+]
+Right = Annotated[str | None, typer.Option("--right", metavar=_INPUT, help="Its neighbour.", show_default=False)]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Claimed ε.", show_default=False)]
+Delta = Annotated[float | None, typer.Option("--delta", help="With --epsilon: (ε, δ).", show_default=False)]
+Order = Annotated[
+    float | None, typer.Option("--order", help="With --epsilon: Rényi of this order.", show_default=False)
+]
+Mu = Annotated[float | None, typer.Option("--mu", help="Claimed μ: Gaussian.", show_default=False)]
+Rho = Annotated[float | None, typer.Option("--rho", help="Claimed ρ: zero-concentrated.", show_default=False)]
+FixedEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="Fixed ε of approx: bounds δ.", show_default=False)
+]
+FixedDelta = Annotated[float | None, typer.Option("--delta", help="Fixed δ of approx: bounds ε.", show_default=False)]
+FixedOrder = Annotated[float | None, typer.Option("--order", help="Fixed order of renyi.", show_default=False)]
+Notion = Annotated[
+    str | None,
+    typer.Option(
+        "--notion", metavar="NAME", help="pure, approx, renyi, zcdp or gaussian: what to measure.", show_default=False
+    ),
+]
+Samples = Annotated[int | None, typer.Option("--samples", help="Draws per input.  [default: 100000]")]
+Confidence = Annotated[float | None, typer.Option("--confidence", help="Of the bound.  [default: 0.95]")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatable.  [default: fresh]")]
+MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes.  [default: 1]")]
+Batch = Annotated[
+    bool | None, typer.Option("--batch", help="The function is f(dataset, n, rng) and returns n outputs.")
+]
+Suppress = Annotated[
+    list[str] | None, typer.Option("--suppress", metavar="CHECK", help="Switch off a health check; may be repeated.")
+]
+JsonFile = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
+]
+HtmlFile = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page.")]

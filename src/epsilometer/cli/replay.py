@@ -1,0 +1,71 @@
+"""`epsilometer replay`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from epsilometer.cli import options
+
+
+def replay(
+    result: Annotated[str, typer.Argument(metavar="RESULT", help="What --json wrote.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help=options.TARGET_HELP)],
+    left: options.Left = None,
+    right: options.Right = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    batch: options.Batch = None,
+    json: options.JsonFile = None,
+    html: options.HtmlFile = None,
+) -> int:
+    """Certify a stored counterexample again, on fresh draws.
+
+    Nothing is searched: the stored event is counted on new outputs of the mechanism for the stored inputs. Inputs that
+    were too large to be stored are given again with --left and --right.
+
+    Example:
+      epsilometer audit zoo:svt5 --epsilon 1 --json result.json
+      epsilometer replay result.json zoo:svt5
+    """
+    flags = dict(locals())
+    return run_replay(result, target, {name: flags[name] for name in flags if name not in ("result", "target")})
+
+
+def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
+    """Counts the stored event again, shows the result and gives the exit status."""
+    from pathlib import Path
+
+    from epsilometer.audit import replay as replay_witness
+    from epsilometer.cli.files import check_writable, read_text, read_value
+    from epsilometer.cli.running import default_samples, deliver, run
+    from epsilometer.cli.targets import open_target
+    from epsilometer.result import AuditResult
+
+    check_writable(flags["json"], "--json")
+    check_writable(flags["html"], "--html")
+    stored = AuditResult.from_json(read_text(Path(stored_file)))
+    mechanism = open_target(target, bool(flags["batch"]))
+    sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
+    names = ("samples", "confidence", "seed", "jobs")
+    keywords = {name: flags[name] for name in names if flags[name] is not None}
+    if flags["left"] is not None or flags["right"] is not None:
+        keywords["pair"] = _pair(flags, sides)
+    result = run(
+        lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
+        default_samples(keywords),
+        {"target": target, "batch": True} if flags["batch"] else {"target": target},
+    )
+    return deliver(result, flags["json"], flags["html"])
+
+
+def _pair(flags: dict[str, Any], sides: list[Any]) -> Any:
+    from epsilometer.errors import InputError
+    from epsilometer.inputs import Pair
+
+    if flags["left"] is None or flags["right"] is None:
+        raise InputError("--left and --right are given together or not at all")
+    return Pair(*sides)

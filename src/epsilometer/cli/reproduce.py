@@ -1,0 +1,72 @@
+"""`epsilometer reproduce`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.", show_default=False)
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    runs: Annotated[int | None, typer.Option(help="Runs per case.  [default: the experiment's]")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where to write.  [default: results/NAME]")] = None,
+    seed: Annotated[int, typer.Option(help="Of all runs.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Worker processes; they do not change the results.")] = 2,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the experiment; may be repeated."),
+    ] = None,
+) -> int:
+    """Regenerate the papers' figures and our own.
+
+    Writes results.json and figures, and prints the table.
+
+    Examples:
+      epsilometer reproduce --list
+      epsilometer reproduce self/power --runs 10 --out results/power
+      epsilometer reproduce self/coverage --set samples=20000
+    """
+    from epsilometer.errors import InputError
+
+    experiments = _experiments()
+    if list_:
+        from epsilometer.cli.listing import print_rows
+
+        print_rows(("name", "summary"), list(experiments.summaries().items()))
+        return 0
+    if name is None:
+        raise InputError("name an experiment, or see: epsilometer reproduce --list")
+    results = experiments.run(name, runs, out, seed, jobs, _options(set_ or []))
+    sys.stdout.write(f"written: {results}\n")
+    return 0
+
+
+def _experiments() -> Any:
+    import importlib
+
+    from epsilometer.errors import InputError
+
+    try:
+        return importlib.import_module("epsilometer_experiments")
+    except ImportError as error:
+        raise InputError(
+            f"the experiments cannot be imported ({error}); they come with the source: run this in a checkout, after "
+            "make setup"
+        ) from error
+
+
+def _options(texts: list[str]) -> dict[str, str]:
+    from epsilometer.errors import InputError
+
+    options: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {text!r} cannot be read: write --set KEY=VALUE")
+        options[key] = value
+    return options

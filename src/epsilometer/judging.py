@@ -1,0 +1,100 @@
+"""From a proof and the health of its draws to a result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer.bounds import Counts
+from epsilometer.claims import Claim
+from epsilometer.engine import health
+from epsilometer.environment import describe_environment
+from epsilometer.methods import Proposal
+from epsilometer.methods.events import EventProposal
+from epsilometer.methods.events.power import detectable_value
+from epsilometer.outputs import Outputs
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+
+# Draws that were kept in order are cut into so many pieces to look for drift.
+_PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a mechanism.
+
+    Attributes:
+        claim: the claim; for a measurement the strictest one of its notion.
+        judged: whether a verdict is wanted.
+    """
+
+    claim: Claim
+    judged: bool
+
+
+def conclude(
+    question: Question,
+    finding: Finding,
+    proposal: Proposal,
+    reports: Sequence[HealthReport],
+    *,
+    used: tuple[int, int],
+    confidence: float,
+    settings: Mapping[str, Any],
+    began: float,
+) -> AuditResult:
+    """The result of an audit."""
+    judged = question.judged
+    return AuditResult(
+        verdict=judge(question.claim, finding, reports) if judged else None,
+        claim=question.claim,
+        confidence=confidence,
+        findings=(finding,),
+        samples_used=used,
+        detectable=detectable_value(proposal) if judged and isinstance(proposal, EventProposal) else None,
+        health=tuple(reports),
+        settings=settings,
+        environment=describe_environment(),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
+    """Refuted when the bound is above the claim and the draws can be trusted."""
+    refuted = finding.lower_bound > claim.value
+    # Always on one side, never on the other: that needs no statistics, and so no independence.
+    if refuted and finding.witness and finding.witness.is_deterministic:
+        return Verdict.REFUTED
+    if any(report.untrusted for report in reports):
+        return Verdict.INCONCLUSIVE
+    return Verdict.REFUTED if refuted else Verdict.NOT_REFUTED
+
+
+def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
+    """The checks that need outputs in the order in which they were drawn."""
+    reports = health.check_constant(left, right)
+    if isinstance(proposal, EventProposal):
+        hits = [proposal.event.contains(side) for side in (left, right)]
+        pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
+        reports += health.check_correlation(hits) + health.check_drift(pieces)
+    return reports
+
+
+def examine_tallies(tallies: Sequence[Sequence[Any]]) -> list[HealthReport]:
+    """The checks that need only the tallies of chunks, in order."""
+    if all(isinstance(tally, Counts) for side in tallies for tally in side):
+        return health.check_drift(tallies)
+    return []
+
+
+def without(reports: Sequence[HealthReport], suppressed: frozenset[str]) -> list[HealthReport]:
+    """Each finding once, without those of switched-off checks."""
+    kept: dict[tuple[str, str], HealthReport] = {}
+    for report in reports:
+        if report.name not in suppressed:
+            kept.setdefault((report.name, report.message), report)
+    return list(kept.values())

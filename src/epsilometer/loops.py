@@ -1,0 +1,149 @@
+"""The two loops of an audit: explore (free), then certify (paid).
+
+Exploring finds the pair of inputs and what to prove; its draws choose and therefore prove nothing. Certifying draws
+afresh and pays from one `ErrorBudget`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+from epsilometer.bounds import ErrorBudget
+from epsilometer.engine import Chunk, Phase, Sampler
+from epsilometer.engine.health import check_repeats
+from epsilometer.inputs import Pair
+from epsilometer.judging import Question, conclude, examine_draws, examine_tallies, without
+from epsilometer.mechanisms import Mechanism
+from epsilometer.methods import Proposal, Task
+from epsilometer.outputs import Outputs, concatenate
+from epsilometer.result import AuditResult, HealthReport
+from epsilometer.settings import EXPLORE_SHARE, FEWEST_PER_PAIR, Settings, check_enough_for, training_size
+
+Sides = tuple[Outputs, Outputs]
+NOTHING: Sides = (Outputs((), 0), Outputs((), 0))
+
+
+@dataclass(slots=True)
+class AuditRun:
+    """One audit under way.
+
+    Attributes:
+        pairs: the candidate pairs.
+        question: what is asked.
+        settings: how to run.
+        sampler: draws.
+        budget: the failure probability.
+        fingerprints: of all chunks drawn so far, left and right.
+    """
+
+    pairs: list[Pair]
+    question: Question
+    settings: Settings
+    sampler: Sampler
+    budget: ErrorBudget
+    began: float
+    fingerprints: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
+
+    @classmethod
+    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
+        """Nothing is drawn yet."""
+        check_enough_for(len(pairs), settings.samples)
+        settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
+        sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
+        budget = ErrorBudget(settings.failure_probability)
+        return cls(pairs, question, settings, sampler, budget, time.perf_counter())
+
+    def audit(self) -> AuditResult:
+        """Explores, learns, certifies."""
+        number, explored, spent = self._explore()
+        n_train = training_size(self.settings.samples - spent)
+        n_fresh = self.settings.samples - spent - n_train
+        left, right = (concatenate([explored[side], self._draw(number, side, n_train)]) for side in (0, 1))
+        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
+        proposal = self.settings.method.propose(left, right, task)
+        return self.certify(proposal, number, n_fresh, Phase.CERTIFY, (left, right))
+
+    def certify(
+        self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
+    ) -> AuditResult:
+        """Tallies the proposal on fresh draws and pays for the bound."""
+        pair = self.pairs[number]
+        tallies: list[list[Any]] = []
+        for side in (0, 1):
+            chunks = self.sampler.chunks(phase, number, pair, side, n_fresh, partial(proposal.tally, side=side))
+            tallies.append(self._collect(side, chunks))
+        left, right = (reduce(add, side) for side in tallies)
+        finding = proposal.certify(left, right, pair, self.budget.spend(self.budget.total, "certificate"))
+        reports = self._examine(proposal, tallies, training)
+        return conclude(
+            self.question,
+            finding,
+            proposal,
+            reports,
+            used=(self.sampler.drawn[0], self.sampler.drawn[1]),
+            confidence=self.settings.confidence,
+            settings=self.settings.record,
+            began=self.began,
+        )
+
+    def _collect(self, side: int, chunks: Iterable[Chunk[Any]]) -> list[Any]:
+        values = []
+        for chunk in chunks:
+            values.append(chunk.value)
+            if chunk.size > 1:  # one output repeats by chance
+                self.fingerprints[side].append(chunk.fingerprint)
+        return values
+
+    def _draw(self, number: int, side: int, n: int) -> Outputs:
+        chunks = self.sampler.chunks(Phase.TRAIN, number, self.pairs[number], side, n, Outputs.copied)
+        return concatenate(self._collect(side, chunks))
+
+    def _explore(self) -> tuple[int, Sides, int]:
+        """Finds the pair with the best predicted bound by successive halving.
+
+        Returns:
+            Its number, its draws so far (they may train), and the draws per side that all pairs cost.
+        """
+        alive = list(range(len(self.pairs)))
+        rounds = max(1, math.ceil(math.log2(len(self.pairs))))
+        per_round = int(self.settings.samples * EXPLORE_SHARE / rounds)
+        draws = dict.fromkeys(alive, NOTHING)
+        spent = 0
+        for turn in range(rounds):
+            if len(alive) == 1:
+                break
+            n = max(FEWEST_PER_PAIR, per_round // len(alive))
+            for number in alive:
+                draws[number] = self._explore_more(number, turn, draws[number], n)
+                spent += n
+            predicted = {number: self._predict(draws[number]) for number in alive}
+            alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
+        return alive[0], draws[alive[0]], spent
+
+    def _explore_more(self, number: int, turn: int, before: Sides, n: int) -> Sides:
+        # Every round has chunk numbers of its own, far beyond what one round draws.
+        skip = turn << 32
+        left, right = (
+            concatenate([before[side], self.sampler.outputs(Phase.EXPLORE, number, self.pairs[number], side, n, skip)])
+            for side in (0, 1)
+        )
+        return left, right
+
+    def _predict(self, draws: Sides) -> float:
+        rest = int(self.settings.samples * (1.0 - EXPLORE_SHARE) * 0.7)
+        task = Task(self.question.claim, (rest, rest), self.budget.total)
+        return self.settings.method.propose(draws[0], draws[1], task).predicted
+
+    def _examine(self, proposal: Proposal, tallies: list[list[Any]], training: Sides) -> list[HealthReport]:
+        reports: list[HealthReport] = []
+        if len(training[0]):
+            reports += examine_draws(proposal, *training)
+            reports += check_repeats(self.fingerprints, self.sampler.mechanism.chunk_size, *training)
+        reports += examine_tallies(tallies)
+        return without(reports, self.settings.suppressed)

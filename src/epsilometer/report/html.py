@@ -1,0 +1,111 @@
+"""A result as one page of HTML that needs nothing else: no network, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from epsilometer.environment import package_version
+from epsilometer.report import plot_data, wording
+from epsilometer.report.showing import bound_against, figure, figure_down, percent, plain
+from epsilometer.result import AuditResult, Verdict
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+# A stored result up to this size is put into the page, so that the page alone can be replayed.
+_MOST_JSON = 100_000
+_TONES = {
+    Verdict.REFUTED: "refuted",
+    Verdict.NOT_REFUTED: "not-refuted",
+    Verdict.INCONCLUSIVE: "inconclusive",
+    None: "measured",
+}
+
+
+def render_html(result: AuditResult) -> str:
+    """The report of one result."""
+    return render_page([result], f"{wording.headline(result).capitalize()}: {wording.mechanism_name(result)}")
+
+
+def render_page(results: Sequence[AuditResult], title: str) -> str:
+    """The reports of some results on one page, with a table of contents if there are several."""
+    views = [_view(result, number) for number, result in enumerate(results, start=1)]
+    return _environment().get_template("page.html.j2").render(title=title, views=views, version=package_version())
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,  # everything in a result may come from a stranger
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _view(result: AuditResult, number: int) -> dict[str, Any]:
+    """Everything that the templates print, as text and plot data."""
+    stored = result.to_json()
+    return {
+        "number": number,
+        "tone": _TONES[result.verdict],
+        "verdict": wording.headline(result).capitalize(),
+        "name": wording.mechanism_name(result),
+        "sentence": wording.verdict_sentence(result),
+        "bound_sentence": wording.bound_sentence(result),
+        "meaning": wording.meaning_sentence(result),
+        "detectable": wording.detectable_sentence(result),
+        "is_refuted": result.is_refuted,
+        "is_measured": result.verdict is None,
+        "promise": wording.promise(result.claim),
+        "tiles": _tiles(result),
+        "scale": plot_data.claim_scale(result),
+        "witness": _witness_view(result),
+        "confidence_sentence": wording.confidence_sentence(result),
+        "effort": wording.effort_sentence(result),
+        "health": wording.health_lines(result),
+        "replay": wording.replay_hint(result),
+        "repeat": wording.repeat_sentence(result),
+        "json": stored if len(stored) <= _MOST_JSON else None,
+        "findings": [_finding_row(result, index) for index in range(len(result.findings))],
+        "settings": _table(result.settings),
+        "environment": _table(result.environment),
+    }
+
+
+def _tiles(result: AuditResult) -> list[tuple[str, str]]:
+    claim = result.claim
+    tiles = [(f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value))]
+    if result.verdict is not None:
+        tiles.append(("claimed", figure(claim.value)))
+    tiles.append(("confidence", percent(result.confidence)))
+    tiles.append(("guarantee", plain(result.guarantee.partition(":")[0])))
+    return tiles
+
+
+def _witness_view(result: AuditResult) -> dict[str, Any] | None:
+    witness = result.witness
+    if witness is None:
+        return None
+    return {
+        "event": wording.event_text(witness),
+        "inputs": [wording.input_text(witness, side) for side in (0, 1)],
+        "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
+        "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
+        "bars": plot_data.share_bars(witness, result),
+    }
+
+
+def _finding_row(result: AuditResult, index: int) -> tuple[str, str, str]:
+    finding = result.findings[index]
+    bound = f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}"
+    return plain(finding.method), bound, plain(finding.guarantee, 200)
+
+
+def _table(entries: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(plain(name).replace("_", " "), plain(value, 200)) for name, value in entries.items()]

@@ -1,0 +1,107 @@
+"""How an audit is to be run, checked before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epsilometer.engine import NoProgress, Progress, Runner, check_seed, open_runner
+from epsilometer.engine.health import check_suppressed
+from epsilometer.errors import InputError
+from epsilometer.methods import Method, find_method
+
+# The fewest draws per side that can be split into learning and proving.
+FEWEST = 20
+# Fewest draws per side and pair that tell anything about a pair, and the share of all draws that explores pairs.
+FEWEST_PER_PAIR = 50
+EXPLORE_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `audit`, `measure` and their kin have in common.
+
+    Attributes:
+        samples: draws per side for everything together.
+        confidence: the probability with which the bound holds.
+        seed: of all random streams.
+        method: how to find and prove.
+        runner: where chunks are drawn.
+        suppressed: health checks that are switched off.
+        progress: is told about every drawn chunk.
+        record: the same for the result, as plain data.
+    """
+
+    samples: int
+    confidence: float
+    seed: int
+    method: Method
+    runner: Runner
+    suppressed: frozenset[str]
+    progress: Progress = field(default_factory=NoProgress)
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def failure_probability(self) -> float:
+        """What the whole audit may spend."""
+        return 1.0 - self.confidence
+
+
+def check_settings(
+    *,
+    samples: int,
+    confidence: float,
+    seed: int | None,
+    method: str,
+    jobs: int = 1,
+    engine: str = "local",
+    options: object = None,
+    suppress: Collection[str] = (),
+    progress: Progress | None = None,
+) -> Settings:
+    """The settings, or an InputError that says what is wrong."""
+    checked = Settings(
+        check_samples(samples),
+        check_confidence(confidence),
+        check_seed(seed),
+        find_method(method, options),
+        open_runner(jobs, engine),
+        check_suppressed(suppress),
+        progress or NoProgress(),
+    )
+    checked.record.update(method=method, samples=checked.samples, confidence=checked.confidence)
+    checked.record.update(seed=checked.seed, jobs=jobs, engine=engine)
+    if options is not None:
+        checked.record["options"] = repr(options)
+    return checked
+
+
+def check_confidence(confidence: float) -> float:
+    """Strictly between 0 and 1."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    return float(confidence)
+
+
+def check_samples(samples: int) -> int:
+    """A whole number that can be split."""
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
+        raise InputError(f"samples={samples!r} must be a whole number")
+    if samples < FEWEST:
+        raise InputError(f"samples={samples} is too few: at least {FEWEST} draws per side are needed")
+    return int(samples)
+
+
+def check_enough_for(n_pairs: int, samples: int) -> None:
+    """Several pairs need draws to choose among them."""
+    least = int(FEWEST_PER_PAIR * n_pairs * 2 / EXPLORE_SHARE)
+    if n_pairs > 1 and samples < least:
+        raise InputError(f"samples={samples} is too few: choosing among {n_pairs} pairs takes at least {least}")
+
+
+def training_size(samples: int) -> int:
+    """Draws per side that learn: 30 % of a small audit, a falling share of a large one, where events are clear."""
+    return max(FEWEST // 2, min(int(0.3 * samples), int(20_000 + 0.1 * samples)))

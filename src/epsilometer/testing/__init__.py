@@ -1,0 +1,36 @@
+"""For whoever tests mechanisms, or writes a claim, a method or a mechanism of her own.
+
+The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
+"""
+
+from epsilometer.testing.claims import ClaimConformance
+from epsilometer.testing.fakes import (
+    HOSTILE_NUMBERS,
+    Coin,
+    constant,
+    drifting,
+    frozen_seed,
+    hostile,
+    miscounting,
+    raising,
+    serially_correlated,
+)
+from epsilometer.testing.mechanisms import MechanismConformance
+from epsilometer.testing.methods import MethodConformance
+from epsilometer.testing.rarity import assert_rare
+
+__all__ = [
+    "HOSTILE_NUMBERS",
+    "ClaimConformance",
+    "Coin",
+    "MechanismConformance",
+    "MethodConformance",
+    "assert_rare",
+    "constant",
+    "drifting",
+    "frozen_seed",
+    "hostile",
+    "miscounting",
+    "raising",
+    "serially_correlated",
+]

@@ -1,0 +1,163 @@
+"""Mechanisms made for tests: a coin whose truth is known, and others that misbehave in one way each.
+
+All of them are plain data and plain functions, so they can be sent to worker processes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.claims import Claim
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism, from_batch, from_callable
+
+# Numbers that break careless code: no order, no end, two zeros, next to nothing, one float apart.
+HOSTILE_NUMBERS: tuple[float, ...] = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1.0,
+    math.nextafter(1.0, 2.0),
+    1.7976931348623157e308,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """A coin that shows True with probability p on the left input and q on the right one.
+
+    It can be given to `audit` as it is: it brings its pair, like an entry of the zoo.
+
+    Attributes:
+        p: between 0 and 1.
+        q: likewise.
+    """
+
+    p: float
+    q: float
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """A batch mechanism whose dataset is the probability of True."""
+        return from_batch(_toss, name=f"coin({self.p:g}, {self.q:g})")
+
+    @property
+    def worst_pair(self) -> Pair:
+        """The two probabilities, which are the two datasets."""
+        return Pair(self.p, self.q)
+
+    def truth(self, claim: Claim) -> float:
+        """The exact value of the claim's own parameter: what an audit must not exceed."""
+        return max(claim.least_value(self.p, self.q), claim.least_value(self.q, self.p))
+
+
+def _toss(dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return rng.random(n) < dataset
+
+
+def constant(value: Any) -> Mechanism:
+    """Answers the same whatever its input."""
+    return from_callable(_Constant(value), name="constant")
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    value: Any
+
+    def __call__(self, dataset: Any) -> Any:
+        return self.value
+
+
+def frozen_seed(seed: int = 7) -> Mechanism:
+    """Adds Laplace noise to its input from a generator that starts anew with every batch."""
+    return from_batch(_Frozen(seed), name="frozen_seed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    seed: int
+
+    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return np.random.default_rng(self.seed).laplace(dataset, 1.0, n)
+
+
+def drifting(per_output: float = 1e-3) -> Mechanism:
+    """Normal noise whose mean moves with every output; it remembers how many it gave, so use a new one per audit."""
+    return from_batch(_Drifting(per_output), name="drifting")
+
+
+@dataclass(slots=True)
+class _Drifting:
+    per_output: float
+    drawn: dict[float, int] = field(default_factory=dict)
+
+    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        start = self.drawn.get(dataset, 0)
+        self.drawn[dataset] = start + n
+        return np.asarray(dataset + rng.normal(size=n) + self.per_output * np.arange(start, start + n))
+
+
+def serially_correlated(stay: float = 0.9) -> Mechanism:
+    """A fair coin that repeats its last answer with probability `stay` and is tossed afresh otherwise."""
+    return from_batch(_Sticky(stay), name="serially_correlated")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sticky:
+    stay: float
+
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+        tossed = rng.random(n) >= self.stay
+        tossed[:1] = True
+        # Every output takes the answer of the last toss at or before it.
+        last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
+        return (rng.random(n) < 0.5)[last]
+
+
+def raising(error: Exception, on: Any = None) -> Mechanism:
+    """Raises `error` on the dataset `on` (on any when it is None) and answers 0.0 otherwise."""
+    return from_callable(_Raising(error, on), name="raising")
+
+
+@dataclass(frozen=True, slots=True)
+class _Raising:
+    error: Exception
+    on: Any
+
+    def __call__(self, dataset: Any) -> float:
+        if self.on is None or dataset == self.on:
+            raise self.error
+        return 0.0
+
+
+def miscounting(extra: int = 1) -> Mechanism:
+    """Returns so many outputs more (or fewer) than it was asked for."""
+    return from_batch(_Miscounting(extra), name="miscounting")
+
+
+@dataclass(frozen=True, slots=True)
+class _Miscounting:
+    extra: int
+
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return rng.random(max(n + self.extra, 0))
+
+
+def hostile() -> Mechanism:
+    """Draws from `HOSTILE_NUMBERS`; the dataset (a number) is the weight of NaN against 1 for each other number."""
+    return from_batch(_draw_hostile, name="hostile")
+
+
+def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    weights = np.ones(len(HOSTILE_NUMBERS))
+    weights[0] = dataset
+    return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())

@@ -1,0 +1,172 @@
+"""What every method must satisfy."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
+from epsilometer.inputs import Pair
+from epsilometer.methods import Method, Proposal, Task
+from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.result import Finding
+from epsilometer.testing.fakes import Coin, hostile
+from epsilometer.testing.rarity import assert_rare
+
+_KINDS = ("exact", "asymptotic", "conditional: ", "none: ")
+_FAILURE = 0.05
+
+
+class MethodConformance:
+    """Subclass it, name the subclass `Test…`, and give it a fixture `method`.
+
+    Attributes:
+        claims: what the method can prove; a method for one notion lists that alone.
+        coin: a law that the method can work on, with its truth. Override `draw` for laws of another kind.
+        n_train: draws per side that it learns from.
+        n_fresh: draws per side that it proves with.
+        runs: repetitions of the test of coverage.
+    """
+
+    claims: ClassVar[Sequence[Claim]] = (
+        PureDP(0.5),
+        ApproxDP(0.5, 0.01),
+        ApproxDeltaDP(0.5, 0.05),
+        RenyiDP(2.0, 0.1),
+        ZCDP(0.05),
+        GaussianDP(0.5),
+    )
+    coin: ClassVar[Coin] = Coin(0.6, 0.4)
+    n_train: ClassVar[int] = 600
+    n_fresh: ClassVar[int] = 1400
+    runs: ClassVar[int] = 120
+
+    def draw(self, side: int, n: int, rng: np.random.Generator) -> Outputs:
+        """n outputs of the left (0) or right (1) law."""
+        return self.coin.mechanism.sample(self.coin.worst_pair.side(side), n, rng)
+
+    def truth(self, claim: Claim) -> float:
+        """The value that a bound must not exceed."""
+        return self.coin.truth(claim)
+
+    def test_it_introduces_itself(self, method: Method) -> None:
+        """A name, a line about it, and the kind of its guarantee."""
+        assert method.name, "method.name is empty"
+        assert method.summary, "method.summary is empty"
+        assert method.guarantee.startswith(_KINDS), f"method.guarantee={method.guarantee!r} is of no known kind"
+
+    def test_a_finding_says_what_it_is(self, method: Method) -> None:
+        """Bounds are finite and at least 0, in the parameter that was asked for, and survive JSON."""
+        for claim in self.claims:
+            finding = self._audit(method, claim, np.random.default_rng(1))
+            _check_finding(finding, method, claim)
+
+    def test_same_draws_same_answer(self, method: Method) -> None:
+        """A method has no chance of its own."""
+        for claim in self.claims:
+            first, again = (self._audit(method, claim, np.random.default_rng(2)) for _ in range(2))
+            assert first.to_dict() == again.to_dict(), f"two proofs from equal draws differ for {claim.describe()}"
+
+    def test_training_draws_are_not_changed(self, method: Method) -> None:
+        """Outputs are shared with the health checks."""
+        train = self._draws(self.n_train, np.random.default_rng(3))
+        before = pickle.dumps(train)
+        method.propose(*train, self._task(self.claims[0]))
+        assert pickle.dumps(train) == before, "propose changed the training draws"
+
+    def test_tallies_of_chunks_add_up(self, method: Method) -> None:
+        """Cutting fresh draws into chunks changes nothing."""
+        rng = np.random.default_rng(4)
+        for claim in self.claims:
+            proposal = self._propose(method, claim, rng)
+            fresh = self._draws(self.n_fresh, rng)
+            whole = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
+            parts = [_tally_in_parts(proposal, outputs, side) for side, outputs in enumerate(fresh)]
+            pair = self.coin.worst_pair
+            found = [proposal.certify(left, right, pair, _FAILURE).to_dict() for left, right in (whole, parts)]
+            assert found[0] == found[1], f"tallies of chunks do not add up to that of the whole for {claim.describe()}"
+
+    def test_a_proposal_survives_pickling(self, method: Method) -> None:
+        """It is sent to the workers that draw."""
+        rng = np.random.default_rng(5)
+        proposal = self._propose(method, self.claims[0], rng)
+        copy = pickle.loads(pickle.dumps(proposal))
+        fresh = self._draws(self.n_fresh, rng)
+        found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, copy)]
+        assert found[0] == found[1], "a pickled proposal proves something else"
+
+    def test_a_plain_leak_is_found_in_both_directions(self, method: Method) -> None:
+        """The law is far from private, whichever input is called the left one."""
+        for claim in self.claims:
+            for flip in (False, True):
+                finding = self._audit(method, claim.with_value(0.0), np.random.default_rng(6), flip)
+                assert finding.lower_bound > 0.0, f"found nothing for {claim.describe()}, sides exchanged: {flip}"
+
+    def test_the_truth_is_rarely_exceeded(self, method: Method) -> None:
+        """The guarantee, by repetition; the first claim only, for the sake of time."""
+        claim = self.claims[0]
+        rng = np.random.default_rng(7)
+        truth = self.truth(claim)
+        above = sum(self._audit(method, claim, rng).lower_bound > truth for _ in range(self.runs))
+        assert_rare(above, self.runs, _FAILURE)
+
+    def test_hostile_outputs_are_outcomes(self, method: Method) -> None:
+        """NaN, infinities and subnormal numbers are counted like any other output, or refused by name beforehand."""
+        rng = np.random.default_rng(8)
+        mechanism = hostile()
+        train = mechanism.sample(1.0, self.n_train, rng), mechanism.sample(3.0, self.n_train, rng)
+        fresh = mechanism.sample(1.0, self.n_fresh, rng), mechanism.sample(3.0, self.n_fresh, rng)
+        for claim in self.claims:
+            proposal = method.propose(*train, self._task(claim))
+            _check_finding(_certify(proposal, *fresh, Pair(1.0, 3.0)), method, claim)
+
+    def test_outputs_never_seen_in_training(self, method: Method) -> None:
+        """Fresh outputs of unknown kind and value are no accident."""
+        proposal = self._propose(method, self.claims[0], np.random.default_rng(9))
+        strange = read_outputs([None, "a word", 3, (1.0, 2.0), 1e300])
+        _check_finding(_certify(proposal, strange, strange, Pair(0, 1)), method, self.claims[0])
+
+    def _task(self, claim: Claim) -> Task:
+        return Task(claim, (self.n_fresh, self.n_fresh), _FAILURE)
+
+    def _draws(self, n: int, rng: np.random.Generator, flip: bool = False) -> tuple[Outputs, Outputs]:
+        return self.draw(int(flip), n, rng), self.draw(int(not flip), n, rng)
+
+    def _propose(self, method: Method, claim: Claim, rng: np.random.Generator, flip: bool = False) -> Proposal:
+        proposal = method.propose(*self._draws(self.n_train, rng, flip), self._task(claim))
+        assert not math.isnan(proposal.predicted), "proposal.predicted is nan: pairs cannot be compared by it"
+        return proposal
+
+    def _audit(self, method: Method, claim: Claim, rng: np.random.Generator, flip: bool = False) -> Finding:
+        proposal = self._propose(method, claim, rng, flip)
+        return _certify(proposal, *self._draws(self.n_fresh, rng, flip), self.coin.worst_pair)
+
+
+def _certify(proposal: Proposal, left: Outputs, right: Outputs, pair: Pair) -> Finding:
+    return proposal.certify(proposal.tally(left, 0), proposal.tally(right, 1), pair, _FAILURE)
+
+
+def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
+    cuts = [0, 1, len(outputs) // 3, len(outputs)]
+    tallies = [proposal.tally(outputs.take(slice(a, b)), side) for a, b in pairwise(cuts)]
+    total = tallies[0]
+    for tally in tallies[1:]:
+        total = total + tally
+    return total
+
+
+def _check_finding(finding: Finding, method: Method, claim: Claim) -> None:
+    assert finding.method == method.name, f"finding.method={finding.method!r}, not {method.name!r}"
+    assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is of no known kind"
+    assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound}"
+    assert finding.lower_bound >= 0.0, f"finding.lower_bound={finding.lower_bound}"
+    assert math.isclose(finding.confidence, 1.0 - _FAILURE), f"finding.confidence={finding.confidence}"
+    assert type(finding.claim) is type(claim), f"finding.claim={finding.claim!r} where {claim!r} was asked for"
+    stored = json.loads(json.dumps(finding.to_dict(), allow_nan=False))
+    assert Finding.from_dict(stored).to_dict() == stored, "the finding does not survive JSON"
