@@ -13,7 +13,7 @@ from rich.console import Console
 
 from epsilometer.cli.demo import ACTS, perform
 
-WIDTH = 108
+WIDTH = 104
 
 
 def draw() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +73,7 @@ def perform(act: Act, number: int, console: Console | None) -> AuditResult:
     from epsilometer.report.terminal import show_result
 
     say(f"{number}. {act.before}", console)
+    say("", console)
     result = audit(open_target(act.target), samples=_SAMPLES, seed=_SEED)
     result = replace(result, settings={**result.settings, "target": act.target})
     show_result(result, console)
@@ -81,13 +83,10 @@ def perform(act: Act, number: int, console: Console | None) -> AuditResult:
 
 def say(text: str, console: Console | None) -> None:
     """Prints a paragraph."""
-    import textwrap
-
-    wrapped = "\n".join(textwrap.wrap(text, 100, break_on_hyphens=False))
     if console is None:
-        sys.stdout.write(wrapped + "\n")
+        sys.stdout.write("\n".join(textwrap.wrap(text, 100, break_on_hyphens=False)) + "\n")
     else:
-        console.print(wrapped, markup=False, highlight=False)
+        console.print(text, markup=False, highlight=False, width=min(104, console.width))
 
 
 def _console() -> Console | None:

@@ -15,5 +15,5 @@ def zoo() -> int:
     for name in mechanisms.names():
         entry = mechanisms.find(name)
         rows.append((name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary))
-    print_rows(("name", "claim", "is", "summary"), rows)
+    print_rows(("name", "claim", "in truth", "summary"), rows)
     return 0

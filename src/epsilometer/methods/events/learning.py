@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.methods.events.cells import blocks_of_both, learn_groups, learn_line
-from epsilometer.methods.events.scoring import fit_score
+from epsilometer.methods.events.scoring import MOST_BINS, fit_score
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
 
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
 # When frequent signatures cover this share of the training draws, a score over all columns has little to add.
 _COVERED = 0.99
+# Draws per side for each weight of a score from which on fitting and counting may share them.
+_ENOUGH_PER_WEIGHT = 100
 # More signatures than this are estimated better together, by a score, than one by one.
 _MANY_GROUPS = 64
 
@@ -45,13 +47,25 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     needs_score = [_needs_score(part, a, b) for part, (a, b) in zip(by_values, pairs, strict=True)]
     if not any(needs_score):
         return ways
-    # A score is fitted on one half and its cells are counted on the other: counting where it was fitted flatters it.
-    fit = blocks_of_both(_half(left, 0), _half(right, 0))
-    rest = _half(left, 1), _half(right, 1)
+    fit, rest = _for_scores(left, right, pairs)
     ways.append(Learned(Partition(tuple(_by_score(a, b) for a, b in fit)), *rest))
     if any(len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True) if needs):
         ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
     return ways
+
+
+def _for_scores(
+    left: Outputs, right: Outputs, pairs: list[tuple[Block, Block]]
+) -> tuple[list[tuple[Block, Block]], tuple[Outputs, Outputs]]:
+    """The draws that fit scores, and those that are counted in their cells.
+
+    Counting where a score was fitted flatters it, so few draws are halved; of many, all do both (measured on
+    5-dimensional Laplace at 1e5: 1.370 ± 0.048 whole, 1.363 ± 0.062 halved).
+    """
+    weights = MOST_BINS * max(len(a.columns) for a, _ in pairs)
+    if min(len(left), len(right)) >= _ENOUGH_PER_WEIGHT * weights:
+        return pairs, (left, right)
+    return blocks_of_both(_half(left, 0), _half(right, 0)), (_half(left, 1), _half(right, 1))
 
 
 def _half(outputs: Outputs, number: int) -> Outputs:

@@ -17,7 +17,7 @@ from epsilometer.outputs.scores import AdditiveScore, Term
 Floats = NDArray[np.float64]
 
 # Cells per column: enough to follow a log-ratio, few enough to estimate (measured on 5-dimensional Laplace).
-_MOST_BINS = 32
+MOST_BINS = 32
 # Names per column that get a weight of their own.
 _MOST_NAMES = 1024
 # Ridge penalty per weight: about what one doubtful draw per cell would say.
@@ -54,7 +54,7 @@ def _head(block: Block) -> Block:
 def _blank_term(left: Block, right: Block, number: int) -> Term:
     a, b = left.columns[number], right.columns[number]
     if isinstance(a, Numbers) and isinstance(b, Numbers):
-        line = learn_line(a.values, b.values, most_bins=_MOST_BINS)
+        line = learn_line(a.values, b.values, most_bins=MOST_BINS)
         return Term(number, line, np.zeros(line.n_cells))
     labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
     names = LabelAtoms(tuple(dict.fromkeys(labels))[:_MOST_NAMES])
