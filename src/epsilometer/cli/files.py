@@ -123,7 +123,7 @@ def _read_npy(path: Path) -> Any:
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path} cannot be read as a plain array: {error}") from error
+        raise InputError(f"{path} cannot be read as a plain array: {_reason(error)}") from error
     if not isinstance(array, np.ndarray):
         array.close()
         raise InputError(f"{path} holds several arrays; name it .npz")
@@ -148,4 +148,9 @@ def _read_npz(path: Path, key: str | None) -> Any:
     except InputError:
         raise
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read as plain arrays: {error}") from error
+        raise InputError(f"{path} cannot be read as plain arrays: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Why NumPy refuses a file, without its advice to unpickle it."""
+    return "it holds no plain numbers or texts, and nothing is unpickled" if "pickle" in str(error) else str(error)

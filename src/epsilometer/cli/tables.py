@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +33,15 @@ class CsvTable:
         return [list(row) for row in zip(*self.columns, strict=True)]
 
     def outputs(self) -> Any:
-        """One output per row, as an array where all cells are numbers, shape (n,) or (n, columns)."""
-        if all(isinstance(cell, float | int) for column in self.columns for cell in column):
-            kind = np.int64 if all(_fits_int(column) for column in self.columns) else np.float64
-            columns = [np.array(column, dtype=kind) for column in self.columns]
-            return columns[0] if len(columns) == 1 else np.column_stack(columns)
-        return [tuple(row) if isinstance(row, list) else row for row in self.rows()]
+        """One output per row, as an array where all cells are numbers, shape (n,) or (n, columns).
+
+        Every number is a float: whether all of a side happen to be whole must not tell the sides apart.
+        """
+        columns = [[float(cell) if isinstance(cell, int) else cell for cell in column] for column in self.columns]
+        if any(isinstance(cell, str) for column in columns for cell in column):
+            return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        arrays = [np.array(column, dtype=np.float64) for column in columns]
+        return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 
 def read_csv(path: Path, header: bool | None = None) -> CsvTable:
@@ -86,7 +88,3 @@ def _cell(text: str) -> Cell:
         return float(text)
     except ValueError:
         return text
-
-
-def _fits_int(column: list[Cell]) -> bool:
-    return all(isinstance(cell, int) and math.log2(abs(cell) + 1) < 63 for cell in column)

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from epsilometer.bounds import Counts
+from epsilometer.engine.sampler import FINGERPRINT_ROWS
 from epsilometer.errors import InputError
 from epsilometer.outputs import Labels, Outputs
 from epsilometer.result import HealthReport
 
 CHECKS = {
-    "constant": "all outputs of both inputs are one and the same value",
+    "constant": "all outputs of an input are one and the same value",
     "repeated-chunks": "whole chunks of outputs repeat: a frozen seed inside the mechanism",
     "serial-correlation": "an output depends on the one before it",
     "drift": "the law of the outputs changes while they are drawn",
@@ -43,11 +44,15 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
 
 
 def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
-    """Whether the mechanism always answers the same, whatever its input."""
-    hashes = np.concatenate([row_hashes(left), row_hashes(right)])
-    if len(hashes) and np.all(hashes == hashes[0]):
-        return [HealthReport("constant", "every output of both inputs is the same value", untrusted=False)]
-    return []
+    """Whether each input always gets the same answer."""
+    hashes = row_hashes(left), row_hashes(right)
+    if not all(len(side) > 1 and np.all(side == side[0]) for side in hashes):
+        return []
+    if hashes[0][0] == hashes[1][0]:
+        text = "every output of both inputs is the same value"
+    else:
+        text = "each input always gives the same output: there is no noise, or its seed is frozen inside"
+    return [HealthReport("constant", text, untrusted=False)]
 
 
 def check_repeats(
@@ -68,7 +73,7 @@ def check_repeats(
             continue
         coincidence = _coincidence_rate(row_hashes(outputs))
         # Coincidences of k independent outputs multiply; a constant side (rate 1) proves nothing.
-        log_chance = 2.0 * np.log(len(prints)) + min(chunk_size, 256, len(outputs)) * np.log(max(coincidence, 1e-12))
+        log_chance = 2.0 * np.log(len(prints)) + min(chunk_size, FINGERPRINT_ROWS, len(outputs)) * np.log(max(coincidence, 1e-12))
         if log_chance < np.log(_FALSE_ALARM):
             text = f"{repeats} of {len(prints)} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
             reports.append(HealthReport("repeated-chunks", f"{text}: is a seed frozen inside?", untrusted=True))

@@ -121,6 +121,6 @@ def _end(end: float, beside: str, at: str) -> tuple[str, str]:
     if not np.isfinite(end):
         return at, f"{end:g}"
     before = float(np.nextafter(end, -np.inf))
-    if len(repr(before)) + 4 < len(repr(end)):
+    if before == 0.0 or len(repr(before)) + 4 < len(repr(end)):
         return beside, f"{before:.6g}"
     return at, f"{end:.6g}"

@@ -94,7 +94,7 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
         return None
     return {
         "event": wording.event_text(witness),
-        "inputs": [wording.input_text(witness, side) for side in (0, 1)],
+        "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
         "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
         "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
         "bars": plot_data.share_bars(witness, result),

@@ -32,7 +32,7 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     yield "", list(_bound_rows(result))
     if result.witness is not None:
         title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
-        yield title, _witness_rows(result.witness)
+        yield title, _witness_rows(result, result.witness)
     yield "This run", list(_run_rows(result))
 
 
@@ -45,11 +45,11 @@ def _bound_rows(result: AuditResult) -> Iterator[Row]:
     yield "meaning", wording.meaning_sentence(result)
 
 
-def _witness_rows(witness: Witness) -> list[Row]:
+def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     counts = [", ".join([wording.count_sentence(witness, i), wording.certified_sentence(witness, i)]) for i in (0, 1)]
     return [
-        ("left input", wording.input_text(witness, 0)),
-        ("right input", wording.input_text(witness, 1)),
+        ("left input", wording.input_text(result, witness, 0)),
+        ("right input", wording.input_text(result, witness, 1)),
         ("event", wording.event_text(witness)),
         ("under left", counts[0]),
         ("under right", counts[1]),

@@ -23,7 +23,7 @@ from epsilometer.report.showing import (
 )
 from epsilometer.result import AuditResult, Verdict, Witness
 
-# How `audit.compare` names what it audits; such a result has inputs that nobody can run again.
+# How `compare` names what it audits.
 RECORDED = "two recorded samples"
 _PROMISES = {
     "pure": "ε-differential privacy with ε = {value}",
@@ -47,7 +47,14 @@ def headline(result: AuditResult) -> str:
 
 def mechanism_name(result: AuditResult) -> str:
     """What was audited."""
+    if is_recorded(result):
+        return "the recorded mechanism"
     return plain(result.settings.get("target") or result.settings.get("mechanism") or "the mechanism")
+
+
+def is_recorded(result: AuditResult) -> bool:
+    """Whether two recordings were compared, so that there is nothing to be run again."""
+    return result.settings.get("mechanism") == RECORDED
 
 
 def promise(claim: Claim) -> str:
@@ -136,9 +143,10 @@ def certified_sentence(witness: Witness, side: int) -> str:
     return f"probability at most {figure_up(witness.q_upper)}"
 
 
-def input_text(witness: Witness, side: int) -> str:
-    """The input of one side, cut."""
-    return shown(witness.pair.side(side))
+def input_text(result: AuditResult, witness: Witness, side: int) -> str:
+    """The input of one side, cut; of a recording the file, if it is known."""
+    file = result.settings.get(("left", "right")[side]) if is_recorded(result) else None
+    return f"recorded in {plain(file, 200)}" if file else shown(witness.pair.side(side))
 
 
 def effort_sentence(result: AuditResult) -> str:
@@ -156,7 +164,7 @@ def health_lines(result: AuditResult) -> list[str]:
 
 def can_replay(result: AuditResult) -> bool:
     """Whether there is an event to count again, and a mechanism that can be run again."""
-    return result.witness is not None and result.settings.get("mechanism") != RECORDED
+    return result.witness is not None and not is_recorded(result)
 
 
 def replay_hint(result: AuditResult) -> str | None:
