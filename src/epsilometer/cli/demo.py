@@ -41,7 +41,7 @@ ACTS = (
     Act(
         "zoo:dp_mean",
         "A broken mechanism: a mean with half the noise that its promise of ε = 1 needs. "
-        "The audit, which can only run it, finds inputs and outputs that give it away.",
+        "The audit, which can only run it, finds the outputs that give it away.",
     ),
 )
 

@@ -76,14 +76,16 @@ def default_samples(keywords: Mapping[str, Any]) -> int:
 
 def deliver(result: AuditResult, json_file: str | None, html_file: str | None) -> int:
     """Prints the result, writes what was asked for, and gives the exit status."""
+    # A lone surrogate in a text cannot be encoded; its escape is as good in JSON.
+    stored = (result.to_json() + "\n").encode("utf-8", "backslashreplace")
     if json_file == "-":
-        sys.stdout.write(result.to_json() + "\n")
+        sys.stdout.write(stored.decode("utf-8"))
     else:
         from epsilometer.report.terminal import show_result
 
         show_result(result)
     if json_file not in (None, "-"):
-        Path(str(json_file)).write_text(result.to_json() + "\n", encoding="utf-8")
+        Path(str(json_file)).write_bytes(stored)
     if html_file is not None:
         result.save_html(html_file)
     return status_of(result)

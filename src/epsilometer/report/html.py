@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ def _environment() -> Environment:
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
     """Everything that the templates print, as text and plot data."""
-    stored = result.to_json()
+    # Only ASCII: no letter that turns the direction of writing, no lone surrogate that cannot be saved.
+    stored = json.dumps(json.loads(result.to_json()), indent=1)
     return {
         "number": number,
         "tone": _TONES[result.verdict],

@@ -5,8 +5,6 @@ from __future__ import annotations
 import decimal
 import reprlib
 
-from epsilometer.inputs.storing import StoredDigest
-
 # What a reader takes in at a glance; the whole input is in the JSON file.
 MOST_VALUE = 240
 MOST_EVENT = 600
@@ -39,6 +37,8 @@ def plain(value: object, most: int = MOST_NAME) -> str:
 
 def shown(value: object, most: int = MOST_VALUE) -> str:
     """A dataset as Python would write it, clean and cut; safe against a hostile `__repr__`."""
+    from epsilometer.inputs.storing import StoredDigest  # brings NumPy, which an error message does not need
+
     if isinstance(value, StoredDigest):
         return cut(f"{plain(value.kind)} {clean(value.text)}", most - 40) + f" (stored as digest {value.digest[:12]}…)"
     try:

@@ -1,0 +1,93 @@
+"""Inputs and recordings from files; nothing is unpickled."""
+
+import json
+
+import numpy as np
+import pytest
+
+from epsilometer.cli.files import check_writable, read_recording, read_value
+from epsilometer.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", ["0", "-1.5", '"word"', "[1, [2], null]", '{"a": true}'])
+def test_json_is_read_as_it_is(text):
+    assert read_value(text, "--left") == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ["word", "", "[1,", "[" * 100_000])
+def test_what_is_not_json_is_quoted(text):
+    with pytest.raises(InputError, match=r"--left .* is not JSON") as caught:
+        read_value(text, "--left")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_word_is_told_how_to_be_quoted():
+    with pytest.raises(InputError, match="write a word as '\"yes\"', a file as @FILE"):
+        read_value("yes", "--left")
+
+
+def test_inputs_from_files(here):
+    (here / "a.json").write_text("[1, 2]")
+    np.save("a.npy", np.eye(2))
+    (here / "a.csv").write_text("age,name\n3,x\n4,y\n")
+    (here / "b.csv").write_text("1\n2\n")
+    assert read_value("@a.json", "--left") == [1, 2]
+    np.testing.assert_array_equal(read_value("@a.npy", "--left"), np.eye(2))
+    assert read_value("@a.csv", "--left") == [{"age": 3, "name": "x"}, {"age": 4, "name": "y"}]
+    assert read_value("@b.csv", "--left") == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["@missing.json", "@a.txt", "@.", "@broken.json", "@broken.npy"])
+def test_unreadable_inputs(here, text):
+    (here / "broken.json").write_bytes(b"\xff{")
+    (here / "broken.npy").write_bytes(b"no array")
+    with pytest.raises(InputError):
+        read_value(text, "--left")
+
+
+def test_recordings_of_every_kind(here):
+    values = [0.5, 1.5, 2.5]
+    np.save("r.npy", values)
+    np.savez("r.npz", only=values)
+    np.savez("two.npz", a=values, b=[1.0])
+    (here / "r.json").write_text(json.dumps(values))
+    (here / "r.csv").write_text("x\n0.5\n1.5\n2.5\n")
+    for place in ("r.npy", "r.npz", "r.npz:only", "two.npz:a", "r.json", "r.csv"):
+        assert list(read_recording(place)) == values
+
+
+def test_recordings_that_are_refused(here):
+    np.savez("two.npz", a=[1.0], b=[1.0])
+    np.save("object.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.savez("object.npz", a=np.array([{}], dtype=object))
+    (here / "dict.json").write_text("{}")
+    (here / "not.npz").write_text("x")
+    expected = {
+        "two.npz": "holds 2 arrays",
+        "two.npz:c": "no array 'c'",
+        "object.npy": "nothing is unpickled",
+        "object.npz": "nothing is unpickled",
+        "dict.json": "a JSON list",
+        "not.npz": "cannot be read",
+        "missing.npy": "missing",
+        ".": "a folder",
+    }
+    for place, reason in expected.items():
+        with pytest.raises(InputError, match=reason):
+            read_recording(place)
+
+
+def test_files_that_cannot_be_written_are_told_before_the_work(here):
+    check_writable(None, "--json")
+    check_writable("-", "--json")
+    check_writable("new.json", "--json")
+    with pytest.raises(InputError, match="no folder"):
+        check_writable("no/such/folder/x.json", "--json")
+    with pytest.raises(InputError, match="is a folder"):
+        check_writable(str(here), "--html")

@@ -1,0 +1,44 @@
+"""Numbers and values for people."""
+
+import math
+
+import pytest
+
+from epsilometer.report import showing
+
+
+@pytest.mark.parametrize(
+    ("value", "down", "up"),
+    [
+        (0.7, "0.7", "0.7"),
+        (1.98765, "1.987", "1.988"),
+        (0.0, "0", "0"),
+        (123456.0, "1.234e+05", "1.235e+05"),
+        (5.26968e-05, "5.269e-05", "5.27e-05"),
+    ],
+)
+def test_bounds_are_rounded_to_their_safe_side(value, down, up):
+    assert (showing.figure_down(value), showing.figure_up(value)) == (down, up)
+
+
+def test_bound_against_a_claim_that_it_does_not_exceed():
+    assert showing.bound_against(0.99999, 1.0) == "0.9999"
+
+
+def test_bound_one_float_above_the_claim():
+    assert float(showing.bound_against(math.nextafter(1.0, 2.0), 1.0)) > 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0123, "0.012 s"), (59.4, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")]
+)
+def test_duration(seconds, text):
+    assert showing.duration(seconds) == text
+
+
+def test_a_cut_list_tells_its_length():
+    assert showing.shown(list(range(1000)), 60).endswith("… (1,000 items)")
+
+
+def test_a_short_value_is_as_python_writes_it():
+    assert showing.shown({"a": [1.5, None, "x"]}) == "{'a': [1.5, None, 'x']}"
