@@ -46,7 +46,7 @@ demo: setup ## audit a correct and a broken mechanism and write a report
 check: setup ## lint, formatting, types, import contracts
 	@echo "check: ruff" && $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@echo "check: mypy" && $(VENV)/bin/mypy
-	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo
+	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo --no-cache
 
 test: check ## the checks, then all tests
 	@echo "test: pytest on $(JOBS) processes"

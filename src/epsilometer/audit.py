@@ -131,14 +131,16 @@ def compare(
     """Audits two recorded samples instead of a mechanism.
 
     Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and proving, and the
-    sizes may differ. A claim class instead of a claim measures without a verdict.
+    sizes may differ. A claim class instead of a claim measures without a verdict. Two arrays of different kinds of
+    numbers (say int64 and float64) are both compared as float64, and the settings of the result note it.
     """
     began = time.perf_counter()
     question = Question(_open(claim, fixed), False) if isinstance(claim, type) else Question(as_claim(claim), True)
+    left_outputs, right_outputs, note = _alike(left_outputs, right_outputs)
     recorded = _read_recording("left_outputs", left_outputs), _read_recording("right_outputs", right_outputs)
     sizes = len(recorded[0]), len(recorded[1])
     settings = check_settings(samples=max(sizes), confidence=confidence, seed=seed, method=method, suppress=suppress)
-    settings.record["mechanism"] = "two recorded samples"
+    settings.record.update({"mechanism": "two recorded samples"} | note)
     train, fresh = _split(recorded, settings.seed)
     budget = ErrorBudget(settings.failure_probability)
     task = Task(question.claim, (len(fresh[0]), len(fresh[1])), budget.total)
@@ -219,6 +221,17 @@ def _stored_proposal(witness: Witness, result: AuditResult, settings: Settings) 
     above, below = (counts.share for counts in (witness.counts[::-1] if witness.flipped else witness.counts))
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     return EventProposal(witness.event, witness.flipped, task, result.lower_bound, 0.5, above, below)
+
+
+def _alike(left: object, right: object) -> tuple[object, object, dict[str, str]]:
+    """Two arrays of different kinds of numbers as floats, with a note: how a number is stored is not what leaks."""
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+        return left, right, {}
+    kinds = {left.dtype.kind, right.dtype.kind}
+    if len(kinds) == 1 or not kinds <= set("biuf"):
+        return left, right, {}
+    note = f"left holds {left.dtype}, right {right.dtype}; both are compared as float64"
+    return left.astype(np.float64), right.astype(np.float64), {"note": note}
 
 
 def _read_recording(name: str, values: object) -> Outputs:

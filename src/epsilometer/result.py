@@ -243,8 +243,8 @@ class AuditResult:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Strict JSON: no NaN, no infinities."""
-        return json.dumps(_finite(self.to_dict()), indent=indent, ensure_ascii=False, allow_nan=False)
+        """Strict JSON in ASCII, so that any text can be encoded, lone surrogates too; no NaN, no infinities."""
+        return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AuditResult:

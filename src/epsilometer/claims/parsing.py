@@ -85,7 +85,7 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
     try:
         return notion(**{notion.parameter: 0.0, **fixed})
     except (TypeError, AttributeError) as error:
-        raise InputError(f"cannot measure {notion!r} with {dict(fixed)!r}: {error}") from None
+        raise InputError(f"cannot measure {notion.__name__} with {dict(fixed)!r}: {error}") from None
 
 
 def as_claim(claim: object) -> Claim:

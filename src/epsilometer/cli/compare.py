@@ -50,18 +50,11 @@ def compare(
     claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
     settings = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
     keywords: dict[str, Any] = {name: value for name, value in settings.items() if value is not None} | fixed
-    outputs = _alike(read_recording(left, header), read_recording(right, header))
+    outputs = read_recording(left, header), read_recording(right, header)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), 0, {"left": left, "right": right})
+    if "note" in result.settings:
+        sys.stderr.write(f"epsilometer: {result.settings['note']}\n")
     return deliver(result, json, html)
-
-
-def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two arrays of different kinds of numbers as floats: how a file stores a number is not what a mechanism leaks."""
-    kinds = [getattr(getattr(side, "dtype", None), "kind", "") for side in (left, right)]
-    if kinds[0] == kinds[1] or not set(kinds) <= set("biuf"):
-        return left, right
-    sys.stderr.write(f"epsilometer: left holds {left.dtype}, right {right.dtype}; both are compared as float64\n")
-    return left.astype("float64"), right.astype("float64")
 
 
 def _claim(notion: str | None, given: dict[str, float]) -> tuple[Any, dict[str, float]]:

@@ -134,7 +134,10 @@ def _describe_group(block: BlockPartition, group: Group, mask: Mask) -> str:
             fixed.append(f"{name} = {atoms.name(code)}")
     if group.line:
         name = "score" if group.score else f"item {group.column}" if several else "output"
-        ranges = [describe_intervals(group.line.intervals(mask), name)] if mask[:-1].any() else []
+        if name == "output" and mask[:-1].all():
+            ranges = [f"any {block.shape} output"]
+        else:
+            ranges = [describe_intervals(group.line.intervals(mask), name)] if mask[:-1].any() else []
         ranges += [f"{name} is NaN"] if mask[-1] else []
         fixed.append(" or ".join(ranges))
     if not fixed:
