@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
@@ -17,6 +17,9 @@ from epsilometer.errors import InputError, PrivacyViolation
 from epsilometer.inputs import Pair
 from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
 from epsilometer.outputs import Event
+
+if TYPE_CHECKING:  # slow to import, and only needed to draw
+    from matplotlib.figure import Figure
 
 SCHEMA_VERSION = 1
 
@@ -214,6 +217,22 @@ class AuditResult:
         from epsilometer.report.text import render_text  # a result may look up to the report, lazily
 
         return render_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from epsilometer.report.notebook import render_fragment
+
+        return render_fragment(self)
+
+    def plot(self, kind: str | None = None) -> Figure:
+        """The pictures of this result as a matplotlib figure.
+
+        Args:
+            kind: only one of them: "trade-off", "profile", "search" or "wealth"; None draws all there are data for.
+        """
+        from epsilometer.report.figures import plot
+
+        return plot(self, kind)
 
     def save_html(self, path: str | Path) -> Path:
         """Writes the report as one self-contained page and returns its path."""

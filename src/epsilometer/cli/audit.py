@@ -29,6 +29,8 @@ def audit(
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
+    junit: options.JunitFile = None,
+    markdown: options.MarkdownFile = None,
 ) -> int:
     """Try to refute a claim of privacy.
 
@@ -66,7 +68,7 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
         default_samples(plan.keywords),
         plan.record,
     )
-    return deliver(result, plan.json, plan.html)
+    return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)
 
 
 def _claim(parameters: dict[str, float], mechanism: Any) -> Any:

@@ -29,6 +29,8 @@ def compare(
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
+    junit: options.JunitFile = None,
+    markdown: options.MarkdownFile = None,
 ) -> int:
     """Audit two files of recorded outputs.
 
@@ -44,8 +46,8 @@ def compare(
     from epsilometer.cli.files import check_writable, read_recording
     from epsilometer.cli.running import deliver, run
 
-    check_writable(json, "--json")
-    check_writable(html, "--html")
+    for option, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
+        check_writable(file, option)
     given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
     claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
     settings = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
@@ -54,7 +56,7 @@ def compare(
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), 0, {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")
-    return deliver(result, json, html)
+    return deliver(result, json, html, junit, markdown)
 
 
 def _claim(notion: str | None, given: dict[str, float]) -> tuple[Any, dict[str, float]]:

@@ -26,6 +26,8 @@ def measure(
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
+    junit: options.JunitFile = None,
+    markdown: options.MarkdownFile = None,
 ) -> int:
     """Bound the privacy loss from below, without a claim.
 
@@ -53,4 +55,4 @@ def measure(
         return measure_mechanism(plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed)
 
     result = run(work, default_samples(plan.keywords), plan.record)
-    return deliver(result, plan.json, plan.html)
+    return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)

@@ -50,3 +50,8 @@ JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
 ]
 HtmlFile = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page.")]
+JunitFile = Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write the result as JUnit XML.")]
+MarkdownFile = Annotated[
+    str | None,
+    typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
+]

@@ -26,6 +26,8 @@ class Plan:
         record: what is added to the settings of the result.
         json: file for the result.
         html: file for the report.
+        junit: file for the result as JUnit XML.
+        markdown: file for a summary.
     """
 
     target: str
@@ -36,6 +38,8 @@ class Plan:
     record: dict[str, Any]
     json: str | None
     html: str | None
+    junit: str | None = None
+    markdown: str | None = None
 
 
 def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
@@ -54,7 +58,7 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
         path = Path(target)
         given = _merge(read_settings(path), given)
         target, folders = given["mechanism"], (path.parent.resolve(),)
-    for option in ("json", "html"):
+    for option in ("json", "html", "junit", "markdown"):
         check_writable(given.get(option), f"--{option}")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders)
@@ -67,6 +71,8 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
         {"target": target, "batch": True} if batch else {"target": target},
         given.get("json"),
         given.get("html"),
+        given.get("junit"),
+        given.get("markdown"),
     )
 
 

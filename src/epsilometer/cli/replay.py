@@ -21,6 +21,8 @@ def replay(
     batch: options.Batch = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
+    junit: options.JunitFile = None,
+    markdown: options.MarkdownFile = None,
 ) -> int:
     """Certify a stored counterexample again, on fresh draws.
 
@@ -45,8 +47,8 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     from epsilometer.cli.targets import open_target
     from epsilometer.result import AuditResult
 
-    check_writable(flags["json"], "--json")
-    check_writable(flags["html"], "--html")
+    for name in ("json", "html", "junit", "markdown"):
+        check_writable(flags[name], f"--{name}")
     stored = AuditResult.from_json(read_text(Path(stored_file)))
     mechanism = open_target(target, bool(flags["batch"]))
     sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
@@ -59,7 +61,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
         default_samples(keywords),
         {"target": target, "batch": True} if flags["batch"] else {"target": target},
     )
-    return deliver(result, flags["json"], flags["html"])
+    return deliver(result, flags["json"], flags["html"], flags["junit"], flags["markdown"])
 
 
 def _pair(flags: dict[str, Any], sides: list[Any]) -> Any:

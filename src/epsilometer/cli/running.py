@@ -74,20 +74,33 @@ def default_samples(keywords: Mapping[str, Any]) -> int:
     return int(keywords.get("samples", default))
 
 
-def deliver(result: AuditResult, json_file: str | None, html_file: str | None) -> int:
+def deliver(
+    result: AuditResult,
+    json_file: str | None,
+    html_file: str | None,
+    junit_file: str | None = None,
+    markdown_file: str | None = None,
+) -> int:
     """Prints the result, writes what was asked for, and gives the exit status."""
-    # A lone surrogate in a text cannot be encoded; its escape is as good in JSON.
-    stored = (result.to_json() + "\n").encode("utf-8", "backslashreplace")
+    stored = result.to_json() + "\n"
     if json_file == "-":
-        sys.stdout.write(stored.decode("utf-8"))
+        sys.stdout.write(stored)
     else:
         from epsilometer.report.terminal import show_result
 
         show_result(result)
     if json_file not in (None, "-"):
-        Path(str(json_file)).write_bytes(stored)
+        Path(str(json_file)).write_text(stored, encoding="utf-8")
     if html_file is not None:
         result.save_html(html_file)
+    if junit_file is not None:
+        from epsilometer.report.junit import render_junit
+
+        Path(junit_file).write_text(render_junit([result]), encoding="utf-8")
+    if markdown_file is not None:
+        from epsilometer.report.markdown import render_markdown
+
+        Path(markdown_file).write_text(render_markdown([result]), encoding="utf-8")
     return status_of(result)
 
 

@@ -11,6 +11,7 @@ from epsilometer.cli.files import read_dataset, read_text
 from epsilometer.errors import InputError
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
+FILE_KEYS = ("json", "html", "junit", "markdown")
 RUN_KEYS = ("samples", "confidence", "seed", "method", "jobs", "suppress")
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "mechanism": str,
@@ -19,9 +20,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "method": str,
     "json": str,
     "html": str,
+    "junit": str,
+    "markdown": str,
     "suppress": list,
 }
-KEYS = ("mechanism", "batch", "left", "right", "pairs", *CLAIM_KEYS, *RUN_KEYS, "json", "html")
+KEYS = ("mechanism", "batch", "left", "right", "pairs", *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.environment import package_version
-from epsilometer.report import plot_data, wording
+from epsilometer.report import figures, plot_data, wording
+from epsilometer.report.panels import panels
 from epsilometer.report.showing import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
 
@@ -68,6 +69,7 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "tiles": _tiles(result),
         "scale": plot_data.claim_scale(result),
         "witness": _witness_view(result),
+        "figures": _figures(result),
         "confidence_sentence": wording.confidence_sentence(result),
         "effort": wording.effort_sentence(result),
         "health": wording.health_lines(result),
@@ -101,6 +103,14 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
         "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
         "bars": plot_data.share_bars(witness, result),
     }
+
+
+def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
+    """Title, caption and SVG of every picture; the SVG is ours and escaped."""
+    from markupsafe import Markup
+
+    found = [(panel, figures.panel_svg(panel, result.verdict)) for panel in panels(result)]
+    return [(panel.title, panel.caption, Markup(svg)) for panel, svg in found]
 
 
 def _finding_row(result: AuditResult, index: int) -> tuple[str, str, str]:

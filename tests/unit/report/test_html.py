@@ -57,7 +57,7 @@ def test_nothing_is_loaded_and_nothing_runs(make_result):
     assert "script" not in page.tags
     assert "http" not in source.replace("http-equiv", "")
     assert [value for _, name, value in page.attributes if name in ("src", "href") and value[:1] not in "#d"] == []
-    assert "url(" not in source
+    assert not re.search(r"url\((?!#)", source)  # clip paths of the pictures, on the page itself
     assert "@import" not in source
 
 
@@ -81,12 +81,12 @@ def test_hostile_values_are_text(make_result):
 def test_long_values_are_cut(make_result):
     long = "z" * 1_000_000
     source = render_html(make_result(pair=Pair(long, [long]), event=long, health=[("drift", long, True)]))
-    assert len(source) < 60_000
+    assert len(source) < 150_000
 
 
 def test_several_results_have_a_table_of_contents(make_result):
     page = Page(render_page([make_result(), make_result(Verdict.NOT_REFUTED)], "Two results"))
-    targets = [value for _, name, value in page.attributes if name == "href" and value.startswith("#")]
+    targets = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and value.startswith("#")]
     assert {target[1:] for target in targets} <= {value for _, name, value in page.attributes if name == "id"}
     assert len(targets) == 2
     assert page.tags.count("h1") == 1
@@ -96,7 +96,7 @@ def test_every_picture_has_words(make_result):
     page = Page(render_html(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=1.1)))
     assert page.text.count("Notches") == 1
     described = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
-    assert len(described) == 2
+    assert len(described) == 4
     assert all(described)
 
 

@@ -1,0 +1,211 @@
+"""Draws the panels with matplotlib: as a figure for notebooks, as SVG that follows the colours of the page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epsilometer.errors import InputError
+from epsilometer.report.panels import Panel, ProfilePanel, SearchPanel, TradeOffPanel, WealthPanel, panels
+from epsilometer.report.showing import figure as short
+from epsilometer.result import AuditResult, Verdict
+
+if TYPE_CHECKING:  # matplotlib takes half a second to import: only when something is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Inches at 72 dots each: two such pictures stand side by side in a report, one fills a phone.
+SIZE = (5.0, 3.6)
+# The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark page recolours it.
+INK, MUTED, LINE, LEFT, RIGHT = "#1b1e23", "#59616b", "#e0e0db", "#2c64c4", "#b4570f"
+TONES = {
+    Verdict.REFUTED: "#b3261e",
+    Verdict.NOT_REFUTED: "#0b6b69",
+    Verdict.INCONCLUSIVE: "#8a5a00",
+    None: "#3a4db0",
+}
+_VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", LEFT: "--left", RIGHT: "--right"} | dict.fromkeys(
+    TONES.values(), "--tone"
+)
+_STYLE: dict[str, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 12.0,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 2.0,
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",  # letters stay text: smaller, searchable, in the font of the page
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+}
+
+
+def plot(result: AuditResult, kind: str | None = None) -> Figure:
+    """The pictures of a result in one figure, below each other.
+
+    Args:
+        result: what to draw.
+        kind: only one of them: "trade-off", "profile", "search" or "wealth".
+    """
+    known = {"trade-off": TradeOffPanel, "profile": ProfilePanel, "search": SearchPanel, "wealth": WealthPanel}
+    if kind is not None and kind not in known:
+        raise InputError(f"kind={kind!r} is unknown; known are {', '.join(known)}")
+    chosen = [panel for panel in panels(result) if kind is None or isinstance(panel, known[kind])]
+    if not chosen:
+        raise InputError(f"this result holds nothing to draw{'' if kind is None else f' for kind={kind!r}'}")
+    return draw(chosen, TONES[result.verdict])
+
+
+def draw(chosen: Sequence[Panel], tone: str) -> Figure:
+    """Panels below each other, with titles."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        picture = Figure(figsize=(SIZE[0], SIZE[1] * len(chosen)), layout="constrained")
+        for place, panel in enumerate(chosen, start=1):
+            axes = picture.add_subplot(len(chosen), 1, place)
+            if len(chosen) > 1:
+                axes.set_title(panel.title, loc="left", fontsize=12, fontweight="bold")
+            _DRAWINGS[type(panel)](panel, axes, tone)
+    return picture
+
+
+def panel_svg(panel: Panel, verdict: Verdict | None) -> str:
+    """One panel as an SVG element for a page: no fixed colours, no ids that could meet those of another picture."""
+    return page_svg(draw([panel], TONES[verdict]), panel.description, type(panel).__name__)
+
+
+def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
+    """A figure as an SVG element that follows the page and is the same in every run.
+
+    Args:
+        picture: what to write.
+        description: what it shows, for those who cannot see it.
+        salt: makes ids differ from those of other pictures on the page.
+        variables: names of CSS variables by colour.
+    """
+    from html import escape
+
+    from matplotlib import rc_context
+
+    file = io.StringIO()
+    with rc_context({**_STYLE, "svg.hashsalt": salt}):
+        picture.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    # Its style would hold for the whole page; its metadata and comments are for nobody.
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    text = text.replace("xlink:href", "href")
+    linked = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in linked else "", text)
+    text = re.sub(r"font-family: [^;\"]*; ", "", text)
+    for colour, name in (variables or _VARIABLES).items():
+        text = text.replace(colour, f"var({name})")
+    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0]
+    head = f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(description)}">'
+    return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
+
+
+def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
+    if panel.claimed is not None:
+        axes.fill_between(panel.q, panel.claimed, 1.0, color=MUTED, alpha=0.14, linewidth=0)
+        axes.plot(panel.q, panel.claimed, color=INK, label="claimed: at most")
+    axes.plot(panel.q, panel.certified, color=tone, label="certified: at least")
+    q, p = zip(*panel.corners, strict=True)
+    axes.plot(q, p, "o", color=tone, markersize=5 if len(q) == 1 else 3)
+    axes.plot(*panel.seen, "D", color=RIGHT, markersize=5, label="observed")
+    if panel.is_log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        _plain_ticks(axes, "both")
+        axes.set_ylim(max(float(panel.certified.min()), 1e-12), 1.05)
+        axes.set_xlim(float(panel.q[0]), 1.0)
+    else:
+        axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+    axes.set(xlabel="probability under the other input", ylabel="probability under one input")
+    axes.legend(loc="lower right", fontsize=11)
+    _mark_forbidden(axes, panel.claimed is not None, "left")
+
+
+def _draw_profile(panel: ProfilePanel, axes: Axes, tone: str) -> None:
+    if panel.claimed is not None:
+        axes.fill_between(panel.epsilon, np.maximum(panel.claimed, panel.least), 1.0, color=MUTED, alpha=0.14, lw=0)
+        axes.plot(panel.epsilon, _above(panel.claimed, panel.least), color=INK, label="claimed: at most")
+    axes.plot(panel.epsilon, _above(panel.certified, panel.least), color=tone, label="certified: at least")
+    axes.set_yscale("log")
+    _plain_ticks(axes, "y")
+    axes.set(xlim=(0.0, float(panel.epsilon[-1])), ylim=(panel.least, 1.0), xlabel="ε", ylabel="δ")
+    axes.legend(loc="lower left", fontsize=11)
+    _mark_forbidden(axes, panel.claimed is not None, "right")
+
+
+def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
+    trials = np.arange(1, len(panel.scores) + 1)
+    scores = np.array([np.nan if score is None else score for score in panel.scores])
+    axes.plot(trials, scores, "o", color=LEFT, markersize=4, alpha=0.75, label="trial")
+    axes.step(trials, panel.best, where="post", color=tone, label="best so far")
+    if panel.claimed is not None:
+        axes.axhline(panel.claimed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="claim")
+    axes.set(xlabel="trial", ylabel=panel.label)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.margins(y=0.12)
+    axes.legend(loc="best", fontsize=11)
+
+
+def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
+    axes.plot(panel.draws, panel.wealth, color=tone, label="evidence")
+    axes.axhline(panel.needed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="refutes the claim")
+    if min(panel.wealth) > 0.0:
+        axes.set_yscale("log")
+        _plain_ticks(axes, "y")
+    axes.set(xlabel="draws per input", ylabel="evidence against the claim")
+    axes.legend(loc="best", fontsize=11)
+
+
+_DRAWINGS: dict[type[Panel], Callable[[Any, Axes, str], None]] = {
+    TradeOffPanel: _draw_trade_off,
+    ProfilePanel: _draw_profile,
+    SearchPanel: _draw_search,
+    WealthPanel: _draw_wealth,
+}
+
+
+def _mark_forbidden(axes: Axes, is_claimed: bool, side: str) -> None:
+    if is_claimed:
+        place = 0.03 if side == "left" else 0.97
+        words = "forbidden by the claim"
+        axes.text(place, 0.94, words, transform=axes.transAxes, ha=side, va="top", fontsize=11, color=MUTED)
+
+
+def _above(values: np.ndarray, least: float) -> np.ndarray:
+    """Values for a logarithmic axis: what is below its end goes to its end once, so that the line comes down."""
+    below = values < least
+    return np.where(below, np.where(np.roll(below, 1) & below, np.nan, least), values)
+
+
+def _plain_ticks(axes: Axes, which: str) -> None:
+    """Numbers like 0.01 and 1e-05 at powers of ten instead of 10⁻², which needs no mathematics of letters."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for name in ("x", "y") if which == "both" else (which,):
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(numticks=6))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axis.set_minor_formatter(NullFormatter())

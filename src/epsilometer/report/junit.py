@@ -1,0 +1,86 @@
+"""Results as JUnit XML, which every continuous-integration service can show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from epsilometer.report import wording
+from epsilometer.report.showing import clean, cut, figure, figure_down, plain
+from epsilometer.report.text import render_text
+from epsilometer.result import AuditResult, Verdict
+
+# A witness in words is a few thousand characters; services cut what is longer.
+_MOST_TEXT = 20_000
+
+
+def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", names: Sequence[str] | None = None) -> str:
+    """One test case per result: refuted is a failure, inconclusive an error.
+
+    Args:
+        results: what was found.
+        suite: the name of the suite.
+        names: one per result; what was audited if not given.
+    """
+    titles = names or [wording.mechanism_name(result) for result in results]
+    return junit_document(suite, [junit_case(result, title) for result, title in zip(results, titles, strict=True)])
+
+
+def junit_document(suite: str, cases: Sequence[Element]) -> str:
+    """Test cases in their suite, as text."""
+    counts = {
+        "tests": len(cases),
+        "failures": sum(case.find("failure") is not None for case in cases),
+        "errors": sum(case.find("error") is not None for case in cases),
+        "skipped": 0,
+    }
+    seconds = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
+    numbers = {name: str(count) for name, count in counts.items()} | {"time": seconds}
+    root = Element("testsuites", {"name": "epsilometer", **numbers})
+    SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
+    indent(root)
+    # Only ASCII: a letter that XML 1.0 has not, such as a lone surrogate, was spelled out before.
+    return tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii") + "\n"
+
+
+def junit_error(name: str, message: str) -> Element:
+    """The test case of an audit that could not be done."""
+    case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": "0.000"})
+    SubElement(case, "error", {"type": "error", "message": plain(message, 400)}).text = _text(message)
+    return case
+
+
+def junit_case(result: AuditResult, name: str) -> Element:
+    """The test case of one result."""
+    case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
+    properties = SubElement(case, "properties")
+    for key, value in _properties(result):
+        SubElement(properties, "property", {"name": key, "value": value})
+    kind = {Verdict.REFUTED: "failure", Verdict.INCONCLUSIVE: "error"}.get(result.verdict or Verdict.NOT_REFUTED)
+    words = _text(render_text(result))
+    if kind is None:
+        SubElement(case, "system-out").text = words
+    else:
+        message = f"{wording.verdict_sentence(result)} {wording.bound_sentence(result)}"
+        SubElement(case, kind, {"type": str(result.verdict), "message": plain(message, 400)}).text = words
+    return case
+
+
+def _properties(result: AuditResult) -> list[tuple[str, str]]:
+    left, right = result.samples_used
+    return [
+        ("verdict", "measured" if result.verdict is None else str(result.verdict)),
+        ("notion", result.claim.notion),
+        ("claimed", figure(result.claim.value)),
+        ("lower_bound", figure_down(result.lower_bound, 6)),
+        ("confidence", figure(result.confidence)),
+        # How often a run like this one fails although the claim is true.
+        ("false_alarm_rate", figure(1.0 - result.confidence)),
+        ("guarantee", plain(result.guarantee, 200)),
+        ("samples", f"{left} {right}"),
+        ("seed", plain(result.settings.get("seed"), 60)),
+    ]
+
+
+def _text(text: str) -> str:
+    return cut("\n".join(clean(line) for line in text.splitlines()), _MOST_TEXT)

@@ -1,0 +1,273 @@
+"""What the pictures of a report show, as plain numbers: the trade-off curve, the privacy profile, search and evidence.
+
+Each is there only if its data are in the result. Drawing is in `figures`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.claims import Claim
+from epsilometer.report.showing import figure, figure_down, figure_up, percent
+from epsilometer.report.wording import parameter
+from epsilometer.result import AuditResult, Finding, Witness
+
+Floats = NDArray[np.float64]
+# Enough that a curve looks smooth at the size of a report.
+_POINTS = 161
+# Below this probability of the deciding event, a linear scale hides everything.
+_RARE = 0.03
+# The smallest δ that is drawn when the claim has none of its own.
+_LEAST_DELTA = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture.
+
+    Attributes:
+        title: what it is.
+        caption: how to read it.
+        description: what it shows, for those who cannot see it.
+    """
+
+    title: str
+    caption: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffPanel(Panel):
+    """How often an event may happen under one input (power) if it happens so often under the other.
+
+    Attributes:
+        q: shape (points,), the grid.
+        claimed: shape (points,), the most power that the claim allows; None for a measurement.
+        certified: shape (points,), the power that is certified.
+        corners: certified (q, p) of the counted events.
+        seen: observed (q, p) of the deciding event.
+        is_log: whether both axes are logarithmic.
+    """
+
+    q: Floats
+    claimed: Floats | None
+    certified: Floats
+    corners: tuple[tuple[float, float], ...]
+    seen: tuple[float, float]
+    is_log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePanel(Panel):
+    """The δ that belongs to every ε.
+
+    Attributes:
+        epsilon: shape (points,).
+        claimed: shape (points,), the δ that the claim allows; None for a measurement.
+        certified: shape (points,), the δ that is certified; 0 where nothing is.
+        least: the lower end of the logarithmic δ axis.
+    """
+
+    epsilon: Floats
+    claimed: Floats | None
+    certified: Floats
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPanel(Panel):
+    """What the search over pairs of inputs expected of each.
+
+    Attributes:
+        scores: per trial the bound to expect; None where a trial failed.
+        best: per trial the best so far.
+        claimed: the claim, None for a measurement.
+        label: the name of the vertical axis.
+    """
+
+    scores: tuple[float | None, ...]
+    best: tuple[float, ...]
+    claimed: float | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class WealthPanel(Panel):
+    """Evidence against the claim while draws came in.
+
+    Attributes:
+        draws: per look the draws per side so far.
+        wealth: per look the evidence; the claim is refuted when it reaches `needed`.
+        needed: one over the failure probability.
+    """
+
+    draws: tuple[float, ...]
+    wealth: tuple[float, ...]
+    needed: float
+
+
+def panels(result: AuditResult) -> list[Panel]:
+    """Every picture for which the result has the data, in the order of the report."""
+    makers: tuple[Callable[[AuditResult], Panel | None], ...] = (trade_off, profile, search_history, wealth)
+    return [panel for panel in (make(result) for make in makers) if panel is not None]
+
+
+def trade_off(result: AuditResult) -> TradeOffPanel | None:
+    """The claimed curve, the certified one, and the deciding event."""
+    corners = certified_corners(result.findings[0])
+    witness = result.witness
+    if not corners or not isinstance(witness, Witness):
+        return None
+    above, below = witness.counts[::-1] if witness.flipped else witness.counts
+    rarest = min(q for q, _ in corners)
+    is_log = witness.q_upper < _RARE
+    grid = np.geomspace(max(rarest / 20.0, 1e-12), 1.0, _POINTS) if is_log else np.linspace(0.0, 1.0, _POINTS)
+    grid = np.union1d(grid, [q for q, _ in corners])  # a corner must look like one
+    claimed = None if result.verdict is None else np.asarray(result.claim.max_power(grid), dtype=np.float64)
+    p, q = figure_down(witness.p_lower), figure_up(witness.q_upper)
+    certified = f"The event has a probability of at least {p} under one input and at most {q} under the other."
+    allowed = "" if claimed is None else f" The claim allows {percent(result.claim.max_power(witness.q_upper))}."
+    return TradeOffPanel(
+        "Trade-off curve",
+        "How often an event happens under one input, against how often under the other. "
+        "The claim forbids everything above its line; the corner is what the counts prove.",
+        certified + allowed,
+        grid,
+        claimed,
+        _hull(grid, corners),
+        corners,
+        (below.share, above.share),
+        is_log,
+    )
+
+
+def profile(result: AuditResult) -> ProfilePanel | None:
+    """The δ that is certified at every ε, against the claim's."""
+    corners = certified_corners(result.findings[0])
+    if not corners:
+        return None
+    reach = max(_largest_epsilon(corners), *_claimed_epsilons(result))
+    grid = np.linspace(0.0, 1.15 * reach if reach > 0.0 else 1.0, _POINTS)
+    least = min(_LEAST_DELTA, result.claim.fixed().get("delta", 1.0) / 10.0) or _LEAST_DELTA
+    certified = certified_delta(grid, corners)
+    at_zero = figure_down(float(certified[0]))
+    return ProfilePanel(
+        "Privacy profile",
+        "The δ that goes with every ε. Where the certified line is above the claimed one, the claim cannot hold.",
+        f"At ε = 0, δ is at least {at_zero}; ε at δ = 0 is at least {figure_down(_largest_epsilon(corners))}.",
+        grid,
+        None if result.verdict is None else claimed_delta(result.claim, grid),
+        certified,
+        least,
+    )
+
+
+def search_history(result: AuditResult) -> SearchPanel | None:
+    """Best so far against trial, from `details["search"]`: a list of trials with their predicted bound."""
+    trials = _first_detail(result, "search")
+    if not isinstance(trials, Sequence) or len(trials) < 2 or not all(isinstance(each, Mapping) for each in trials):
+        return None
+    scores = tuple(_number(each.get("predicted")) for each in trials)
+    best = tuple(np.fmax.accumulate([math.nan if score is None else score for score in scores]).tolist())
+    label = f"expected bound on {parameter(result.claim)}"
+    return SearchPanel(
+        "Search for inputs",
+        "What each trial with a pair of inputs promised, on draws that only choose and prove nothing.",
+        f"{len(scores)} trials; the best promised {figure(best[-1])}.",
+        scores,
+        best,
+        None if result.verdict is None else result.claim.value,
+        label,
+    )
+
+
+def wealth(result: AuditResult) -> WealthPanel | None:
+    """Evidence against draws, from `details["wealth"]`: a list of [draws, wealth]."""
+    looks = _first_detail(result, "wealth")
+    if not isinstance(looks, Sequence) or len(looks) < 2:
+        return None
+    pairs = [(_number(each[0]), _number(each[1])) for each in looks if isinstance(each, Sequence) and len(each) == 2]
+    kept = [(draws, value) for draws, value in pairs if draws is not None and value is not None]
+    if len(kept) < 2:
+        return None
+    needed = 1.0 / (1.0 - result.confidence)
+    return WealthPanel(
+        "Evidence over time",
+        "Bets against the claim, which a true claim can only lose. At the dashed line the claim is refuted.",
+        f"The evidence ends at {figure(kept[-1][1])}; {figure(needed)} refutes.",
+        tuple(draws for draws, _ in kept),
+        tuple(value for _, value in kept),
+        needed,
+    )
+
+
+def certified_corners(finding: Finding) -> tuple[tuple[float, float], ...]:
+    """Certified (q_upper, p_lower) that hold together: those of a band, else that of the witness."""
+    p, q = finding.details.get("p_lower"), finding.details.get("q_upper")
+    if isinstance(p, Sequence) and isinstance(q, Sequence) and len(p) == len(q) > 0:
+        return tuple((float(b), float(a)) for a, b in zip(p, q, strict=True))
+    if isinstance(finding.witness, Witness):
+        return ((finding.witness.q_upper, finding.witness.p_lower),)
+    return ()
+
+
+def certified_delta(epsilon: Floats, corners: Sequence[tuple[float, float]]) -> Floats:
+    """The largest p − e^ε q over the corners and their complements, at least 0; shape of `epsilon`."""
+    q, p = np.array(corners, dtype=np.float64).T[:, :, None]
+    growth = np.exp(epsilon)
+    there = (p - growth * q).max(axis=0)
+    back = ((1.0 - q) - growth * (1.0 - p)).max(axis=0)
+    return np.maximum(np.maximum(there, back), 0.0)
+
+
+def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
+    """The δ that a claim allows at each ε: the greatest max_power(q) − e^ε q; shape of `epsilon`."""
+    rare = np.geomspace(1e-14, 0.5, 400)
+    q = np.concatenate([[0.0], rare, 1.0 - rare[::-1], [1.0]])
+    power = np.asarray(claim.max_power(q), dtype=np.float64)
+    return np.maximum((power[None, :] - np.exp(epsilon)[:, None] * q[None, :]).max(axis=1), 0.0)
+
+
+def _hull(grid: Floats, corners: Sequence[tuple[float, float]]) -> Floats:
+    """The power that is certified at every q: the concave hull of the corners, (0, 0) and (1, 1)."""
+    points: list[tuple[float, float]] = []
+    for point in sorted({(0.0, 0.0), (1.0, 1.0), *corners}):
+        while len(points) >= 2 and _turns_left(points[-2], points[-1], point):
+            points.pop()
+        points.append(point)
+    q, p = zip(*points, strict=True)
+    return np.interp(grid, q, p)
+
+
+def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _largest_epsilon(corners: Sequence[tuple[float, float]]) -> float:
+    """The ε that the corners prove at δ = 0."""
+    ratios = [p / q for q, p in corners if q > 0.0] + [(1.0 - q) / (1.0 - p) for q, p in corners if p < 1.0]
+    return math.log(max([1.0, *ratios]))
+
+
+def _claimed_epsilons(result: AuditResult) -> list[float]:
+    """The ε of a claim that has one, so that the picture reaches it."""
+    claim = result.claim
+    named = claim.value if claim.parameter == "epsilon" else claim.fixed().get("epsilon", 0.0)
+    return [0.0 if result.verdict is None or claim.notion == "renyi" else named]
+
+
+def _first_detail(result: AuditResult, key: str) -> Any:
+    return next((finding.details[key] for finding in result.findings if key in finding.details), None)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or None: details may come from a stored file."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
