@@ -1,0 +1,223 @@
+"""How many draws a question takes, before anything is drawn for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from epsilometer.bounds import Counts, lower, upper
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim
+from epsilometer.claims.base import as_number
+from epsilometer.errors import InputError
+from epsilometer.mechanisms import as_mechanism
+from epsilometer.methods.ldp.estimating import find_smoothness
+from epsilometer.methods.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
+from epsilometer.settings import FEWEST, check_confidence, training_size
+
+# A mechanism is timed for at most about this long.
+_PILOT_SECONDS = 0.2
+_HALVINGS = 80
+# Beyond so many draws per side no plan is looked for.
+_MOST_SAMPLES = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class EventsPlan:
+    """What it takes to refute a false claim with the method `events`.
+
+    Attributes:
+        claim: what is claimed.
+        truth: the true value of the claim's own parameter.
+        power: the probability with which the claim is refuted.
+        confidence: of the audit.
+        event: (p, q), the probabilities of the event that is supposed to be found.
+        samples: draws per side for the whole audit, training included.
+        draws: both sides together.
+        seconds: how long drawing will take; None if no mechanism was timed.
+    """
+
+    claim: Claim
+    truth: float
+    power: float
+    confidence: float
+    event: tuple[float, float]
+    samples: int
+    draws: int
+    seconds: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**own, "claim": self.claim.to_dict(), "event": list(self.event)}
+
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> EventsPlan:
+        """Itself, or an InputError with the figure if it asks for too many draws."""
+        if self.draws > most_draws:
+            raise InputError(
+                f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws, above "
+                f"most_draws={most_draws:,.0f}"
+            )
+        return self
+
+
+def plan(
+    notion: type[Claim] | str | None = None,
+    *,
+    precision: float | None = None,
+    confidence: float = 0.95,
+    lipschitz: float | None = None,
+    domain: tuple[float, float] | None = None,
+    input_lipschitz: float | None = None,
+    input_domain: tuple[float, float] | None = None,
+    order: float | None = None,
+    as_published: bool = False,
+    claim: Claim | str | None = None,
+    truth: float | None = None,
+    power: float = 0.9,
+    event_probability: float = 0.5,
+    mechanism: object = None,
+    dataset: Any = None,
+    most_draws: float | None = None,
+) -> HistogramPlan | EventsPlan:
+    """Plans a two-sided estimate (`precision`), or an audit that shall refute a false claim (`claim` and `truth`).
+
+    Args:
+        notion: of an estimate: `PureDP` or `RenyiDP`, or their names; by default what `order` says.
+        precision: γ; the estimate shall be within ± γ.
+        confidence: of the estimate or of the audit.
+        lipschitz: C of the outputs, see `epsilometer.ldp.estimate`.
+        domain: (a, b) of the outputs.
+        input_lipschitz: D of the inputs, for the level over a whole interval of inputs.
+        input_domain: (c, d) of the inputs; without it the plan is for one pair.
+        order: of a Rényi divergence.
+        as_published: the paper's number of samples; the default adds the union bounds that its proof leaves out.
+        claim: what an audit shall refute.
+        truth: the true value of the claim's own parameter on the pair that is audited.
+        power: the probability with which the claim shall be refuted.
+        event_probability: how likely the event is, on its likelier side, that separates the inputs best: ½ for Laplace
+            noise; small for a rare leak, which takes more draws.
+        mechanism: is timed for a moment, if given. A zoo entry also brings what is known of its domain.
+        dataset: the input to time it on; by default the left one of a zoo entry's worst pair.
+        most_draws: refuses a plan with more draws.
+
+    Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is approximate (normal
+        approximation of the power), and supposes that training finds an event as good as the one described.
+    """
+    made: HistogramPlan | EventsPlan
+    if claim is not None:
+        made = _plan_events(as_claim(claim), truth, power, check_confidence(confidence), event_probability)
+    elif precision is None:
+        raise InputError("give precision= for an estimate with an interval, or claim= and truth= for an audit")
+    else:
+        smoothness = find_smoothness(mechanism, domain, lipschitz)
+        checked = _order(notion, order)
+        if input_domain is None and input_lipschitz is None:
+            made = plan_pair(smoothness, precision, confidence, checked, as_published)
+        elif input_domain is None or input_lipschitz is None:
+            raise InputError("input_domain= and input_lipschitz= are needed together")
+        else:
+            made = plan_overall(smoothness, input_domain, input_lipschitz, precision, confidence, checked, as_published)
+    if most_draws is not None:
+        made.check_affordable(most_draws)
+    if mechanism is None:
+        return made
+    return dataclasses.replace(made, seconds=made.draws * seconds_per_draw(mechanism, dataset))
+
+
+def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
+    """Times a few pilot draws, which are thrown away."""
+    if dataset is None and getattr(mechanism, "worst_pair", None) is not None:
+        dataset = mechanism.worst_pair.left  # type: ignore[attr-defined]  # an entry of the zoo
+    runs, rng, n = as_mechanism(mechanism), np.random.default_rng(), 1
+    while True:
+        began = time.perf_counter()
+        runs.sample(dataset, n, rng)
+        taken = time.perf_counter() - began
+        if taken > _PILOT_SECONDS / 4 or n >= runs.chunk_size:
+            return taken / n
+        n = min(2 * n, runs.chunk_size)
+
+
+def _order(notion: type[Claim] | str | None, order: float | None) -> float | None:
+    name = notion if isinstance(notion, str | None) else getattr(notion, "notion", repr(notion))
+    if name not in (None, PureDP.notion, RenyiDP.notion):
+        raise InputError(f"notion={name!r}: histograms estimate pure and renyi; plan an audit with claim= and truth=")
+    if name == RenyiDP.notion and order is None:
+        raise InputError("notion=renyi needs order=, e.g. 2")
+    if name == PureDP.notion and order is not None:
+        raise InputError(f"notion=pure has no order; leave out order={order!r}, or ask for renyi")
+    return order
+
+
+def _plan_events(
+    claim: Claim, truth: float | None, power: float, confidence: float, event_probability: float
+) -> EventsPlan:
+    value = -math.inf if truth is None else as_number("truth", truth)
+    if not claim.value < value < math.inf:
+        raise InputError(f"truth={truth!r} must be a finite number above the claimed {claim.value:g}")
+    for name, chance in (("power", power), ("event_probability", event_probability)):
+        if not 0.0 < as_number(name, chance) < 1.0:
+            raise InputError(f"{name}={chance!r} must lie strictly between 0 and 1")
+    p = float(event_probability)
+    q = _least_other_side(claim.with_value(value), p)
+    if not p > claim.max_power(q):
+        raise InputError(
+            f"event_probability={p:g} with {q:g} on the other side does not break {claim.describe()}: choose another"
+        )
+    samples = _with_training(_proving_samples(claim, p, q, power, 1.0 - confidence))
+    return EventsPlan(claim, value, float(power), confidence, (p, q), samples, 2 * samples)
+
+
+def _least_other_side(claim: Claim, p: float) -> float:
+    """The least q that the claim allows for an event of probability p on the other side."""
+    low, high = 0.0, p
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if claim.max_power(middle) >= p else (middle, high)
+    return high
+
+
+def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_probability: float) -> int:
+    """Fresh draws per side for the certificate, by the normal approximation of its power."""
+    wanted = float(ndtri(power))
+    low, high = 0, FEWEST
+    while _power_score(claim, p, q, high, failure_probability) < wanted:
+        low, high = high, 2 * high
+        if high > _MOST_SAMPLES:
+            raise InputError(f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close")
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _power_score(claim, p, q, middle, failure_probability) >= wanted
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: float) -> float:
+    """The normal quantile of the power."""
+    if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
+        # The score test: its spread under the claim sets the bar, the true spread decides how often it is cleared.
+        grow, delta = math.exp(claim.epsilon), claim.delta if isinstance(claim, ApproxDP) else 0.0
+        excess = p - delta - grow * q
+        bar = float(ndtri(1.0 - failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
+        return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)
+    # Two separate bounds, at the counts to be expected.
+    p_lower = lower(Counts(int(n * p), n), failure_probability / 2.0)
+    q_upper = upper(Counts(math.ceil(n * q), n), failure_probability / 2.0)
+    allowed = claim.max_power(q_upper)
+    slope = (allowed - claim.max_power(q)) / (q_upper - q) if q_upper > q else 0.0
+    return (p_lower - allowed) / math.sqrt((p * (1.0 - p) + slope**2 * q * (1.0 - q)) / n)
+
+
+def _with_training(n_fresh: int) -> int:
+    """The least number of draws of an audit that leaves so many for the proof."""
+    low, high = n_fresh, 2 * n_fresh + FEWEST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle - training_size(middle) >= n_fresh else (middle, high)
+    return max(high, FEWEST)
