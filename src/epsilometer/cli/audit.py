@@ -74,6 +74,13 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
 def _claim(parameters: dict[str, float], mechanism: Any) -> Any:
     from epsilometer.claims import from_parameters
 
-    if not parameters and getattr(mechanism, "claim", None) is not None:
+    if not parameters and (getattr(mechanism, "claim", None) is not None or _is_library_object(mechanism)):
         return None
     return from_parameters(**parameters)
+
+
+def _is_library_object(mechanism: Any) -> bool:
+    """Whether this is an object of another library that makes a claim itself."""
+    from epsilometer.mechanisms import Mechanism, as_mechanism
+
+    return type(as_mechanism(mechanism)).promise is not Mechanism.promise

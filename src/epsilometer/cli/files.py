@@ -50,7 +50,7 @@ def read_recording(place: str, header: bool | None = None) -> Any:
     """Recorded outputs, one per entry of axis 0.
 
     Args:
-        place: a file (npy, npz, csv, json), or file.npz:name for one of several arrays.
+        place: a file (npy, npz, csv, json, jsonl, parquet), or file.npz:name for one of several arrays.
         header: of a CSV file; None finds out.
     """
     path, key = _split_place(place)
@@ -66,7 +66,11 @@ def read_recording(place: str, header: bool | None = None) -> Any:
         from epsilometer.cli.tables import read_csv
 
         return read_csv(path, header).outputs()
-    raise InputError(f"{path}: recorded outputs are read from .npy, .npz, .csv and .json files")
+    if kind in (".jsonl", ".parquet"):
+        from epsilometer.mechanisms import from_recording
+
+        return from_recording(path)
+    raise InputError(f"{path}: recorded outputs are read from .npy, .npz, .csv, .json, .jsonl and .parquet files")
 
 
 def read_text(path: Path) -> str:

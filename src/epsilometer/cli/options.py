@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 TARGET_HELP = (
-    "What to run: package.module:function (the current folder is searched), or zoo:NAME for a reference mechanism, "
-    "zoo:NAME?epsilon=.7 to calibrate it."
+    "What to run: package.module:function (the current folder is searched), 'command:./program {dataset}', "
+    "an http(s) address, recording:FILE, or zoo:NAME for a reference mechanism, zoo:NAME?epsilon=.7 to calibrate it."
 )
 _INPUT = "JSON|@FILE"
 
@@ -41,7 +41,7 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatab
 MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes.  [default: 1]")]
 Batch = Annotated[
-    bool | None, typer.Option("--batch", help="The function is f(dataset, n, rng) and returns n outputs.")
+    bool | None, typer.Option("--batch", help="The target draws many outputs at once: f(dataset, n, rng).")
 ]
 Suppress = Annotated[
     list[str] | None, typer.Option("--suppress", metavar="CHECK", help="Switch off a health check; may be repeated.")

@@ -15,23 +15,52 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     """The mechanism, function or zoo entry that a target names.
 
     Args:
-        target: "zoo:NAME", "zoo:NAME?key=value&…" or "package.module:function".
-        batch: whether the function draws many outputs per call.
+        target: "zoo:NAME", "zoo:NAME?key=value&…", "package.module:function", "command:PROGRAM ARGUMENTS" with
+            {dataset} among them, an http(s) address, or "recording:FILE" or "recording:LEFT,RIGHT".
+        batch: whether the function, program or service draws many outputs per call.
         folders: searched for modules after the current folder.
     """
     kind, colon, rest = target.partition(":")
     if not colon or not kind or not rest:
-        raise InputError(f"target {target!r} is neither package.module:function nor zoo:NAME nor a .toml file")
+        raise InputError(
+            f"target {target!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
+            "recording:FILE or a .toml file"
+        )
     if kind == "zoo":
         if batch:
             raise InputError("--batch is for functions; a zoo mechanism knows how it is run")
         return _open_zoo(rest)
+    if kind in ("command", "http", "https", "recording"):
+        return _open_foreign(kind, target if kind.startswith("http") else rest, batch)
     found = _import(kind, rest, folders)
     if not batch:
         return found
     from epsilometer.mechanisms import from_batch
 
     return from_batch(found)
+
+
+def _open_foreign(kind: str, text: str, batch: bool) -> Any:
+    from epsilometer.mechanisms import from_command, from_http, from_recording
+
+    if kind == "command":
+        return from_command(_split_command(text), batch=batch)
+    if kind != "recording":
+        return from_http(text, batch=batch)
+    if batch:
+        raise InputError("--batch is for functions, programs and services; a recording is only read")
+    left, comma, right = text.partition(",")
+    return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
+
+
+def _split_command(text: str) -> list[str]:
+    """The words of a command: quotes as in a shell, but no shell and none of its substitutions."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"command:{text} cannot be read: {error}") from None
 
 
 def _open_zoo(text: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -58,6 +58,18 @@ def _run(task: _Task) -> Chunk[Any]:
     return Chunk(task.reduce(outputs), len(outputs), fingerprint(outputs))
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Reduces outputs and keeps them, too."""
+
+    reduce: Callable[[Outputs], Any]
+
+    def __call__(self, outputs: Outputs) -> tuple[Any, Outputs]:
+        """The reduced outputs, and the outputs."""
+        kept = outputs.copied()  # before anything else sees them
+        return self.reduce(outputs), kept
+
+
 def fingerprint(outputs: Outputs) -> bytes:
     """A digest of the first outputs of a chunk: equal outputs, equal digest."""
     digest = hashlib.blake2b(digest_size=16)
@@ -101,19 +113,25 @@ class Sampler:
         """
         size = self.mechanism.chunk_size
         dataset = pair.side(side)
+        keeper = getattr(self.mechanism, "keeper", None)
+        reduction: Callable[[Outputs], Any] = reduce if keeper is None else _Kept(reduce)
         tasks = (
             _Task(
                 self.mechanism,
                 dataset,
                 min(size, n - start),
                 (self.seed, phase, number, side, skip + start // size),
-                reduce,
+                reduction,
             )
             for start in range(0, n, size)
         )
         for chunk in self.runner.map(_run, tasks):
             self.drawn[side] += chunk.size
             self.progress.advance(chunk.size)
+            if keeper is not None:
+                value, outputs = chunk.value
+                keeper.keep(dataset, outputs)
+                chunk = replace(chunk, value=value)
             yield chunk
 
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:

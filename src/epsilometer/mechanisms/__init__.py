@@ -1,6 +1,22 @@
 """What is run: anything that draws outputs for a dataset."""
 
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.commands import from_command
 from epsilometer.mechanisms.functions import as_mechanism, from_batch, from_callable
+from epsilometer.mechanisms.http import from_http
+from epsilometer.mechanisms.kept_draws import keeping
+from epsilometer.mechanisms.opendp import from_opendp
+from epsilometer.mechanisms.recordings import from_recording, recorded_outputs
 
-__all__ = ["Mechanism", "as_mechanism", "from_batch", "from_callable"]
+__all__ = [
+    "Mechanism",
+    "as_mechanism",
+    "from_batch",
+    "from_callable",
+    "from_command",
+    "from_http",
+    "from_opendp",
+    "from_recording",
+    "keeping",
+    "recorded_outputs",
+]

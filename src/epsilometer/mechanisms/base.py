@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from epsilometer.claims import Claim
+from epsilometer.inputs import Pair
 from epsilometer.outputs import Outputs
 
 # How much of a dataset or of a text is shown in messages.
@@ -35,6 +38,17 @@ class Mechanism(ABC):
             MechanismError: if the mechanism fails or returns something that cannot be read.
         """
 
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> Mechanism:
+        """The mechanism to draw from in an audit of these pairs, with so many draws per side.
+
+        One that cannot give them complains here, before the first draw; most are ready as they are.
+        """
+        return self
+
+    def promise(self, pairs: Sequence[Pair]) -> Claim | None:
+        """What the mechanism itself claims for these pairs, if it says so."""
+        return None
+
 
 def shown(value: object) -> str:
     """A short text for a value, safe against hostile `__repr__`."""
@@ -43,3 +57,8 @@ def shown(value: object) -> str:
     except Exception as error:
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def failure_text(name: str, dataset: Any, error: Exception) -> str:
+    """That a mechanism raised an error, and on which input."""
+    return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.mechanisms.base import Mechanism, shown
+from epsilometer.mechanisms.adapters import adapt
+from epsilometer.mechanisms.base import Mechanism, failure_text, shown
 from epsilometer.outputs import Outputs, read_outputs
 
 # Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between drawing and counting.
@@ -44,8 +45,8 @@ class SingleMechanism(Mechanism):
         except Exception as error:
             if self.on_error == "outcome":
                 # A failed run is an outcome of its own: dropping it would hide what failures reveal.
-                return _failed_run(type(error).__name__)
-            raise MechanismError(_failure(self.name, dataset, error)) from error
+                return failed_run(type(error).__name__)
+            raise MechanismError(failure_text(self.name, dataset, error)) from error
 
 
 class BatchMechanism(Mechanism):
@@ -62,7 +63,7 @@ class BatchMechanism(Mechanism):
         try:
             values = self.function(dataset, n, rng)
         except Exception as error:
-            raise MechanismError(_failure(self.name, dataset, error)) from error
+            raise MechanismError(failure_text(self.name, dataset, error)) from error
         return read_outputs(values, expected=n)
 
 
@@ -89,15 +90,23 @@ def from_batch(function: Callable[..., Any], *, name: str | None = None) -> Batc
 
 
 def as_mechanism(mechanism: object) -> Mechanism:
-    """A mechanism as it is; a bare callable is taken as `from_callable` takes it."""
+    """A mechanism as it is, an object of OpenDP or diffprivlib, or one with a method `randomise`.
+
+    A bare callable is taken as `from_callable` takes it.
+    """
     if isinstance(mechanism, Mechanism):
         return mechanism
     inner = getattr(mechanism, "mechanism", None)  # an entry of the zoo
     if isinstance(inner, Mechanism):
         return inner
+    adapted = adapt(mechanism)
+    if adapted is not None:
+        return adapted
     if callable(mechanism):
         return from_callable(mechanism)
-    raise InputError(f"mechanism={shown(mechanism)} is neither a mechanism nor a function")
+    raise InputError(
+        f"mechanism={shown(mechanism)} is neither a mechanism nor a function nor an object with a method randomise"
+    )
 
 
 def _check_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,11 +126,8 @@ def _takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _failed_run(kind: str) -> Enum:
+def failed_run(kind: str) -> Enum:
+    """The outcome that stands for a failed run."""
     members = {kind: 1}
     outcomes: type[Enum] = Enum("FailedRun", members)  # type: ignore[misc]  # made at run time, one member
     return outcomes(1)
-
-
-def _failure(name: str, dataset: Any, error: Exception) -> str:
-    return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"

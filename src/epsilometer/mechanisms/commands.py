@@ -1,0 +1,189 @@
+"""Mechanisms that are programs: one run per output, or many outputs per run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.mechanisms.base import Mechanism, shown
+from epsilometer.mechanisms.exchange import decode, read_json, read_value, to_argument, to_json
+from epsilometer.mechanisms.functions import OnError, failed_run
+from epsilometer.mechanisms.processes import Finished, Limits, RunFailed, run_program
+from epsilometer.outputs import Outputs, read_outputs
+
+PLACE = "{dataset}"
+# Starting a program takes about a millisecond: so many runs are a chunk of a tenth of a second.
+_SINGLE_CHUNK = 64
+# A batch run gives so many outputs: the start is then paid once for many, and a chunk still shows progress.
+_BATCH_CHUNK = 10_000
+# One output may be as long as this, and this much per output is allowed to a batch on top of it.
+_MOST_SINGLE = 4 << 20
+_MOST_PER_LINE = 4096
+
+
+class CommandMechanism(Mechanism):
+    """A program that is run once per output."""
+
+    is_seeded = False
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bool,
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike[str] | None,
+        limits: Limits,
+        statuses: Collection[int],
+        on_error: OnError,
+        name: str | None,
+    ) -> None:
+        self.argv = _check_argv(argv)
+        self.stdin, self.limits, self.statuses, self.on_error = stdin, limits, frozenset(statuses), on_error
+        self.env = None if env is None else {**os.environ, **env}
+        self.cwd = None if cwd is None else os.fspath(cwd)
+        self.name = name or shlex.join(self.argv)
+        self.chunk_size = _SINGLE_CHUNK
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Runs the program n times."""
+        argv, given = self._call(dataset)
+        return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
+
+    def _call(self, dataset: Any) -> tuple[list[str], bytes]:
+        text = to_argument(dataset) if any(PLACE in part for part in self.argv) else ""
+        given = (to_json(dataset) + "\n").encode() if self.stdin else b""
+        return [part.replace(PLACE, text) for part in self.argv], given
+
+    def _one(self, argv: list[str], given: bytes, dataset: Any) -> Any:
+        try:
+            done = self._run(argv, given, dataset)
+        except RunFailed as failure:
+            if self.on_error == "outcome":
+                return failed_run(failure.kind)
+            raise
+        text = decode(done.output, f"what {self.name} printed on the input {shown(dataset)}").strip()
+        if not text:
+            raise MechanismError(f"{self.name} printed nothing on the input {shown(dataset)}{_complaint(done)}")
+        return read_value(text)
+
+    def _run(self, argv: list[str], given: bytes, dataset: Any) -> Finished:
+        try:
+            done = run_program(argv, given, self.limits, self.env, self.cwd)
+        except RunFailed as failure:
+            raise RunFailed(failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}") from None
+        if done.status not in self.statuses:
+            raise RunFailed(_status_name(done.status), _ended_badly(self.name, dataset, done))
+        return done
+
+
+class BatchCommandMechanism(CommandMechanism):
+    """A program that is told how many outputs to print, one JSON value per line."""
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Runs the program once."""
+        argv, _ = self._call(dataset)
+        request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
+        done = self._run(argv, request.encode(), dataset)
+        lines = decode(done.output, f"what {self.name} printed").splitlines()
+        while lines and not lines[-1].strip():
+            lines.pop()
+        if len(lines) != n:
+            raise MechanismError(_miscounted(self.name, n, lines, done))
+        source = f"{self.name} on the input {shown(dataset)}: line {{}} of what it printed"
+        return read_outputs([read_json(line, source.format(i)) for i, line in enumerate(lines, 1)], expected=n)
+
+
+def from_command(
+    argv: Sequence[str],
+    *,
+    batch: bool = False,
+    stdin: bool = False,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float = 60.0,
+    statuses: Collection[int] = (0,),
+    on_error: OnError = "raise",
+    chunk_size: int | None = None,
+    max_output: int | None = None,
+    name: str | None = None,
+) -> CommandMechanism:
+    """A mechanism from a program. No shell is involved: the parts of `argv` reach the program as they are.
+
+    Args:
+        argv: the program and its arguments. `{dataset}` stands for the dataset: a number or a text as it is, anything
+            else as JSON.
+        batch: the program reads one line `{"n": …, "dataset": …}` on standard input and prints n JSON values, one per
+            line. Otherwise it is run once per output, and what it prints is read as JSON, else as a number, else as
+            text.
+        stdin: also gives the dataset as a line of JSON on standard input (for programs that take no arguments, and
+            for datasets too large for one).
+        env: variables set on top of our environment.
+        cwd: working directory.
+        timeout: seconds per run; then the program and all its children are killed.
+        statuses: exit statuses that mean success.
+        on_error: "outcome" counts a failed run (exit status, time limit, too much output) as an output of its own
+            instead of stopping the audit; not with batch.
+        chunk_size: outputs per run of a batch program, and per piece of work for other processes.
+        max_output: bytes that a run may print.
+        name: how to call it in reports.
+
+    The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
+    `audit(…, record=path)`. It needs a system with process groups (not Windows).
+    """
+    if os.name != "posix":  # pragma: no cover
+        raise InputError("from_command needs process groups, which this system does not have")
+    if not batch and not stdin and not any(PLACE in part for part in _check_argv(argv)):
+        raise InputError(f"argv={shown(argv)}: the program never sees its input; write {PLACE} or give stdin=True")
+    if on_error not in (("raise",) if batch else ("raise", "outcome")):
+        raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
+    kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
+    chunk = chunk if chunk_size is None else int(_check_positive("chunk_size", chunk_size))
+    most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
+    limits = Limits(float(_check_positive("timeout", timeout)), int(_check_positive("max_output", max_output or most)))
+    mechanism = kind(
+        argv, stdin=stdin, env=env, cwd=cwd, limits=limits, statuses=statuses, on_error=on_error, name=name
+    )
+    mechanism.chunk_size = chunk
+    return mechanism
+
+
+def _check_argv(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, str):
+        raise InputError(f"argv={argv!r} must be a list, e.g. {[*argv.split()]!r}: no shell takes it apart")
+    parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
+    if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
+        raise InputError(f"argv={shown(argv)} must begin with the program")
+    if not all(isinstance(part, str) for part in parts):
+        raise InputError(f"argv={shown(argv)} must consist of texts")
+    return parts
+
+
+def _check_positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise InputError(f"{name}={value!r} must be a number above 0")
+    return value
+
+
+def _status_name(status: int) -> str:
+    return f"ExitStatus{status}" if status >= 0 else f"Signal{-status}"
+
+
+def _ended_badly(name: str, dataset: Any, done: Finished) -> str:
+    how = f"exit status {done.status}" if done.status >= 0 else f"signal {-done.status}"
+    return f"{name} ended with {how} on the input {shown(dataset)}{_complaint(done)}"
+
+
+def _complaint(done: Finished) -> str:
+    text = done.complaint.decode("utf-8", "backslashreplace").strip()
+    return f"; it said: {text[-500:]}" if text else ""
+
+
+def _miscounted(name: str, n: int, lines: list[str], done: Finished) -> str:
+    last = f"; the last one is {shown(lines[-1])}" if lines else ""
+    return f"{name} printed {len(lines)} lines where {n} outputs were asked for{last}{_complaint(done)}"

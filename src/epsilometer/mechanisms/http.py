@@ -1,0 +1,126 @@
+"""Mechanisms that are services: JSON over HTTP, one request per output or many outputs per request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
+
+import numpy as np
+
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.mechanisms.base import Mechanism, shown
+from epsilometer.mechanisms.exchange import decode, read_json, to_json
+from epsilometer.outputs import Outputs, read_outputs
+
+if TYPE_CHECKING:
+    from epsilometer.mechanisms.http_client import Client
+
+_SINGLE_CHUNK = 64
+_BATCH_CHUNK = 1000
+# One answer may be as long as this, and this much per output is allowed to a batch on top of it.
+_MOST_SINGLE = 4 << 20
+_MOST_PER_OUTPUT = 4096
+
+
+class HttpMechanism(Mechanism):
+    """A service that is asked once per output."""
+
+    is_seeded = False
+
+    def __init__(self, url: SplitResult, chunk_size: int, name: str | None, settings: dict[str, Any]) -> None:
+        self.url, self.chunk_size, self.settings = url, chunk_size, settings
+        # Without its query, which may hold a key.
+        self.place = f"{url.scheme}://{url.netloc}{url.path}"
+        self.name = name or self.place
+
+    @cached_property
+    def client(self) -> Client:
+        """Sends the requests."""
+        from epsilometer.mechanisms.http_client import Client  # http.client loads ssl, which few audits need
+
+        return Client(self.url, **self.settings)
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Sends n requests."""
+        body = f'{{"dataset": {to_json(dataset)}}}'
+        return read_outputs([_unwrapped(self._ask(body), "output") for _ in range(n)], expected=n)
+
+    def _ask(self, body: str) -> Any:
+        source = f"the answer of {self.place}"
+        return read_json(decode(self.client.post(body), source), source)
+
+
+class BatchHttpMechanism(HttpMechanism):
+    """A service that is asked for many outputs at once."""
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Sends one request."""
+        values = _unwrapped(self._ask(f'{{"n": {n}, "dataset": {to_json(dataset)}}}'), "outputs")
+        if not isinstance(values, list):
+            raise MechanismError(f"{self.place} must answer with a list of {n} outputs, not {shown(values)}")
+        if len(values) != n:
+            raise MechanismError(f"{self.place} gave {len(values)} outputs where {n} were asked for")
+        return read_outputs(values, expected=n)
+
+
+def from_http(
+    url: str,
+    *,
+    batch: bool = False,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 30.0,
+    retries: int = 5,
+    pause: float = 0.1,
+    chunk_size: int | None = None,
+    max_output: int | None = None,
+    name: str | None = None,
+) -> HttpMechanism:
+    """A mechanism from a service that is asked by POST, in JSON.
+
+    Args:
+        url: http or https.
+        batch: the request is `{"n": …, "dataset": …}` and the answer a list of n outputs (or `{"outputs": […]}`).
+            Otherwise the request is `{"dataset": …}` and the answer one output (or `{"output": …}`).
+        headers: sent with every request, e.g. Authorization.
+        timeout: seconds per request, from connecting to the last byte.
+        retries: how often a request is sent again when the connection is refused or the status is 429, 502, 503 or
+            504. No other failure is tried again: an output may have been drawn and lost, and to replace it by
+            another one would bias the audit if losing depends on the output.
+        pause: seconds before the first retry, doubled for each further one; a Retry-After header is heeded.
+        chunk_size: outputs per request of a batch service, and per piece of work for other processes.
+        max_output: bytes of one answer.
+        name: how to call it in reports.
+
+    The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
+    `audit(…, record=path)`. Proxies of the environment are not used.
+    """
+    kind: Callable[..., HttpMechanism] = BatchHttpMechanism if batch else HttpMechanism
+    chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size
+    most = (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0)) if max_output is None else max_output
+    checks = {"timeout": timeout, "chunk_size": chunk, "max_output": most, "pause": pause, "retries": retries}
+    for setting, value in checks.items():
+        least = 0 if setting in ("retries", "pause") else 1e-9
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
+            raise InputError(f"{setting}={value!r} must be a number {'of at least' if least == 0 else 'above'} 0")
+    settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
+    return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
+
+
+def _check_url(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except (ValueError, AttributeError, TypeError):
+        usable = False
+    if not usable or not url.isprintable() or " " in url:
+        raise InputError(f"url={url!r} must be an address like http://host:port/path")
+    if parts.username is not None:
+        raise InputError("url must not hold a name and password; give headers={'Authorization': …} instead")
+    return parts
+
+
+def _unwrapped(value: Any, key: str) -> Any:
+    """The value itself, or the only entry of an object of that name."""
+    return value[key] if isinstance(value, dict) and set(value) == {key} else value

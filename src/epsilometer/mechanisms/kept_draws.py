@@ -1,0 +1,274 @@
+"""Draws of an audit kept in a file, exactly: each input's outputs in the order in which they were drawn.
+
+A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns: it holds outputs of
+every kind. An .npz file has an array per input (`left` and `right` for one pair): it holds numbers and arrays of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
+from epsilometer.mechanisms.base import Mechanism, shown
+from epsilometer.mechanisms.recorded_texts import json_values, text_lines
+from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
+
+_VERSION = 1
+_MARK = "epsilometer_recording"
+ABOUT = "about"
+_OTHERS = ('{"dataset": ', '{"input": ')
+_KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a file of kept draws says about itself.
+
+    Attributes:
+        name: of the mechanism.
+        chunk_size: of the mechanism, which the checks of the draws go by.
+        pairs: that were audited, as far as they were known before the first draw.
+        further: the keys of inputs that a search met on its way.
+    """
+
+    name: str
+    chunk_size: int
+    pairs: tuple[Pair, ...]
+    further: tuple[str, ...] = ()
+
+    def inputs(self) -> list[str]:
+        """A text per input, in the order in which the file numbers them."""
+        known = (key_of(pair.side(side)) for pair in self.pairs for side in (0, 1))
+        return list(dict.fromkeys([*known, *self.further]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            _MARK: _VERSION,
+            "mechanism": self.name,
+            "chunk_size": self.chunk_size,
+            "pairs": [pair_to_dict(pair) for pair in self.pairs],
+            "further": list(self.further),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, path: Path) -> About:
+        """The inverse of `to_dict`."""
+        if not isinstance(data, dict) or data.get(_MARK) != _VERSION:
+            raise InputError(f"{path} was kept in a format that this version does not read")
+        try:
+            pairs = tuple(pair_from_dict(pair) for pair in data["pairs"])
+            return cls(str(data["mechanism"]), int(data["chunk_size"]), pairs, tuple(map(str, data["further"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} does not describe its draws: {error!r}") from error
+
+
+def key_of(dataset: Any) -> str:
+    """A text that is the same for the same dataset."""
+    return json.dumps(pair_to_dict(Pair(dataset, None))["left"], sort_keys=True, default=repr)
+
+
+class Keeper(Protocol):
+    """Takes draws as they are made."""
+
+    def keep(self, dataset: Any, outputs: Outputs) -> None:
+        """Outputs of one dataset, in the order in which they were drawn."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -> Keeper:
+    """Where an audit of these pairs keeps its draws: .jsonl or .npz."""
+    target = Path(path)
+    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
+    if not target.parent.is_dir() or target.is_dir():
+        raise InputError(f"record={str(path)!r} is no file in a folder that exists")
+    if target.suffix.lower() == ".jsonl":
+        return _LinesKeeper(target, about)
+    if target.suffix.lower() == ".npz":
+        return _ArraysKeeper(target, about)
+    raise InputError(f"record={str(path)!r} must end in .jsonl (outputs of every kind) or .npz (numbers and arrays)")
+
+
+class KeptMechanism(Mechanism):
+    """Another mechanism, whose draws the sampler hands to `keeper`, in order, wherever they were drawn."""
+
+    def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
+        self.mechanism, self.keeper = mechanism, keeper
+        self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Draws from the other mechanism."""
+        return self.mechanism.sample(dataset, n, rng)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "keeper": None}  # an open file stays where it is
+
+
+@contextmanager
+def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None) -> Iterator[Mechanism]:
+    """The mechanism to draw from so that its draws are kept in a file; None keeps nothing."""
+    if path is None:
+        yield mechanism
+        return
+    keeper = open_keeper(path, mechanism, pairs)
+    try:
+        yield KeptMechanism(mechanism, keeper)
+    finally:
+        keeper.close()
+
+
+class _LinesKeeper:
+    def __init__(self, path: Path, about: About) -> None:
+        self._numbers = {key: number for number, key in enumerate(about.inputs())}
+        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._write(about.to_dict())
+
+    def keep(self, dataset: Any, outputs: Outputs) -> None:
+        """Writes a line."""
+        key = key_of(dataset)
+        if key not in self._numbers:
+            self._write({"input": key})
+        number = self._numbers.setdefault(key, len(self._numbers))
+        self._write({"dataset": number, "size": len(outputs), "blocks": [_block_to_dict(block) for block in outputs]})
+
+    def close(self) -> None:
+        """Ends the file."""
+        self._file.close()
+
+    def _write(self, data: dict[str, Any]) -> None:
+        self._file.write(json.dumps(data, allow_nan=False) + "\n")
+
+
+class _ArraysKeeper:
+    def __init__(self, path: Path, about: About) -> None:
+        self._path, self._about = path, about
+        self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
+        path.open("wb").close()  # a place that cannot be written is told now, not after the audit
+
+    def keep(self, dataset: Any, outputs: Outputs) -> None:
+        """Remembers an array."""
+        array = _as_array(outputs)
+        kept = self._kept.setdefault(key_of(dataset), [])
+        if kept and (kept[0].dtype != array.dtype or kept[0].shape[1:] != array.shape[1:]):
+            raise _no_array(outputs)
+        kept.append(array)
+
+    def close(self) -> None:
+        """Writes the file."""
+        about = replace(self._about, further=tuple(self._kept))
+        names = array_names(about)
+        arrays = {name: np.concatenate(kept) for name, kept in zip(names, self._kept.values(), strict=True) if kept}
+        np.savez(self._path, **{ABOUT: np.array(json.dumps(about.to_dict()))}, **arrays)  # type: ignore[arg-type]
+
+
+def array_names(about: About) -> list[str]:
+    """The names of a file's arrays, one per input."""
+    n = len(about.inputs())
+    return ["left", "right"] if n == 2 and len(about.pairs) == 1 else [f"input_{number}" for number in range(n)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLines:
+    """The draws of one input in a .jsonl file of ours."""
+
+    path: Path
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path} (input {self.number})"
+
+    def count(self) -> int | None:
+        """Not known before it is read."""
+        return None
+
+    def pieces(self) -> Iterator[Outputs]:
+        """The chunks, as they were drawn."""
+        mine = f'{{"dataset": {self.number}, '
+        for number, line in text_lines(self.path):
+            if number == 1 or (line.startswith(_OTHERS) and not line.startswith(mine)):
+                continue
+            try:
+                data = json.loads(line)
+                if data["dataset"] == self.number:
+                    yield Outputs(tuple(map(_block_from_dict, data["blocks"])), int(data["size"]))
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"{self.path}, line {number}: not a chunk of draws: {shown(line)}") from error
+
+
+def about_lines(path: Path) -> About | None:
+    """What a .jsonl file says about itself, if it is one of ours."""
+    first = next(json_values(path), (0, None))[1]
+    if not isinstance(first, dict) or _MARK not in first:
+        return None
+    met = [json.loads(line)["input"] for _, line in text_lines(path) if line.startswith('{"input": ')]
+    return replace(About.from_dict(first, path), further=tuple(met))
+
+
+def about_arrays(path: Path) -> About:
+    """What an .npz file says about itself."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return About.from_dict(json.loads(str(arrays[ABOUT])), path)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path} does not describe its draws in plain text, and nothing is unpickled") from error
+
+
+def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
+    if len(outputs.blocks) != 1 or not all(isinstance(column, Numbers) for column in outputs.blocks[0].columns):
+        raise _no_array(outputs)
+    block = outputs.blocks[0]
+    columns = [column.values for column in block.columns if isinstance(column, Numbers)]
+    array = columns[0] if block.shape in _KINDS else np.column_stack(columns) if columns else np.empty((block.size, 0))
+    # Only what comes back as the same outputs is kept.
+    again = read_outputs(array)
+    if [each.shape for each in again] != [block.shape]:
+        raise _no_array(outputs)
+    return np.array(array)
+
+
+def _no_array(outputs: Outputs) -> InputError:
+    shapes = ", ".join(block.shape for block in outputs.blocks[:3])
+    return InputError(f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; use record=….jsonl")
+
+
+def _block_to_dict(block: Block) -> dict[str, Any]:
+    rows = None if block.rows is None else block.rows.tolist()
+    return {"shape": block.shape, "rows": rows, "size": block.size, "columns": [*map(_column_to_dict, block.columns)]}
+
+
+def _block_from_dict(data: dict[str, Any]) -> Block:
+    rows = None if data["rows"] is None else np.array(data["rows"], dtype=np.int64)
+    return Block(str(data["shape"]), rows, tuple(map(_column_from_dict, data["columns"])), int(data["size"]))
+
+
+def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
+    if isinstance(column, Labels):
+        return {"labels": list(column.labels), "codes": column.codes.tolist()}
+    kind = {"f": "float", "i": "int", "b": "bool"}[column.values.dtype.kind]
+    values = column.values.tolist()
+    if kind == "float":
+        values = [each if math.isfinite(each) else repr(each) for each in values]
+    return {kind: values}
+
+
+def _column_from_dict(data: dict[str, Any]) -> Numbers | Labels:
+    if "labels" in data:
+        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(str, data["labels"])))
+    ((kind, values),) = data.items()
+    if kind == "float":
+        values = [float(each) for each in values]
+    return Numbers(np.array(values, dtype=_KINDS[kind]))

@@ -1,0 +1,165 @@
+"""OpenDP measurements: the object draws, its privacy map claims."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms.base import Mechanism, failure_text, shown
+from epsilometer.outputs import Outputs, read_outputs
+
+# Outputs per chunk: a call of OpenDP takes some ten microseconds.
+_CHUNK = 256
+
+
+class OpenDPMechanism(Mechanism):
+    """A measurement, or a function without arguments that makes one."""
+
+    is_seeded = False
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        distance: float | None = None,
+        delta: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not is_measurement(source) and not callable(source):
+            raise InputError(f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one")
+        self.source, self.distance, self.delta = source, distance, delta
+        self.chunk_size = _CHUNK
+        made = self.measurement
+        self.name = name or f"OpenDP measurement from {made.input_metric} to {made.output_measure}"
+
+    @cached_property
+    def measurement(self) -> Any:
+        """The measurement itself."""
+        made = self.source if is_measurement(self.source) else self.source()
+        if not is_measurement(made):
+            raise InputError(f"the function {shown(self.source)} made {shown(made)}, not an OpenDP Measurement")
+        return made
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Invokes the measurement n times."""
+        measurement = self.measurement
+        try:
+            values = [measurement(dataset) for _ in range(n)]
+        except Exception as error:
+            raise MechanismError(failure_text(self.name, dataset, error)) from error
+        return read_outputs(values, expected=n)
+
+    def promise(self, pairs: Sequence[Pair]) -> Claim:
+        """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
+        distance = self.distance
+        if distance is None:
+            metric = str(self.measurement.input_metric)
+            distance = max((_distance(metric, pair) for pair in pairs), default=1)
+        try:
+            loss = self.measurement.map(_as_distance(str(self.measurement.input_distance_type), distance))
+        except Exception as error:
+            raise InputError(f"the privacy map of {self.name} fails at the distance {distance!r}: {error}") from error
+        return _claim(str(self.measurement.output_measure), loss, self.delta)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if is_measurement(self.source):
+            raise pickle.PicklingError(
+                "cannot pickle an OpenDP measurement; for worker processes give em.from_opendp a function that makes it"
+            )
+        return {key: value for key, value in vars(self).items() if key != "measurement"}
+
+
+def from_opendp(
+    measurement: Any,
+    *,
+    distance: float | None = None,
+    delta: float | None = None,
+    name: str | None = None,
+) -> OpenDPMechanism:
+    """A mechanism from an OpenDP measurement, for what the bare object leaves open.
+
+    Args:
+        measurement: the object, or a function without arguments that makes it (which worker processes need).
+        distance: of the two inputs, by the measurement's metric; found out for common metrics.
+        delta: where to read a claim off a measurement whose privacy map is a whole profile.
+        name: how to call it in reports.
+    """
+    return OpenDPMechanism(measurement, distance=distance, delta=delta, name=name)
+
+
+def is_measurement(candidate: object) -> bool:
+    """Whether this is a `Measurement` of OpenDP, without importing it."""
+    kind = type(candidate)
+    return kind.__name__ == "Measurement" and kind.__module__.partition(".")[0] == "opendp"
+
+
+def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
+    if measure == "MaxDivergence":
+        return PureDP(float(loss))
+    if measure == "ZeroConcentratedDivergence":
+        return ZCDP(float(loss))
+    if measure == "Approximate(MaxDivergence)":
+        return ApproxDP(float(loss[0]), float(loss[1])) if loss[1] > 0 else PureDP(float(loss[0]))
+    if measure == "SmoothedMaxDivergence" and delta is not None:
+        return ApproxDP(float(loss.epsilon(delta)), delta)
+    advice = "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
+    raise InputError(f"the privacy map is in {measure}, which is no claim by itself; give {advice}a claim")
+
+
+def _as_distance(kind: str, distance: float) -> float | int:
+    """A distance of the type that the privacy map takes: whole for edits, a float for differences of floats."""
+    return float(distance) if kind.startswith("f") else int(distance)
+
+
+def _distance(metric: str, pair: Pair) -> float:
+    name = metric.partition("(")[0]
+    rule = _RULES.get(name)
+    try:
+        if rule is not None:
+            return rule(pair.left, pair.right)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(
+        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
+        "give em.from_opendp(measurement, distance=…) or a claim"
+    )
+
+
+def _norm(order: float) -> Callable[[Any, Any], float]:
+    def distance(left: Any, right: Any) -> float:
+        apart = np.ravel(np.asarray(left, dtype=float) - np.asarray(right, dtype=float))
+        return float(np.linalg.norm(apart, order))
+
+    return distance
+
+
+def _edits(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    """Rows to be added and removed, whatever their order."""
+    one, two = Counter(left), Counter(right)
+    return float((one - two).total() + (two - one).total())
+
+
+def _changes(left: Sequence[Any], right: Sequence[Any]) -> float:
+    """Rows to be changed, place by place: never less than OpenDP's distance, which may reorder."""
+    if len(left) != len(right):
+        raise ValueError("different lengths")
+    return float(sum(one != two for one, two in zip(left, right, strict=True)))
+
+
+_RULES: dict[str, Callable[[Any, Any], float]] = {
+    "AbsoluteDistance": _norm(1),
+    "L1Distance": _norm(1),
+    "L2Distance": _norm(2),
+    "DiscreteDistance": lambda left, right: 1.0,
+    "SymmetricDistance": _edits,
+    "ChangeOneDistance": _changes,
+    "HammingDistance": _changes,
+}

@@ -1,0 +1,176 @@
+"""Arrays in .npy and .npz files and columns in .parquet files, read in pieces. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.errors import InputError, MissingExtraError
+
+# Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
+_PIECE_BYTES = 4 << 20
+_PIECE_ROWS = 1 << 16
+_EXACT = 1 << 53
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFile:
+    """One array: a .npy file, or a member of an .npz file.
+
+    Attributes:
+        path: the file.
+        member: the array's name in an .npz file.
+    """
+
+    path: Path
+    member: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.path) if self.member is None else f"{self.path}:{self.member}"
+
+    def count(self) -> int:
+        """How many outputs it holds, from its header."""
+        with self._open() as file:
+            return self._header(file)[0][0]
+
+    def pieces(self) -> Iterator[Array]:
+        """Slices along axis 0, in order."""
+        with self._open() as file:
+            shape, by_column, kind = self._header(file)
+            row = int(np.prod(shape[1:], dtype=np.int64)) * kind.itemsize
+            rows = shape[0] if by_column else max(1, min(_PIECE_ROWS, _PIECE_BYTES // max(row, 1)))
+            for start in range(0, shape[0], max(rows, 1)):
+                n = min(rows, shape[0] - start)
+                data = file.read(n * row)
+                if len(data) < n * row:
+                    raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
+                flat = np.frombuffer(data, dtype=kind)
+                yield flat.reshape((n, *shape[1:]), order="F" if by_column else "C")
+
+    def _header(self, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+        try:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_column, kind = read(file)
+        except (ValueError, EOFError, OSError) as error:
+            raise InputError(f"{self} cannot be read as a plain array: {error}") from error
+        if kind.hasobject:
+            raise InputError(f"{self} holds no plain numbers or texts, and nothing is unpickled")
+        if not shape:
+            raise InputError(f"{self} holds a single value; axis 0 must count outputs")
+        return shape, by_column and len(shape) > 1, kind
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        if self.member is None:
+            with self.path.open("rb") as file:
+                yield file
+            return
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
+                yield file
+        except (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
+            raise InputError(f"{self} cannot be read: {error}") from error
+
+
+def members(path: Path) -> list[str]:
+    """The names of the arrays in an .npz file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path} cannot be read as plain arrays: {error}") from error
+
+
+def settled(array: Array) -> Array | list[float | int]:
+    """Whole numbers as floats: how a file stores a number is not what a mechanism leaks.
+
+    Those beyond 2^53, which a float cannot hold, stay as they are.
+    """
+    if array.dtype.kind not in "iu":
+        return array
+    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -_EXACT and array.max() <= _EXACT):
+        return array.astype(np.float64)
+    if array.ndim > 1:
+        return array
+    return [float(each) if -_EXACT <= each <= _EXACT else each for each in array.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetColumns:
+    """Columns of a .parquet file.
+
+    Attributes:
+        path: the file.
+        names: the columns that make an output.
+        side: keeps the rows whose column `side` says so; None keeps all.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    side: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.side or ', '.join(self.names)})"
+
+    def count(self) -> int:
+        """How many rows the file has, at least as many as outputs."""
+        return int(_open_parquet(self.path).metadata.num_rows)
+
+    def pieces(self) -> Iterator[Any]:
+        """Batches of rows, in order."""
+        file = _open_parquet(self.path)
+        wanted = [*self.names, "side"] if self.side else [*self.names]
+        try:
+            for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=wanted):
+                columns = {name: batch.column(name) for name in wanted}
+                yield self._outputs(columns)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path} cannot be read as parquet: {error}") from error
+
+    def _outputs(self, columns: dict[str, Any]) -> Any:
+        if self.side:
+            kept = np.asarray(columns.pop("side").to_numpy(zero_copy_only=False)) == self.side
+            columns = {name: column.filter(kept) for name, column in columns.items()}
+        read = {name: _column(column) for name, column in columns.items()}
+        return read[self.names[0]] if len(read) == 1 else read
+
+
+def parquet_names(path: Path) -> list[str]:
+    """The names of a file's columns."""
+    return [str(name) for name in _open_parquet(path).schema_arrow.names]
+
+
+def _open_parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from error
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise InputError(f"{path} cannot be read as parquet: {error}") from error
+
+
+def _column(column: Any) -> Array | Sequence[Any]:
+    import pyarrow
+
+    kind = column.type
+    plain = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind)
+    if plain and column.null_count == 0:
+        return settled(np.asarray(column.to_numpy(zero_copy_only=False)))
+    return [_settled_value(each) for each in column.to_pylist()]
+
+
+def _settled_value(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and abs(value) <= _EXACT else value

@@ -1,0 +1,195 @@
+"""Recorded outputs instead of a mechanism that can be run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms.base import Mechanism, shown
+from epsilometer.mechanisms.exchange import settle
+from epsilometer.mechanisms.kept_draws import ABOUT, About, KeptLines, about_arrays, about_lines, array_names, key_of
+from epsilometer.mechanisms.recorded_arrays import ArrayFile, members, settled
+from epsilometer.mechanisms.recording_files import RecordedSide, Source, both_sides, check_file, one_side, split_place
+from epsilometer.outputs import Outputs, concatenate, read_outputs
+
+# Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.
+_CHUNK = 1 << 16
+_UNNAMED = Pair("recorded left outputs", "recorded right outputs")
+
+
+class _Reader:
+    """Hands out the outputs of one side, each once."""
+
+    def __init__(self, side: RecordedSide) -> None:
+        self._side = side
+        self._pieces = side.pieces()
+        self._rest = Outputs((), 0)
+        self._given = 0
+
+    def take(self, n: int) -> Outputs:
+        """The next n outputs."""
+        parts, missing = [self._rest], n - len(self._rest)
+        while missing > 0:
+            piece = next(self._pieces, None)
+            if piece is None:
+                raise MechanismError(_used_up(self._side, self._given + n - missing))
+            parts.append(piece)
+            missing -= len(piece)
+        outputs = concatenate(parts)
+        self._given += n
+        self._rest = outputs.take(slice(n, len(outputs)))
+        return outputs.take(slice(0, n))
+
+
+class Recording(Mechanism):
+    """Recorded outputs that are drawn in the order of the file, each once.
+
+    Attributes:
+        sides: per input, what was recorded.
+        worst_pair: the inputs, for an audit to which none are given; None if only one side was recorded.
+    """
+
+    is_seeded = False
+
+    def __init__(self, sides: Sequence[RecordedSide], pairs: Sequence[Pair], chunk_size: int, name: str) -> None:
+        self.sides, self.pairs = tuple(sides), tuple(pairs)
+        self.chunk_size, self.name = chunk_size, name
+        self._keys = About(name, chunk_size, self.pairs).inputs()
+        self._readers: dict[str, _Reader] = {}
+
+    @property
+    def worst_pair(self) -> list[Pair] | Pair | None:
+        """The recorded inputs."""
+        if len(self.sides) < 2 and not self.pairs:
+            return None
+        return self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
+
+    @property
+    def left(self) -> RecordedSide:
+        """The outputs of the left input of the first pair, for `compare`."""
+        return self._side_of(0)
+
+    @property
+    def right(self) -> RecordedSide:
+        """The outputs of the right input of the first pair, for `compare`."""
+        return self._side_of(1)
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """The next n recorded outputs of the dataset."""
+        key = key_of(dataset)
+        if key not in self._readers:
+            if key not in self._keys:
+                raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs away")
+            self._readers[key] = _Reader(self.sides[self._keys.index(key)])
+        return self._readers[key].take(n)
+
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> Recording:
+        """The same recording from its beginning, with the inputs of the audit."""
+        if len(self.sides) < 2 and not self.pairs:
+            raise InputError(f"{self.name} holds one side only; give the files of both: from_recording(left, right)")
+        for side in self.sides:
+            there = side.source.count()
+            if there is not None and there < samples and not side.exact:
+                raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
+        known = {key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
+        if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
+            raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs away")
+        chosen = self.pairs if known else tuple(pairs)
+        if len(About("", 0, chosen).inputs()) != len(self.sides):
+            raise InputError("the two inputs of a recording must differ, or nobody can tell whose outputs are whose")
+        return Recording(self.sides, chosen, self.chunk_size, self.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise pickle.PicklingError("cannot pickle a recording, which is read in order; use jobs=1")
+
+    def _side_of(self, index: int) -> RecordedSide:
+        if not self.pairs:
+            raise InputError(f"{self.name} holds one side only")
+        return self.sides[self._keys.index(key_of(self.pairs[0].side(index)))]
+
+
+def from_recording(
+    path: str | os.PathLike[str],
+    right: str | os.PathLike[str] | None = None,
+    *,
+    pair: Pair | tuple[Any, Any] | None = None,
+    header: bool | None = None,
+) -> Recording:
+    """Recorded outputs, from two files or from one that holds both sides.
+
+    Files are read in pieces, so they may be larger than the memory. `audit` draws the outputs in their order, each
+    once, and says so when there are not enough; `compare(recording.left, recording.right, claim)` shuffles them.
+
+    Args:
+        path: the left outputs (or both sides): .npy, .npz (`file.npz:name` for one of several arrays), .csv, .jsonl
+            (a JSON value per line), .json (a list) or .parquet. One file holds both sides as the arrays `left` and
+            `right` of an .npz file, as columns `left` and `right`, with a column `side` beside the outputs, as lines
+            {"side": "left", "output": …}, or as `audit(…, record=…)` wrote it.
+        right: the file of the right outputs.
+        pair: the two inputs, for the report.
+        header: whether a csv file has one; None finds out.
+
+    Whole numbers count as floats, since files differ in how they store them. Nothing is ever unpickled.
+    """
+    if right is not None:
+        sides = [one_side(path, header), one_side(right, header)]
+        pairs = [_UNNAMED if pair is None else pair if isinstance(pair, Pair) else Pair(*pair)]
+        return Recording(sides, pairs, _CHUNK, f"{os.fspath(path)} and {os.fspath(right)}")
+    whole = split_place(path)[1] is None
+    kept = _open_kept(check_file(path)) if whole else None
+    if kept is not None:
+        return kept
+    both = both_sides(check_file(path), header) if whole else None
+    if both is None:
+        return Recording([one_side(path, header)], [], _CHUNK, os.fspath(path))
+    pairs = [_UNNAMED if pair is None else pair if isinstance(pair, Pair) else Pair(*pair)]
+    return Recording(both, pairs, _CHUNK, os.fspath(path))
+
+
+def recorded_outputs(values: object, other: object = None) -> Outputs:
+    """Outputs as they are, or of a recording, or of a file.
+
+    Args:
+        values: the outputs.
+        other: those of the other side; if they come from a file, in which whole numbers are floats, so are these.
+    """
+    if isinstance(other, _FROM_FILES) and not isinstance(values, _FROM_FILES):
+        values = settled(values) if isinstance(values, np.ndarray) else settle(values)
+    if isinstance(values, str | os.PathLike):
+        values = from_recording(values)
+    if isinstance(values, Recording):
+        if len(values.sides) != 1:
+            raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
+        values = values.sides[0]
+    return values.outputs() if isinstance(values, RecordedSide) else read_outputs(values)
+
+
+_FROM_FILES = (str, os.PathLike, Recording, RecordedSide)
+
+
+def _open_kept(path: Path) -> Recording | None:
+    kind = path.suffix.lower()
+    about = about_lines(path) if kind == ".jsonl" else None
+    if kind == ".npz" and ABOUT in members(path):
+        about = about_arrays(path)
+    if about is None:
+        return None
+    sources: list[Source] = (
+        [KeptLines(path, number) for number in range(len(about.inputs()))]
+        if kind == ".jsonl"
+        else [ArrayFile(path, name) for name in array_names(about)]
+    )
+    sides = [RecordedSide(source, exact=True) for source in sources]
+    return Recording(sides, about.pairs, about.chunk_size, f"draws of {about.name} kept in {path}")
+
+
+def _used_up(side: RecordedSide, there: int) -> str:
+    advice = "the settings of the audit that kept them" if side.exact else f"samples={there} or fewer"
+    return f"the recording {side} has only {there} outputs; audit it with {advice}"
