@@ -1,0 +1,238 @@
+"""The pytest plugin: audits as tests that say how often they may fail by chance.
+
+Loaded by every pytest run where Epsilometer is installed, so it imports nothing of Epsilometer until a test calls
+`epsilometer.assert_private`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from epsilometer import AuditResult
+
+# A true claim fails a test at most once in a million runs: a suite of a hundred such tests, run a hundred times a day,
+# then has a false alarm every hundred days at most. Draws cost little: a Laplace audit with 1e-6 instead of 0.05
+# certifies 3 % less at 100 000 draws.
+DEFAULT_CONFIDENCE = 1.0 - 1e-6
+DEFAULT_SAMPLES = 100_000
+# How many times the draws of a test each profile takes, and whether it takes other ones every time.
+PROFILES = {"ci": (1, False), "nightly": (10, True)}
+# Properties of a test that our summary reads back, after the prefix.
+_PREFIX = "epsilometer."
+_COLUMNS = ("verdict", "claim", "lower_bound", "samples", "false_alarm")
+_SEED = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Samples, profile and seed of all audits."""
+    group = parser.getgroup("epsilometer", "audits of differential privacy")
+    group.addoption(
+        "--epsilometer-samples", type=int, metavar="N", help="draws per input of every audit, whatever the test says"
+    )
+    group.addoption(
+        "--epsilometer-profile",
+        choices=sorted(PROFILES),
+        default="ci",
+        help="ci: the same draws in every run (default); nightly: ten times as many, and others every night",
+    )
+    group.addoption(
+        "--epsilometer-seed",
+        type=int,
+        metavar="S",
+        help="draws that belong to this number (default: 0; nightly: fresh)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known and decides the seed."""
+    config.addinivalue_line(
+        "markers", "epsilometer(samples=…, confidence=…, …): settings for the audits of this test (see em.audit)"
+    )
+    config.stash[_SEED] = _decide_seed(config)
+
+
+def _decide_seed(config: pytest.Config) -> int:
+    given = config.getoption("--epsilometer-seed")
+    if given is not None:
+        return int(given)
+    sent = getattr(config, "workerinput", {})  # a worker of pytest-xdist
+    if "epsilometer_seed" in sent:
+        return int(sent["epsilometer_seed"])
+    fresh = PROFILES[config.getoption("--epsilometer-profile")][1]
+    return secrets.randbits(32) if fresh else 0
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Workers of pytest-xdist take the seed of the whole run."""
+    node.workerinput["epsilometer_seed"] = node.config.stash[_SEED]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """A run that nobody can repeat without its seed says it."""
+    profile = config.getoption("--epsilometer-profile")
+    if profile == "ci" and config.getoption("--epsilometer-seed") is None:
+        return None
+    return f"epsilometer: profile {profile}, --epsilometer-seed={config.stash[_SEED]}"
+
+
+@pytest.fixture
+def epsilometer(request: pytest.FixtureRequest) -> Auditor:
+    """Audits mechanisms: `epsilometer.assert_private(mechanism, inputs, claim)`."""
+    marked: dict[str, Any] = {}
+    for marker in reversed(list(request.node.iter_markers("epsilometer"))):
+        marked.update(marker.kwargs)
+    return Auditor(request.config, request.node, marked)
+
+
+@dataclass
+class Auditor:
+    """What the fixture gives to a test.
+
+    Attributes:
+        config: of the run.
+        node: the test.
+        marked: settings of its markers.
+        results: of its audits so far.
+    """
+
+    config: pytest.Config
+    node: pytest.Item
+    marked: Mapping[str, Any]
+    results: list[AuditResult] = field(default_factory=list)
+
+    def assert_private(
+        self,
+        mechanism: object,
+        inputs: Any = None,
+        claim: Any = None,
+        *,
+        samples: int | None = None,
+        confidence: float | None = None,
+        **settings: Any,
+    ) -> AuditResult:
+        """Fails the test if the claim is refuted, or if the draws cannot be trusted.
+
+        Args:
+            mechanism: as `epsilometer.audit` takes it.
+            inputs: likewise.
+            claim: likewise.
+            samples: draws per input (default 100 000); the profile and `--epsilometer-samples` change it.
+            confidence: a true claim fails the test with probability at most 1 − confidence (default 1e-6).
+            **settings: further keywords of `epsilometer.audit`. The seed is the test's own unless it is given.
+
+        Guarantee: that of the method, exact by default: no assumption but independent draws.
+        """
+        __tracebackhide__ = True
+        from epsilometer import audit
+
+        chosen = self._settings(samples, confidence, settings)
+        result = audit(mechanism, inputs, claim, **chosen)
+        self.results.append(result)
+        self._note(result)
+        if result.verdict is None or result.verdict.name != "NOT_REFUTED":
+            raise self._failure(result)
+        return result
+
+    def _settings(self, samples: int | None, confidence: float | None, settings: dict[str, Any]) -> dict[str, Any]:
+        given = {"samples": samples, "confidence": confidence}
+        own = {name: value for name, value in given.items() if value is not None}
+        chosen = {"confidence": DEFAULT_CONFIDENCE, "seed": self._seed(), **self.marked, **own, **settings}
+        factor = PROFILES[self.config.getoption("--epsilometer-profile")][0]
+        wanted = self.config.getoption("--epsilometer-samples")
+        chosen["samples"] = wanted or factor * int(chosen.get("samples", DEFAULT_SAMPLES))
+        return chosen
+
+    def _seed(self) -> int:
+        """One per test and audit, the same in any order and selection of tests."""
+        text = f"{self.config.stash[_SEED]}\0{self.node.nodeid}\0{len(self.results)}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+    def _note(self, result: AuditResult) -> None:
+        """Properties of the test: JUnit files show them, and our summary reads them, also from workers."""
+        number = len(self.results)
+        prefix = _PREFIX if number == 1 else f"{_PREFIX}{number}."
+        noted = {
+            "verdict": str(result.verdict),
+            "claim": result.claim.describe(),
+            "lower_bound": f"{result.lower_bound:.6g}",
+            "samples": result.settings["samples"],
+            "confidence": result.confidence,
+            "false_alarm": f"{1.0 - result.confidence:.2g}",
+            "seed": result.settings["seed"],
+            "mechanism": str(result.settings["mechanism"])[:200],
+        }
+        self.node.user_properties += [(prefix + name, value) for name, value in noted.items()]
+
+    def _failure(self, result: AuditResult) -> Exception:
+        from epsilometer import PrivacyViolation
+
+        return PrivacyViolation("\n".join([str(result), "", *self._advice(result)]), result)
+
+    def _advice(self, result: AuditResult) -> Iterator[str]:
+        yield f"False alarm: {_rate(1.0 - result.confidence)}; {result.guarantee.partition(':')[0]} guarantee."
+        again = f'pytest "{self.node.nodeid}" --epsilometer-samples={result.settings["samples"]} --epsilometer-seed='
+        if result.settings.get("seeded_mechanism"):
+            yield f"The same draws again: {again}{self.config.stash[_SEED]}"
+            yield f"Fresh draws:          {again}{self.config.stash[_SEED] + 1}"
+        else:
+            yield f"Fresh draws (the mechanism takes no seed): {again}{self.config.stash[_SEED]}"
+        stored = self._store(result)
+        if stored is not None:
+            yield f"Stored; replay with:  epsilometer replay {stored} module:function"
+
+    def _store(self, result: AuditResult) -> str | None:
+        cache = getattr(self.config, "cache", None)
+        if cache is None:
+            return None
+        name = hashlib.blake2b(f"{self.node.nodeid}{len(self.results)}".encode(), digest_size=6).hexdigest()
+        path = cache.mkdir("epsilometer") / f"{name}.json"
+        path.write_text(result.to_json(), encoding="utf-8")
+        return str(path)
+
+
+def _rate(false_alarm: float) -> str:
+    return f"if the claim is true, this assertion fails at most once in {1.0 / false_alarm:,.0f} runs"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """A line per audit, and how many false alarms this run had to expect."""
+    rows = [row for report in _reports(terminalreporter) for row in _rows(report)]
+    if not rows:
+        return
+    terminalreporter.section("epsilometer")
+    head = ("test", "verdict", "claim", "lower bound", "samples", "false alarm ≤")
+    table = [head, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    for row in table:
+        terminalreporter.write_line(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+    expected = sum(float(row[-1]) for row in rows)
+    terminalreporter.write_line(
+        f"{len(rows)} audits; if all claims are true, at most {expected:.2g} of them fail by chance, on average"
+    )
+
+
+def _reports(terminalreporter: Any) -> Iterator[pytest.TestReport]:
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                yield report
+
+
+def _rows(report: pytest.TestReport) -> Iterator[tuple[str, ...]]:
+    noted = {name: str(value) for name, value in report.user_properties}
+    number = 1
+    prefix = _PREFIX
+    while f"{prefix}verdict" in noted:
+        yield (report.nodeid, *(noted[f"{prefix}{name}"] for name in _COLUMNS))
+        number += 1
+        prefix = f"{_PREFIX}{number}."
