@@ -14,10 +14,13 @@ import typer
 from epsilometer.cli.audit import audit
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
+from epsilometer.cli.history import history
 from epsilometer.cli.measure import measure
 from epsilometer.cli.methods import methods
+from epsilometer.cli.planning import plan
 from epsilometer.cli.replay import replay
 from epsilometer.cli.reproduce import reproduce
+from epsilometer.cli.run import run
 from epsilometer.cli.status import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from epsilometer.cli.zoo import zoo
 from epsilometer.errors import EpsilometerError, MechanismError
@@ -39,8 +42,8 @@ def make_app() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback(help=_help(_top))(_top)
-    for command in (demo, audit, measure, compare, replay, zoo, methods, reproduce):
-        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay) else None)(command)
+    for command in (demo, audit, measure, compare, replay, run, history, zoo, methods, plan, reproduce):
+        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(command)
     return app
 
 

@@ -58,6 +58,17 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
         path = Path(target)
         given = _merge(read_settings(path), given)
         target, folders = given["mechanism"], (path.parent.resolve(),)
+    return plan_from(target, given, folders)
+
+
+def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Plan:
+    """The plan of settings that were read already.
+
+    Args:
+        target: a mechanism.
+        given: settings by their long names; inputs are values, not text.
+        folders: searched for modules after the current folder.
+    """
     for option in ("json", "html", "junit", "markdown"):
         check_writable(given.get(option), f"--{option}")
     batch = bool(given.get("batch"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -32,29 +33,53 @@ def read_settings(path: Path) -> dict[str, Any]:
 
     A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
     """
+    settings = read_toml(path)
+    if "audit" in settings:
+        raise InputError(f"{path} holds several audits; run them with: epsilometer run {path}")
+    check_settings_table(settings, str(path))
+    return resolve_inputs(settings, path)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
     try:
-        settings = tomllib.loads(read_text(path))
+        return tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
+
+
+def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence[str] = ()) -> None:
+    """Complains about unknown keys, wrong types and a missing mechanism.
+
+    Args:
+        settings: the table.
+        where: file and audit, for messages.
+        more: further keys that are allowed.
+    """
     for key, value in settings.items():
-        _check_entry(path, key, value)
+        _check_entry(where, key, value, (*KEYS, *more))
     if "mechanism" not in settings:
-        raise InputError(f'{path} names no mechanism: write mechanism = "package.module:function"')
+        raise InputError(f'{where} names no mechanism: write mechanism = "package.module:function"')
+
+
+def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The same settings with inputs read from the files that they name."""
+    resolved = dict(settings)
     for key in ("left", "right"):
-        if key in settings:
-            settings[key] = _resolve(settings[key], path)
-    if "pairs" in settings:
-        settings["pairs"] = [_as_pair(each, path) for each in settings["pairs"]]
-    return settings
+        if key in resolved:
+            resolved[key] = _resolve(resolved[key], path)
+    if "pairs" in resolved:
+        resolved["pairs"] = [_as_pair(each, path) for each in resolved["pairs"]]
+    return resolved
 
 
-def _check_entry(path: Path, key: str, value: Any) -> None:
-    if key not in KEYS:
-        close = get_close_matches(key, KEYS, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(KEYS)}"
-        raise InputError(f"{path}: unknown key {key!r}; {hint}")
+def _check_entry(where: str, key: str, value: Any, known: Sequence[str]) -> None:
+    if key not in known:
+        close = get_close_matches(key, known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+        raise InputError(f"{where}: unknown key {key!r}; {hint}")
     if key in _TYPES and not isinstance(value, _TYPES[key]):
-        raise InputError(f"{path}: {key} = {value!r} must be a {getattr(_TYPES[key], '__name__', 'value')}")
+        raise InputError(f"{where}: {key} = {value!r} must be a {getattr(_TYPES[key], '__name__', 'value')}")
 
 
 def _as_pair(value: Any, path: Path) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ TONES = {
 _VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", LEFT: "--left", RIGHT: "--right"} | dict.fromkeys(
     TONES.values(), "--tone"
 )
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     "axes.edgecolor": MUTED,
     "axes.labelcolor": MUTED,
     "axes.linewidth": 0.8,
@@ -164,7 +164,7 @@ def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
     if panel.claimed is not None:
         axes.axhline(panel.claimed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="claim")
     axes.set(xlabel="trial", ylabel=panel.label)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.margins(y=0.12)
     axes.legend(loc="best", fontsize=11)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 # A stored result up to this size is put into the page, so that the page alone can be replayed.
 _MOST_JSON = 100_000
-_TONES = {
+TONES = {
     Verdict.REFUTED: "refuted",
     Verdict.NOT_REFUTED: "not-refuted",
     Verdict.INCONCLUSIVE: "inconclusive",
@@ -35,10 +35,11 @@ def render_html(result: AuditResult) -> str:
 def render_page(results: Sequence[AuditResult], title: str) -> str:
     """The reports of some results on one page, with a table of contents if there are several."""
     views = [_view(result, number) for number, result in enumerate(results, start=1)]
-    return _environment().get_template("page.html.j2").render(title=title, views=views, version=package_version())
+    return page_environment().get_template("page.html.j2").render(title=title, views=views, version=package_version())
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """The templates, with everything escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -56,7 +57,7 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     return {
         "number": number,
-        "tone": _TONES[result.verdict],
+        "tone": TONES[result.verdict],
         "verdict": wording.headline(result).capitalize(),
         "name": wording.mechanism_name(result),
         "sentence": wording.verdict_sentence(result),

@@ -40,7 +40,8 @@ def junit_document(suite: str, cases: Sequence[Element]) -> str:
     SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
     indent(root)
     # Only ASCII: a letter that XML 1.0 has not, such as a lone surrogate, was spelled out before.
-    return tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii") + "\n"
+    text: bytes = tostring(root, encoding="us-ascii", xml_declaration=True)
+    return text.decode("ascii") + "\n"
 
 
 def junit_error(name: str, message: str) -> Element:
@@ -50,13 +51,19 @@ def junit_error(name: str, message: str) -> Element:
     return case
 
 
-def junit_case(result: AuditResult, name: str) -> Element:
-    """The test case of one result."""
+def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) -> Element:
+    """The test case of one result.
+
+    Args:
+        result: what was found.
+        name: of the case.
+        expected: the only verdict that does not fail; None if refutations do.
+    """
     case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
     properties = SubElement(case, "properties")
     for key, value in _properties(result):
         SubElement(properties, "property", {"name": key, "value": value})
-    kind = {Verdict.REFUTED: "failure", Verdict.INCONCLUSIVE: "error"}.get(result.verdict or Verdict.NOT_REFUTED)
+    kind = _kind(result.verdict, expected)
     words = _text(render_text(result))
     if kind is None:
         SubElement(case, "system-out").text = words
@@ -64,6 +71,13 @@ def junit_case(result: AuditResult, name: str) -> Element:
         message = f"{wording.verdict_sentence(result)} {wording.bound_sentence(result)}"
         SubElement(case, kind, {"type": str(result.verdict), "message": plain(message, 400)}).text = words
     return case
+
+
+def _kind(verdict: Verdict | None, expected: Verdict | None) -> str | None:
+    """The element that says what is wrong; None if nothing is."""
+    if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
+        return None
+    return "error" if verdict is Verdict.INCONCLUSIVE else "failure"
 
 
 def _properties(result: AuditResult) -> list[tuple[str, str]]:

@@ -30,18 +30,28 @@ def table_head(more: Sequence[str] = ()) -> list[str]:
     return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
 
 
-def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] = ()) -> str:
-    """A result as a row of a table."""
+def table_row(
+    result: AuditResult, name: str | None = None, more: Sequence[str] = (), is_expected: bool = False
+) -> str:
+    """A result as a row of a table.
+
+    Args:
+        result: what was found.
+        name: of the audit.
+        more: further cells.
+        is_expected: whether a refutation is no news.
+    """
     claim = result.claim
     cells = [
         plain(name or wording.mechanism_name(result)),
-        wording.headline(result).lower(),
+        wording.headline(result).lower() + (" (as expected)" if is_expected else ""),
         f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}",
         "" if result.verdict is None else f"≤ {figure(claim.value)}",
         f"{100 * result.confidence:.3g} %",
         *more,
     ]
-    return f"| {_MARKS[result.verdict]} | " + " | ".join(escape(cell) for cell in cells) + " |"
+    mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]
+    return f"| {mark} | " + " | ".join(escape(cell) for cell in cells) + " |"
 
 
 def error_row(name: str, message: str, more: Sequence[str] = ()) -> str:

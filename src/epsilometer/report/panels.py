@@ -223,7 +223,7 @@ def certified_delta(epsilon: Floats, corners: Sequence[tuple[float, float]]) -> 
     growth = np.exp(epsilon)
     there = (p - growth * q).max(axis=0)
     back = ((1.0 - q) - growth * (1.0 - p)).max(axis=0)
-    return np.maximum(np.maximum(there, back), 0.0)
+    return np.asarray(np.maximum(np.maximum(there, back), 0.0), dtype=np.float64)
 
 
 def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
@@ -231,7 +231,8 @@ def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
     rare = np.geomspace(1e-14, 0.5, 400)
     q = np.concatenate([[0.0], rare, 1.0 - rare[::-1], [1.0]])
     power = np.asarray(claim.max_power(q), dtype=np.float64)
-    return np.maximum((power[None, :] - np.exp(epsilon)[:, None] * q[None, :]).max(axis=1), 0.0)
+    delta = (power[None, :] - np.exp(epsilon)[:, None] * q[None, :]).max(axis=1)
+    return np.asarray(np.maximum(delta, 0.0), dtype=np.float64)
 
 
 def _hull(grid: Floats, corners: Sequence[tuple[float, float]]) -> Floats:
@@ -242,7 +243,7 @@ def _hull(grid: Floats, corners: Sequence[tuple[float, float]]) -> Floats:
             points.pop()
         points.append(point)
     q, p = zip(*points, strict=True)
-    return np.interp(grid, q, p)
+    return np.asarray(np.interp(grid, q, p), dtype=np.float64)
 
 
 def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:

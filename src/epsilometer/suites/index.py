@@ -1,0 +1,121 @@
+"""The index page of a suite: a row and a small picture per audit, and what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer.environment import package_version
+from epsilometer.report import wording
+from epsilometer.report.html import TONES, page_environment
+from epsilometer.report.showing import bound_against, duration, figure, plain
+from epsilometer.result import AuditResult
+from epsilometer.suites.changes import Change
+from epsilometer.suites.outcomes import Entry, Outcome
+
+# The claim stands at this share of every small picture, so that rows can be compared at a glance.
+_CLAIM_AT = 0.5
+_WIDTH, _HEIGHT = 96.0, 26.0
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """Everything that the page shows.
+
+    Attributes:
+        title: of the suite.
+        number: of the run.
+        began: when it began, in UTC.
+        entries: the audits.
+        outcomes: by name.
+        changes: by name; also of audits that are gone.
+        before: the number of the run that it is compared with; None for the first.
+        bounds: by name, the bounds of earlier runs and this one, the oldest first.
+        pages: by name, the file of the report beside the index.
+    """
+
+    title: str
+    number: int
+    began: str
+    entries: Sequence[Entry]
+    outcomes: Mapping[str, Outcome]
+    changes: Mapping[str, Change]
+    before: int | None
+    bounds: Mapping[str, Sequence[float]]
+    pages: Mapping[str, str]
+
+
+def render_index(run: SuiteRun) -> str:
+    """The page."""
+    rows = [_row(run, entry) for entry in run.entries if entry.name in run.outcomes]
+    return (
+        page_environment()
+        .get_template("index.html.j2")
+        .render(
+            title=plain(run.title, 200),
+            number=run.number,
+            began=run.began,
+            before=run.before,
+            counts=counted(outcome.word for outcome in run.outcomes.values()),
+            news=[(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news],
+            rows=rows,
+            version=package_version(),
+        )
+    )
+
+
+def counted(words: Any) -> str:
+    """How many of each verdict, e.g. "3 refuted, 17 not refuted"."""
+    counts = Counter(words)
+    order = ("refuted", "not refuted", "inconclusive", "measured", "error")
+    names = {"error": "with an error"}
+    return ", ".join(f"{counts[word]} {names.get(word, word)}" for word in order if counts[word]) or "nothing"
+
+
+def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
+    outcome = run.outcomes[entry.name]
+    result = outcome.result
+    change = run.changes.get(entry.name)
+    return {
+        "name": plain(entry.name),
+        "page": run.pages.get(entry.name),
+        "tone": "failed" if result is None else TONES[result.verdict],
+        "verdict": outcome.word.capitalize(),
+        "expected": entry.expected is not None and outcome.status(entry.expected) == 0,
+        "target": plain(entry.settings.get("mechanism", "")),
+        "words": plain(outcome.error, 300) if result is None else wording.bound_sentence(result),
+        "picture": None if result is None else bar(result),
+        "line": spark_line(run.bounds.get(entry.name, ())),
+        "seconds": "" if result is None else duration(result.seconds),
+        "change": plain(change.text, 200) if change else "",
+        "is_news": bool(change and change.is_news),
+    }
+
+
+def bar(result: AuditResult) -> dict[str, str | None]:
+    """The bound as a bar, with the claim always at the same place; a measurement fills it without a mark."""
+    claim = result.claim
+    bound = bound_against(result.lower_bound, claim.value)
+    if result.verdict is None:
+        return {"width": "100%", "claim": None, "words": f"{wording.parameter(claim)} is at least {bound}"}
+    # A claim of 0 has no scale of its own.
+    share = min(1.0, _CLAIM_AT * result.lower_bound / claim.value) if claim.value > 0.0 else float(result.is_refuted)
+    words = f"certified {bound}, claimed {figure(claim.value)}"
+    return {"width": f"{100.0 * share:.1f}%", "claim": f"{100.0 * _CLAIM_AT:.0f}%", "words": words}
+
+
+def spark_line(bounds: Sequence[float]) -> dict[str, str] | None:
+    """The bounds of the last runs as a line; None if there are fewer than two."""
+    if len(bounds) < 2:
+        return None
+    top = max(bounds) or 1.0
+    step = (_WIDTH - 6.0) / (len(bounds) - 1)
+    points = [(3.0 + at * step, _HEIGHT - 4.0 - (_HEIGHT - 8.0) * bound / top) for at, bound in enumerate(bounds)]
+    return {
+        "points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
+        "x": f"{points[-1][0]:.1f}",
+        "y": f"{points[-1][1]:.1f}",
+        "words": f"bounds of the last {len(bounds)} runs: " + ", ".join(figure(bound) for bound in bounds),
+    }

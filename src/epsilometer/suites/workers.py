@@ -1,0 +1,148 @@
+"""Tasks in worker processes, each answer as it comes. A worker that dies or hangs costs its own task only."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+# How often time limits are looked at, in seconds.
+_PULSE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something to do.
+
+    Attributes:
+        payload: what the work is called with; plain data.
+        seconds: after which it is given up; None for never.
+    """
+
+    payload: Any
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something happened to a task.
+
+    Attributes:
+        number: of the task.
+        state: "started", "done" or "failed".
+        answer: what the work returned, or what went wrong.
+    """
+
+    number: int
+    state: str
+    answer: str = ""
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: SpawnProcess
+    connection: Connection
+    number: int = -1
+    began: float = 0.0
+
+    def is_late(self, tasks: Sequence[Task]) -> bool:
+        limit = tasks[self.number].seconds
+        return limit is not None and time.monotonic() - self.began > limit
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def run_tasks(work: Callable[[Any], str], tasks: Sequence[Task], jobs: int) -> Iterator[News]:
+    """Does all tasks in up to `jobs` processes and yields what happens.
+
+    Args:
+        work: a function at the top level of a module; its exceptions become failed news.
+        tasks: begun in this order.
+        jobs: how many at a time.
+    """
+    waiting = list(range(len(tasks)))[::-1]
+    busy: list[_Worker] = []
+    idle: list[_Worker] = []
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < jobs:
+                worker = idle.pop() if idle else _start(work)
+                worker.number, worker.began = waiting.pop(), time.monotonic()
+                worker.connection.send(tasks[worker.number].payload)
+                busy.append(worker)
+                yield News(worker.number, "started")
+            for worker in _answering(busy, tasks):
+                busy.remove(worker)
+                news, usable = _receive(worker, tasks)
+                if usable:
+                    idle.append(worker)
+                else:
+                    worker.stop()
+                yield news
+    finally:
+        for worker in (*busy, *idle):
+            worker.stop()
+
+
+def _start(work: Callable[[Any], str]) -> _Worker:
+    # spawn: a forked process would inherit threads and locks of the numerical libraries.
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there, work), daemon=True)
+    process.start()
+    there.close()
+    return _Worker(process, here)
+
+
+def _answering(busy: Sequence[_Worker], tasks: Sequence[Task]) -> list[_Worker]:
+    """Waits until workers have answered, died, or run out of time."""
+    while True:
+        ready = wait([worker.connection for worker in busy], _PULSE)
+        found = [worker for worker in busy if worker.connection in ready or worker.is_late(tasks)]
+        if found:
+            return found
+
+
+def _receive(worker: _Worker, tasks: Sequence[Task]) -> tuple[News, bool]:
+    """The news, and whether the worker can go on."""
+    if not worker.connection.poll():
+        limit = tasks[worker.number].seconds
+        return News(worker.number, "failed", f"given up after {limit:g} seconds"), False
+    try:
+        is_done, answer = worker.connection.recv()
+    except (EOFError, OSError):
+        worker.process.join()
+        return News(worker.number, "failed", _death(worker.process.exitcode)), False
+    return News(worker.number, "done" if is_done else "failed", answer), True
+
+
+def _death(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"the process was ended by signal {signal.Signals(-code).name}"
+    return f"the process ended with status {code} and no answer"
+
+
+def _serve(connection: Connection, work: Callable[[Any], str]) -> None:
+    """The life of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that shows the progress; it ends us
+    while True:
+        try:
+            payload = connection.recv()
+        except (EOFError, OSError):  # the parent is gone
+            return
+        try:
+            answer = True, work(payload)
+        except (Exception, SystemExit) as error:
+            answer = False, f"{type(error).__name__}: {error}"
+        try:
+            connection.send(answer)
+        except OSError:
+            return

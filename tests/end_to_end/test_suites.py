@@ -1,0 +1,134 @@
+"""Twenty audits in one file: killed, gone on with, run again, compared."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "epsilometer"]
+ZOO = ["laplace", "gaussian", "geometric", "randomized_response", "exponential", "report_noisy_max", "svt1", "svt2"]
+BROKEN = ["svt3", "svt4", "svt5", "svt6", "dp_mean"]
+MINE = """
+import os, time
+
+def noisy(x, n, rng):
+    while os.path.exists("wait"):
+        time.sleep(0.05)
+    return rng.laplace(x, SCALE, n)
+
+def crash(x):
+    os._exit(7)
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A folder with twenty audits, two of which do not work."""
+    lines = ['title = "Twenty"', "samples = 4000", "seed = 3"]
+    for name in ZOO:
+        lines += ["[[audit]]", f'name = "{name}"', f'mechanism = "zoo:{name}"']
+    for name in BROKEN:
+        lines += ["[[audit]]", f'name = "{name}"', f'mechanism = "zoo:{name}"', 'expect = "refuted"']
+    for number in range(5):
+        lines += ["[[audit]]", f'name = "mine {number}"', 'mechanism = "mine:noisy"', "batch = true"]
+        lines += [f"left = {number}", f"right = {number + 1}", "epsilon = 1"]
+    lines += ["[[audit]]", 'mechanism = "mine:crash"', "left = 0", "right = 1", "epsilon = 1"]
+    lines += ["[[audit]]", 'name = "δ < 1"', 'mechanism = "zoo:gaussian"', 'notion = "approx"', "delta = 1e-3"]
+    (tmp_path / "suite.toml").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "mine.py").write_text(MINE.replace("SCALE", "1.0"))
+    return tmp_path
+
+
+def run(folder, *arguments):
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def finished(folder):
+    base = sqlite3.connect(folder / "suite.history.sqlite")
+    rows = base.execute("SELECT run, name, finished, verdict FROM outcomes ORDER BY run, rowid").fetchall()
+    base.close()
+    return rows
+
+
+def kill_when_half_done(folder):
+    """Starts the suite, which comes to a halt at the first audit of `mine`, and kills it there."""
+    (folder / "wait").touch()
+    command = [*COMMAND, "run", "suite.toml", "--jobs", "2"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
+        for _ in range(len(ZOO) + len(BROKEN)):
+            assert running.stdout.readline().startswith("[")
+        running.send_signal(signal.SIGKILL)
+        assert running.wait(timeout=30) == -signal.SIGKILL
+    (folder / "wait").unlink()
+
+
+@pytest.mark.slow
+def test_killed_then_finished_then_changed(suite):
+    kill_when_half_done(suite)
+    before = finished(suite)
+    assert [row[1] for row in before if row[1] in ZOO + BROKEN] == [row[1] for row in before]
+    assert len(before) == len(ZOO) + len(BROKEN)
+    assert "broken off" in run(suite, "history", "suite.toml").stdout
+
+    done = run(suite, "run", "suite.toml", "--jobs", "2")
+    assert done.returncode == 2, done.stderr  # one of them crashes
+    assert done.stdout.startswith(f"going on with run 1: {len(before)} of 20 audits are done")
+    after = finished(suite)
+    assert after[: len(before)] == before  # not audited again
+    assert len(after) == 20
+    assert {row[0] for row in after} == {1}
+    assert "the process ended with status 7" in done.stdout
+
+    (suite / "mine.py").write_text(MINE.replace("SCALE", "0.3"))
+    text = (suite / "suite.toml").read_text(encoding="utf-8")
+    text = text.replace('name = "svt2"\nmechanism = "zoo:svt2"', 'name = "svt2b"\nmechanism = "zoo:svt2"')
+    (suite / "suite.toml").write_text(text, encoding="utf-8")
+    again = run(suite, "run", "suite.toml", "--junit", "junit.xml", "--markdown", "summary.md")
+    assert again.returncode == 2
+    assert again.stdout.count("not refuted → refuted") == 5
+    assert "run 2: 10 refuted, 8 not refuted, 1 measured, 1 with an error; 7 changed since run 1" in again.stdout
+    assert "svt2: gone; was not refuted" in again.stdout
+    check_files(suite)
+
+
+def check_files(suite):
+    pages = sorted(path.name for path in (suite / "epsilometer-report").glob("*.html"))
+    index = (suite / "epsilometer-report" / "index.html").read_text(encoding="utf-8")
+    assert len(pages) == 21  # 19 audits, the index, and the page of an audit that has another name now
+    assert index.count("<li class=") == 20
+    assert index.count('class="chart bar"') == 19
+    assert all(path.stat().st_size < 500_000 for path in (suite / "epsilometer-report").iterdir())
+    stored = json.loads((suite / "epsilometer-report" / "011-svt5.json").read_text(encoding="utf-8"))
+    assert stored["verdict"] == "refuted"
+    cases = ElementTree.parse(suite / "junit.xml").getroot()[0]
+    assert (cases.get("tests"), cases.get("failures"), cases.get("errors")) == ("20", "5", "1")
+    summary = (suite / "summary.md").read_text(encoding="utf-8")
+    assert summary.count("\n| ") == 21
+    assert summary.count("as expected") == len(BROKEN)
+    history = run(suite, "history", "suite.toml", "--audit", "mine 0").stdout
+    assert history.splitlines()[1].split()[3:5] == ["not", "refuted"]
+    assert history.splitlines()[2].split()[3] == "refuted"
+    assert "not refuted → refuted" in run(suite, "history", "suite.toml", "--run", "2").stdout
+
+
+def test_two_runs_at_once_are_refused(suite):
+    (suite / "suite.toml").write_text(
+        'mechanism = "mine:noisy"\nbatch = true\nleft = 0\nright = 1\nepsilon = 1\nsamples = 1000\n'
+    )
+    (suite / "wait").touch()
+    command = [*COMMAND, "run", "suite.toml"]
+    with subprocess.Popen(command, cwd=suite, stdout=subprocess.PIPE) as first:
+        deadline = time.monotonic() + 60
+        while not (suite / "suite.history.sqlite").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        second = run(suite, "run", "suite.toml")
+        os.unlink(suite / "wait")
+        assert first.wait(timeout=60) == 0
+    assert second.returncode == 2
+    assert "another run of this suite is under way" in second.stderr

@@ -1,0 +1,89 @@
+"""Suites in TOML."""
+
+import pytest
+
+from epsilometer.cli.settings_file import read_settings
+from epsilometer.cli.suite_file import read_suite
+from epsilometer.errors import InputError
+from epsilometer.result import Verdict
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(text):
+        path = tmp_path / "suite.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+TWO = """
+title = "Ours"
+samples = 1000
+epsilon = 1
+delta = 1e-6
+[[audit]]
+mechanism = "zoo:laplace"
+[[audit]]
+name = "second"
+mechanism = "zoo:svt5"
+mu = 2
+samples = 50
+expect = "refuted"
+time_limit = 9
+"""
+
+
+def test_defaults_and_own_settings(suite):
+    title, (first, second) = read_suite(suite(TWO))
+    assert title == "Ours"
+    assert first.name == "zoo:laplace"
+    assert first.settings == {"mechanism": "zoo:laplace", "samples": 1000, "epsilon": 1, "delta": 1e-6}
+    assert second.settings == {"mechanism": "zoo:svt5", "samples": 50, "mu": 2}
+    assert (second.name, second.expected, second.seconds) == ("second", Verdict.REFUTED, 9.0)
+
+
+def test_one_audit_is_a_suite_of_one(suite):
+    title, entries = read_suite(suite('mechanism = "zoo:laplace"\n'))
+    assert (title, [entry.name for entry in entries]) == ("suite", ["zoo:laplace"])
+
+
+def test_the_digest_follows_settings_inputs_and_code(suite, tmp_path):
+    text = '[[audit]]\nmechanism = "mine:f"\npairs = [[0, "@right.json"]]\nepsilon = 1\n'
+    (tmp_path / "mine.py").write_text("f = 1")
+    (tmp_path / "right.json").write_text("1")
+    digests = {read_suite(suite(text))[1][0].digest}
+    digests.add(read_suite(suite(text))[1][0].digest)
+    assert len(digests) == 1
+    (tmp_path / "mine.py").write_text("f = 2")
+    digests.add(read_suite(suite(text))[1][0].digest)
+    (tmp_path / "right.json").write_text("2")
+    digests.add(read_suite(suite(text))[1][0].digest)
+    digests.add(read_suite(suite(text + "seed = 1\n"))[1][0].digest)
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("audit = 3\n", r"\[\[audit\]\]"),
+        ("title = 3\n", "must be a text"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\nepsilom = 1\n', "did you mean 'epsilon'"),
+        ('[[audit]]\nname = "x"\n', "names no mechanism"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\nhtml = "x.html"\n', "--out"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\nexpect = "private"\n', "must be one of 'refuted'"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\ntime_limit = 0\n', "above 0"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\nmechanism = "zoo:laplace"\n', "two audits are called"),
+    ],
+)
+def test_nonsense_is_named(suite, text, reason):
+    with pytest.raises(InputError, match=reason):
+        read_suite(suite(text))
+
+
+def test_a_suite_is_not_one_audit(suite):
+    with pytest.raises(InputError, match="epsilometer run"):
+        read_settings(suite(TWO))

@@ -1,0 +1,85 @@
+"""The file that remembers."""
+
+import sqlite3
+
+import pytest
+
+from epsilometer.errors import InputError
+from epsilometer.result import Verdict
+from epsilometer.suites import History
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "h.sqlite"
+
+
+def test_what_is_recorded_is_there_in_the_next_process(path, make_result):
+    with History(path) as history:
+        run = history.open_run()
+        history.record(run, "a", "d", make_result(Verdict.REFUTED, 1.5), None)
+        history.record(run, "b", "d", None, "no such module")
+    with History(path) as history:
+        known = history.outcomes(run)
+        assert list(known) == ["a", "b"]
+        assert known["a"].result.lower_bound == 1.5
+        assert (known["b"].result, known["b"].error) == (None, "no such module")
+
+
+def test_a_broken_off_run_goes_on_and_a_finished_one_does_not(path):
+    with History(path) as history:
+        assert [history.open_run(), history.open_run()] == [1, 1]
+        assert history.open_run(fresh=True) == 2
+        history.close_run(2)
+        assert history.open_run() == 3
+        assert (history.run_before(3), history.run_before(2)) == (2, None)
+
+
+def test_runs_and_bounds(path, make_result):
+    with History(path) as history:
+        for bound in (0.5, 0.7):
+            run = history.open_run()
+            history.record(run, "a", "d", make_result(bound=bound), None)
+            history.close_run(run)
+        assert [(run.number, run.words) for run in history.runs()] == [(2, ("not refuted",)), (1, ("not refuted",))]
+        assert [row[3] for row in history.bounds("a")] == [0.5, 0.7]
+        assert history.bounds("b") == []
+
+
+def test_a_second_process_waits_outside(path):
+    with History(path), pytest.raises(InputError, match="in use"):
+        History(path)
+    with History(path), History(path, must_exist=True) as reader:
+        assert reader.runs() == []
+
+
+def test_a_result_of_another_version_is_an_error_not_an_end(path, make_result):
+    with History(path) as history:
+        run = history.open_run()
+        history.record(run, "a", "d", make_result(), None)
+    base = sqlite3.connect(path)
+    base.execute("UPDATE outcomes SET result = '{}'")
+    base.commit()
+    base.close()
+    with History(path) as history:
+        outcome = history.outcomes(run)["a"]
+    assert outcome.result is None
+    assert "cannot be read" in outcome.error
+    assert outcome.digest == ""
+
+
+def test_other_files_are_refused(path, tmp_path):
+    path.write_bytes(b"not a database at all, but long enough to look like one" * 40)
+    with pytest.raises(InputError, match="not a history"):
+        History(path)
+    other = tmp_path / "other.sqlite"
+    base = sqlite3.connect(other)
+    base.execute("CREATE TABLE t (x)")
+    base.commit()
+    base.close()
+    with pytest.raises(InputError, match="not a history"):
+        History(other)
+    with pytest.raises(InputError, match="no history yet"):
+        History(tmp_path / "missing.sqlite", must_exist=True)
+    with pytest.raises(InputError, match="cannot be written"):
+        History(tmp_path / "missing" / "h.sqlite")

@@ -1,0 +1,59 @@
+"""The index page: a row and a picture each, hostile names as text."""
+
+import pytest
+
+from epsilometer.result import Verdict
+from epsilometer.suites import Entry, find_changes
+from epsilometer.suites.index import SuiteRun, bar, counted, render_index, spark_line
+
+EVIL = "<script>alert(1)</script>\"'\x1b\u202e"
+
+
+@pytest.fixture
+def make_run(make_outcome):
+    def make(outcomes, before=None):
+        entries = [Entry(each.name, {"mechanism": "m:f"}, each.digest) for each in outcomes]
+        now = {each.name: each for each in outcomes}
+        earlier = {each.name: each for each in before or []}
+        changes = find_changes(entries, now, earlier)
+        pages = {each.name: f"{at:03d}.html" for at, each in enumerate(outcomes) if each.result}
+        return SuiteRun("T", 2, "2026", entries, now, changes, 1 if before else None, {"a": [0.5, 0.9]}, pages)
+
+    return make
+
+
+def test_rows_pictures_and_changes(make_run, make_outcome):
+    outcomes = [make_outcome("a", Verdict.REFUTED, 1.5), make_outcome("b"), make_outcome("c", error="no module")]
+    page = render_index(make_run(outcomes, [make_outcome("a"), make_outcome("b")]))
+    assert page.count('<li class="refuted">') == 1
+    assert page.count('class="chart bar"') == 2
+    assert page.count('class="chart spark"') == 1
+    assert "Run 2: 1 refuted, 1 not refuted, 1 with an error" in page
+    assert "not refuted → refuted" in page
+    assert "no module" in page
+    assert 'href="000.html"' in page
+
+
+def test_hostile_names_are_text(make_run, make_outcome):
+    page = render_index(make_run([make_outcome(EVIL), make_outcome("b", error=EVIL * 10_000)]))
+    assert "<script" not in page
+    assert not {"\x1b", "\u202e"} & set(page)
+    assert len(page) < 20_000
+
+
+def test_the_claim_is_always_at_the_same_place(make_result):
+    assert bar(make_result(bound=0.5))["width"] == "25.0%"
+    assert bar(make_result(Verdict.REFUTED, bound=7.0))["width"] == "100.0%"
+    assert bar(make_result(Verdict.REFUTED, bound=0.1, claimed=0.0))["width"] == "100.0%"
+    assert bar(make_result(None))["claim"] is None
+
+
+def test_a_line_needs_two_runs():
+    assert spark_line([1.0]) is None
+    assert spark_line([0.0, 0.0])["points"] == "3.0,22.0 93.0,22.0"
+    assert spark_line([1.0, 2.0])["points"] == "3.0,13.0 93.0,4.0"
+
+
+def test_counts_in_words():
+    assert counted(["refuted", "error", "refuted"]) == "2 refuted, 1 with an error"
+    assert counted([]) == "nothing"

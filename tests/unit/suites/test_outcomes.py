@@ -1,0 +1,33 @@
+"""Statuses of audits and of suites."""
+
+import pytest
+
+from epsilometer.result import Verdict
+from epsilometer.suites import status_over_all
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "status"),
+    [
+        (Verdict.NOT_REFUTED, None, 0),
+        (Verdict.REFUTED, None, 1),
+        (Verdict.INCONCLUSIVE, None, 3),
+        (None, None, 0),
+        (Verdict.REFUTED, Verdict.REFUTED, 0),
+        (Verdict.NOT_REFUTED, Verdict.REFUTED, 1),
+        (Verdict.INCONCLUSIVE, Verdict.REFUTED, 3),
+        (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, 0),
+    ],
+)
+def test_status(make_outcome, verdict, expected, status):
+    assert make_outcome(verdict=verdict).status(expected) == status
+
+
+def test_an_error_is_bad_input_whatever_was_expected(make_outcome):
+    outcome = make_outcome(error="no such module")
+    assert (outcome.word, outcome.status(Verdict.REFUTED)) == ("error", 2)
+
+
+@pytest.mark.parametrize(("statuses", "over_all"), [([], 0), ([0, 0], 0), ([0, 3], 3), ([3, 1, 0], 1), ([1, 2, 3], 2)])
+def test_the_weightiest_status_wins(statuses, over_all):
+    assert status_over_all(statuses) == over_all

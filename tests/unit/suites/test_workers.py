@@ -1,0 +1,44 @@
+"""Workers that answer, fail, die and hang. Their work is from the standard library, which a worker can import."""
+
+import json
+import os
+import signal
+import time
+
+from epsilometer.suites import run_tasks
+from epsilometer.suites.workers import Task
+
+
+def ends(work, tasks, jobs=2):
+    return {each.number: (each.state, each.answer) for each in run_tasks(work, tasks, jobs) if each.state != "started"}
+
+
+def test_answers_and_exceptions():
+    found = ends(json.dumps, [Task([1]), Task({1, 2}), Task("x")])
+    assert found[0] == ("done", "[1]")
+    assert found[1][0] == "failed"
+    assert found[1][1].startswith("TypeError: ")
+    assert found[2] == ("done", '"x"')
+
+
+def test_a_death_costs_one_task():
+    found = ends(os._exit, [Task(7), Task(0)], jobs=1)
+    assert found == {
+        0: ("failed", "the process ended with status 7 and no answer"),
+        1: ("failed", "the process ended with status 0 and no answer"),
+    }
+
+
+def test_a_signal_is_named():
+    assert ends(signal.raise_signal, [Task(6)])[0] == ("failed", "the process was ended by signal SIGABRT")
+
+
+def test_a_hang_is_given_up():
+    began = time.monotonic()
+    found = ends(time.sleep, [Task(60, seconds=1.0)])
+    assert found == {0: ("failed", "given up after 1 seconds")}
+    assert time.monotonic() - began < 40  # of which most is for the start of a worker on a busy machine
+
+
+def test_nothing_to_do():
+    assert ends(json.dumps, []) == {}
