@@ -1,0 +1,199 @@
+"""What kind of law the draws come from, and the draws in the form that its estimator needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.errors import InputError
+from epsilometer.methods.local.options import MOST_DIMENSIONS
+from epsilometer.outputs import Block, Labels, Numbers, Outputs, concatenate
+
+Floats = NDArray[np.float64]
+Keys = NDArray[np.int64]
+
+# A value seen so often among the training draws is an atom, not an accident (as for the method events).
+_REPEATS = 5
+# A discrete law may have rare outcomes that were seen once; a larger share of them is a continuous part.
+_RARE = 0.01
+# Keys below this are counted directly, without sorting.
+_SMALL = 1 << 18
+# An odd 64-bit multiplier for the hash of rows; two outcomes with one hash would be counted together.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+MIXED = "the local approach needs a purely discrete or a purely continuous law; use method='events', which takes both"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The distinct outcomes of both sides.
+
+    Attributes:
+        left: shape (k,), how often each was seen on the left.
+        right: shape (k,), on the right.
+        n: draws of left and right.
+        where: shape (k, 2), a block of `drawn` and a row of it that shows the outcome.
+        drawn: the draws of both sides.
+    """
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    n: tuple[int, int]
+    where: NDArray[np.int64]
+    drawn: Outputs
+
+    def value(self, outcome: int) -> Any:
+        """The outcome as plain data."""
+        block = self.drawn.blocks[int(self.where[outcome, 0])]
+        return row_value(block, int(self.where[outcome, 1]))
+
+    def numbers(self) -> Floats | None:
+        """The outcomes as numbers, shape (k,); None when they are not single numbers of one shape."""
+        if len(self.drawn.blocks) != 1 or len(self.drawn.blocks[0].columns) != 1:
+            return None
+        column = self.drawn.blocks[0].columns[0]
+        return column.values[self.where[:, 1]].astype(np.float64) if isinstance(column, Numbers) else None
+
+
+def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
+    """Whether the outputs are "discrete" or "continuous".
+
+    Raises:
+        InputError: a mixed law, or more than four continuous coordinates.
+    """
+    drawn = concatenate([left, right])
+    columns = [(column, block.size) for block in drawn for column in block.columns]
+    if kind == "discrete":
+        return kind
+    varying = [_varies(column) for column, _ in columns]
+    if kind == "auto" and not any(varying):
+        return "discrete"
+    _check_continuous(drawn, varying)
+    return "continuous"
+
+
+def as_matrix(outputs: Outputs) -> Floats:
+    """Continuous outputs as shape (n, d); outputs of another shape than the first block's are left out as nan."""
+    if not outputs.blocks:
+        return np.empty((0, 1))
+    block = max(outputs.blocks, key=lambda each: each.size)
+    values = np.stack([np.asarray(c.values, np.float64) for c in block.columns if isinstance(c, Numbers)], axis=1)
+    if block.rows is None:
+        return values
+    whole = np.full((len(outputs), values.shape[1]), np.nan)
+    whole[block.rows] = values
+    return whole
+
+
+def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
+    """Every distinct outcome of the draws with its counts."""
+    n_left = len(left)
+    drawn = concatenate([left, right])
+    lefts, rights, where = [], [], []
+    for number, block in enumerate(drawn):
+        is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
+        codes, first = _code_rows(block)
+        lefts.append(np.bincount(codes[is_left], minlength=len(first)))
+        rights.append(np.bincount(codes[~is_left], minlength=len(first)))
+        where.append(np.stack([np.full(len(first), number), first], axis=1))
+    return Outcomes(np.concatenate(lefts), np.concatenate(rights), (n_left, len(right)), np.concatenate(where), drawn)
+
+
+def row_value(block: Block, row: int) -> Any:
+    """One output as plain data: a number, a text, or a list of them."""
+    leaves = [
+        column.labels[column.codes[row]] if isinstance(column, Labels) else column.values[row].item()
+        for column in block.columns
+    ]
+    if not leaves:
+        return block.shape
+    return leaves[0] if len(leaves) == 1 else leaves
+
+
+def _varies(column: Numbers | Labels) -> bool:
+    """Whether a column has more unrepeated values than the rare outcomes of a discrete law."""
+    if isinstance(column, Labels) or column.values.dtype.kind != "f" or not len(column):
+        return False
+    values = column.values
+    if not np.any(values != np.rint(np.nan_to_num(values))):
+        return False  # whole numbers in floating-point dress
+    _, counts = np.unique(values, return_counts=True)
+    return float(np.count_nonzero(counts == 1)) > max(_RARE * len(values), 1.0)
+
+
+def _check_continuous(drawn: Outputs, varying: list[bool]) -> None:
+    if len(drawn.blocks) > 1:
+        shapes = ", ".join(block.shape for block in drawn.blocks[:3])
+        raise InputError(f"some outputs are continuous numbers, but their shapes differ ({shapes}, …): {MIXED}")
+    columns = drawn.blocks[0].columns
+    if not all(varying):
+        raise InputError(f"some of the outputs' {len(columns)} columns are continuous, others are not: {MIXED}")
+    if len(columns) > MOST_DIMENSIONS:
+        raise InputError(
+            f"the outputs have {len(columns)} continuous coordinates; the local approach takes at most "
+            f"{MOST_DIMENSIONS}: use method='events'"
+        )
+    for column in columns:
+        atom = _atom(np.asarray(column.values, dtype=np.float64)) if isinstance(column, Numbers) else None
+        if atom is not None:
+            raise InputError(f"the outputs are continuous except for the value {atom:g}, which repeats: {MIXED}")
+
+
+def _atom(values: Floats) -> float | None:
+    """A value that repeats, or is not finite; None when there is none."""
+    strange = values[~np.isfinite(values)]
+    if len(strange):
+        return float(strange[0])
+    distinct, counts = np.unique(values, return_counts=True)
+    most = int(np.argmax(counts))
+    return float(distinct[most]) if counts[most] >= _REPEATS else None
+
+
+def _code_rows(block: Block) -> tuple[Keys, Keys]:
+    """The number of each row's outcome, and a row for each outcome."""
+    keys = _small_keys(block)
+    if keys is None:
+        _, first, codes = np.unique(_hashes(block), return_index=True, return_inverse=True)
+        return codes.astype(np.int64), first.astype(np.int64)
+    some_row = np.full(int(keys.max(initial=0)) + 1, -1, dtype=np.int64)
+    some_row[keys] = np.arange(len(keys))
+    seen = np.flatnonzero(some_row >= 0)
+    number = np.empty(len(some_row), dtype=np.int64)
+    number[seen] = np.arange(len(seen))
+    return number[keys], some_row[seen]
+
+
+def _small_keys(block: Block) -> Keys | None:
+    """Exact small keys where all columns are truth values, names or narrow ranges of whole numbers."""
+    total, size = np.zeros(block.size, dtype=np.int64), 1
+    for column in block.columns:
+        if isinstance(column, Labels):
+            digits, base = column.codes.astype(np.int64), len(column.labels)
+        elif column.values.dtype.kind == "f" or not len(column):
+            return None
+        else:
+            low, high = int(column.values.min()), int(column.values.max())
+            digits, base = column.values.astype(np.int64) - low, high - low + 1
+        size *= max(base, 1)
+        if size > _SMALL:
+            return None
+        total = total * base + digits if base > 1 else total
+    return total
+
+
+def _hashes(block: Block) -> NDArray[np.uint64]:
+    total = np.zeros(block.size, dtype=np.uint64)
+    for column in block.columns:
+        if isinstance(column, Labels):
+            bits = column.codes.astype(np.uint64)
+        elif column.values.dtype.kind == "f":
+            # Adding 0 makes −0 the same outcome as 0; all NaN are one outcome.
+            values = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64)
+            bits = values.view(np.uint64)
+        else:
+            bits = column.values.astype(np.int64).view(np.uint64)
+        total = total * _MULTIPLIER + (bits ^ (bits >> np.uint64(29)))
+    return total
