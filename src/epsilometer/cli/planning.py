@@ -86,7 +86,8 @@ def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
-    from epsilometer.planning import MOST_DRAWS, EventsPlan
+    from epsilometer.methods.ldp.plans import MOST_DRAWS
+    from epsilometer.planning import EventsPlan
 
     yield from _event_rows(made) if isinstance(made, EventsPlan) else _histogram_rows(made)
     too_many = f", above the limit of {MOST_DRAWS:,} that an estimate has" if made.draws > MOST_DRAWS else ""

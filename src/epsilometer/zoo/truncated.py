@@ -97,7 +97,7 @@ class TruncatedGaussian:
         return float(start), float(end)
 
 
-def truncated_laplace(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> ZooEntry:
+def truncated_laplace(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> LipschitzEntry:
     """Laplace noise of scale (high - low)/epsilon on a number of [low, high], truncated to [low, high].
 
     Its truth on the two ends: pure epsilon, since their normalising constants are equal; nearer inputs lose less. The
@@ -126,7 +126,7 @@ def truncated_laplace(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0)
     )
 
 
-def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> ZooEntry:
+def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> LipschitzEntry:
     """Gaussian noise on a number of [low, high], truncated to [low, high]: pure privacy with Gaussian noise.
 
     With sigma = (high - low)/sqrt(2 epsilon) the truth on the two ends is pure epsilon; nearer inputs lose less. With

@@ -91,7 +91,7 @@ def renyi_amplification(smoothness: Smoothness, order: float) -> float:
     spread = smoothness.greatest_density / smoothness.least_density
     try:
         # K/K′ as one power: the powers in K and K′ themselves may underflow.
-        return 2.0 * spread ** (2.0 * order - 1.0) * (2.0 * order - 1.0) / (order - 1.0)
+        return 2.0 * math.pow(spread, 2.0 * order - 1.0) * (2.0 * order - 1.0) / (order - 1.0)
     except OverflowError:
         raise InputError(f"order={order:g} asks for more than 1e300 cells here; take a smaller order") from None
 

@@ -1,0 +1,5 @@
+"""Seed paper 002: local privacy by histograms, what it asks for, what practice needs, and what is impossible."""
+
+from epsilometer_experiments.ldp import bias, impossibility, laplace, renyi, samples
+
+EXPERIMENTS = (samples.EXPERIMENT, laplace.EXPERIMENT, renyi.EXPERIMENT, impossibility.EXPERIMENT, bias.EXPERIMENT)
