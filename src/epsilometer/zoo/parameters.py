@@ -56,3 +56,8 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise InputError(f"{name}={value!r} is unknown; allowed are {', '.join(allowed)}")
     return value
+
+
+def check_share(name: str, value: float) -> float:
+    """A probability above 0 and at most 1."""
+    return check_positive(name, value, 1.0)
