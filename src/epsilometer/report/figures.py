@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,13 @@ _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     "xtick.labelcolor": MUTED,
     "ytick.labelcolor": MUTED,
 }
+
+
+def styled() -> AbstractContextManager[None]:
+    """The house style of pictures, to draw in."""
+    from matplotlib import rc_context
+
+    return rc_context(_STYLE)
 
 
 def plot(result: AuditResult, kind: str | None = None) -> Figure:

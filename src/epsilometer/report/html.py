@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from epsilometer.environment import package_version
 from epsilometer.report import figures, plot_data, wording
-from epsilometer.report.panels import panels
+from epsilometer.report.loss_plot import loss_svg
+from epsilometer.report.loss_plot_data import loss_panel
+from epsilometer.report.panels import Panel, panels
 from epsilometer.report.showing import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
 
@@ -110,7 +112,10 @@ def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
     """Title, caption and SVG of every picture; the SVG is ours and escaped."""
     from markupsafe import Markup
 
-    found = [(panel, figures.panel_svg(panel, result.verdict)) for panel in panels(result)]
+    found: list[tuple[Panel, str]] = [(panel, figures.panel_svg(panel, result.verdict)) for panel in panels(result)]
+    loss = loss_panel(result)
+    if loss is not None:
+        found.insert(0, (loss, loss_svg(loss, result.verdict)))
     return [(panel.title, panel.caption, Markup(svg)) for panel, svg in found]
 
 
