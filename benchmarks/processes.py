@@ -22,8 +22,6 @@ def run_fresh(code: str) -> float:
     """
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = _bytecode_folder().name
-    # One thread, so that the figures do not depend on what else the cores do.
-    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600, check=False
     )

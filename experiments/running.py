@@ -43,7 +43,7 @@ def run_experiment(experiment: Experiment, runs: int, out: Path, seed: int, jobs
         settings = _describe(runs, seed, workers, options, len(done) < total)
         if done:
             _publish(experiment, collect(experiment, cases, done, settings, time.perf_counter() - began), out)
-        if len(done) < total:
+        if 0 < len(done) < total:
             print(f"stopped after {len(done)} of {total} runs; what was done is in {out}", file=sys.stderr)
     return out / RESULTS
 

@@ -6,7 +6,7 @@ import epsilometer as em
 from epsilometer import zoo
 from epsilometer.testing import assert_rare
 
-RUNS = 30
+RUNS = 20
 TRUE_CLAIMS = [name for name in zoo.names() if zoo.find(name).keeps_claim]
 
 

@@ -1,7 +1,7 @@
 """Known leaks are found.
 
 Each test promises that a run misses a bar with a small probability (the bars are far below what was measured) and
-fails when so many misses would be a miracle: at a rate of 0.02, 12 runs fail at 6 misses, at a rate of 0.001 at 4.
+fails when so many misses would be a miracle: at a rate of 0.02, 12 runs fail at 7 misses, at a rate of 0.001 at 4.
 """
 
 import numpy as np
@@ -13,19 +13,19 @@ from epsilometer import zoo
 from epsilometer.testing import assert_rare
 
 RUNS = 12
-# (entry, its parameters, samples, a bar that less than 2 % of the bounds miss)
+# (entry, its parameters, samples, a bar that at most 1 % of 200 to 500 measured bounds missed)
 BARS = [
-    ("laplace", {"epsilon": 0.7}, 20_000, 0.60),
-    ("laplace", {"epsilon": 1.5}, 20_000, 1.30),
+    ("laplace", {"epsilon": 0.7}, 20_000, 0.55),
+    ("laplace", {"epsilon": 1.5}, 20_000, 1.25),
     ("exponential", {"epsilon": 1.5}, 20_000, 1.30),
     ("noisy_max_value", {"epsilon": 1.5}, 20_000, 1.10),
     ("report_noisy_max", {"epsilon": 1.5}, 20_000, 1.20),
-    ("geometric", {"epsilon": 1.0}, 20_000, 0.80),
+    ("geometric", {"epsilon": 1.0}, 20_000, 0.15),
     ("randomized_response", {"epsilon": 1.0}, 20_000, 0.93),
     ("clamped_laplace", {"epsilon": 1.0}, 20_000, 0.85),
     ("propose_test_release", {"epsilon": 1.0}, 20_000, 1.50),
-    ("noisy_histogram", {"epsilon": 0.5, "scale": "wrong"}, 20_000, 1.50),
-    ("laplace_vector", {"epsilon": 1.5}, 20_000, 0.70),
+    ("noisy_histogram", {"epsilon": 0.5, "scale": "wrong"}, 20_000, 1.30),
+    ("laplace_vector", {"epsilon": 1.5}, 20_000, 0.60),
     ("svt4", {"epsilon": 1.5}, 20_000, 1.20),
     ("svt5", {"epsilon": 0.7}, 20_000, 6.0),
     ("svt6", {"epsilon": 1.5}, 20_000, 1.80),
@@ -35,19 +35,20 @@ BARS = [
 FALSE_CLAIMS = {
     "pure": ("laplace", em.PureDP(0.5)),
     "approximate": ("gaussian", em.ApproxDP(0.5, 1e-3)),
-    "Rényi": ("gaussian", em.RenyiDP(order=2.0, epsilon=0.3)),
+    "renyi": ("gaussian", em.RenyiDP(order=2.0, epsilon=0.3)),
     "zero-concentrated": ("gaussian", em.ZCDP(0.12)),
     "Gaussian": ("gaussian", em.GaussianDP(0.7)),
     "trade-off": ("gaussian", em.TradeOffDP(lambda error: float(ndtr(ndtri(1.0 - error) - 0.7)))),
 }
-BROKEN = [("svt3", 10_000), ("svt5", 2000), ("svt6", 10_000), ("dp_mean", 2000)]
+# (entry, samples at which 200 audits were all refuted by far)
+BROKEN = [("svt3", 100_000), ("svt4", 100_000), ("svt5", 2000), ("svt6", 20_000), ("dp_mean", 2000)]
 
 
 def seeds(rng: np.random.Generator, runs: int = RUNS) -> list[int]:
     return [int(seed) for seed in rng.integers(2**62, size=runs)]
 
 
-@pytest.mark.parametrize(("name", "parameters", "samples", "bar"), BARS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "parameters", "samples", "bar"), BARS, ids=str)
 def test_bounds_come_near_the_truth(name, parameters, samples, bar, rng):
     entry = zoo.find(name, **parameters)
     bounds = [em.measure(entry, None, em.PureDP, samples=samples, seed=seed).lower_bound for seed in seeds(rng)]
@@ -57,7 +58,8 @@ def test_bounds_come_near_the_truth(name, parameters, samples, bar, rng):
 @pytest.mark.parametrize("notion", FALSE_CLAIMS)
 def test_every_notion_is_refuted(notion, rng):
     name, claim = FALSE_CLAIMS[notion]
-    results = [em.audit(zoo.find(name), None, claim, samples=10_000, seed=seed) for seed in seeds(rng)]
+    settings = {"samples": 10_000, "method": "events"}
+    results = [em.audit(zoo.find(name), None, claim, seed=seed, **settings) for seed in seeds(rng)]
     assert_rare(sum(not result.is_refuted for result in results), RUNS, 0.001)
 
 

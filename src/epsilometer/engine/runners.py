@@ -44,7 +44,7 @@ class ProcessRunner:
             if "pickle" not in str(error).lower():
                 raise
             raise InputError(
-                f"jobs={self.jobs}: the mechanism or its input cannot be sent to worker processes ({error}); "
+                f"jobs={self.jobs}: the mechanism or its input cannot be sent to worker processes ({_reason(error)}); "
                 "define it at the top level of a module, or use jobs=1"
             ) from error
 
@@ -56,3 +56,8 @@ def open_runner(jobs: int = 1, engine: str = "local") -> Runner:
     if engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are local and serial")
     return SerialRunner() if jobs == 1 or engine == "serial" else ProcessRunner(jobs)
+
+
+def _reason(error: Exception) -> str:
+    """What the object itself said, which joblib only hands on as a context."""
+    return str(error.__context__ or error)

@@ -36,3 +36,8 @@ def check_seed(seed: int | None) -> int:
 def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.random.Generator:
     """The generator of one chunk: the same on any number of workers, on any engine."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(phase, pair, side, chunk)))
+
+
+def order_rng(seed: int, pair: int, side: int) -> np.random.Generator:
+    """The generator that shuffles the training draws of one side: a stream that no chunk has."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, pair, side, 0, 0)))

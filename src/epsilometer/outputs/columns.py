@@ -97,11 +97,12 @@ class Outputs:
 
     def take(self, rows: IntArray | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
-        wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
+        size = len(range(*rows.indices(self.size))) if isinstance(rows, slice) else len(rows)
         if len(self.blocks) == 1 and self.blocks[0].rows is None:
             block = self.blocks[0]
             columns = tuple(column.take(rows) for column in block.columns)
-            return Outputs((Block(block.shape, None, columns, len(wanted)),), len(wanted))
+            return Outputs((Block(block.shape, None, columns, size),) if size else (), size)
+        wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
         taken = [_take_block(block, wanted, self.size) for block in self.blocks]
         return Outputs(tuple(block for block in taken if block.size), len(wanted))
 

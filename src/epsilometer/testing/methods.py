@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
+from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
 from epsilometer.outputs import Outputs, read_outputs
@@ -27,7 +28,7 @@ class MethodConformance:
     """Subclass it, name the subclass `Test…`, and give it a fixture `method`.
 
     Attributes:
-        claims: what the method can prove; a method for one notion lists that alone.
+        claims: what to prove; those that the method refuses by its `check` are left out.
         coin: a law that the method can work on, with its truth. Override `draw` for laws of another kind.
         n_train: draws per side that it learns from.
         n_fresh: draws per side that it proves with.
@@ -63,13 +64,13 @@ class MethodConformance:
 
     def test_a_finding_says_what_it_is(self, method: Method) -> None:
         """Bounds are finite and at least 0, in the parameter that was asked for, and survive JSON."""
-        for claim in self.claims:
+        for claim in self._provable(method):
             finding = self._audit(method, claim, np.random.default_rng(1))
-            _check_finding(finding, method, claim)
+            _check_finding(finding, claim)
 
     def test_same_draws_same_answer(self, method: Method) -> None:
         """A method has no chance of its own."""
-        for claim in self.claims:
+        for claim in self._provable(method):
             first, again = (self._audit(method, claim, np.random.default_rng(2)) for _ in range(2))
             assert first.to_dict() == again.to_dict(), f"two proofs from equal draws differ for {claim.describe()}"
 
@@ -77,13 +78,13 @@ class MethodConformance:
         """Outputs are shared with the health checks."""
         train = self._draws(self.n_train, np.random.default_rng(3))
         before = pickle.dumps(train)
-        method.propose(*train, self._task(self.claims[0]))
+        method.propose(*train, self._task(self._provable(method)[0]))
         assert pickle.dumps(train) == before, "propose changed the training draws"
 
     def test_tallies_of_chunks_add_up(self, method: Method) -> None:
         """Cutting fresh draws into chunks changes nothing."""
         rng = np.random.default_rng(4)
-        for claim in self.claims:
+        for claim in self._provable(method):
             proposal = self._propose(method, claim, rng)
             fresh = self._draws(self.n_fresh, rng)
             whole = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
@@ -95,7 +96,7 @@ class MethodConformance:
     def test_a_proposal_survives_pickling(self, method: Method) -> None:
         """It is sent to the workers that draw."""
         rng = np.random.default_rng(5)
-        proposal = self._propose(method, self.claims[0], rng)
+        proposal = self._propose(method, self._provable(method)[0], rng)
         copy = pickle.loads(pickle.dumps(proposal))
         fresh = self._draws(self.n_fresh, rng)
         found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, copy)]
@@ -103,34 +104,47 @@ class MethodConformance:
 
     def test_a_plain_leak_is_found_in_both_directions(self, method: Method) -> None:
         """The law is far from private, whichever input is called the left one."""
-        for claim in self.claims:
+        for claim in self._provable(method):
             for flip in (False, True):
                 finding = self._audit(method, claim.with_value(0.0), np.random.default_rng(6), flip)
                 assert finding.lower_bound > 0.0, f"found nothing for {claim.describe()}, sides exchanged: {flip}"
 
     def test_the_truth_is_rarely_exceeded(self, method: Method) -> None:
         """The guarantee, by repetition; the first claim only, for the sake of time."""
-        claim = self.claims[0]
+        claim = self._provable(method)[0]
         rng = np.random.default_rng(7)
         truth = self.truth(claim)
         above = sum(self._audit(method, claim, rng).lower_bound > truth for _ in range(self.runs))
         assert_rare(above, self.runs, _FAILURE)
 
     def test_hostile_outputs_are_outcomes(self, method: Method) -> None:
-        """NaN, infinities and subnormal numbers are counted like any other output, or refused by name beforehand."""
+        """NaN, infinities and subnormal numbers are counted like any other output, or refused in words."""
         rng = np.random.default_rng(8)
         mechanism = hostile()
         train = mechanism.sample(1.0, self.n_train, rng), mechanism.sample(3.0, self.n_train, rng)
         fresh = mechanism.sample(1.0, self.n_fresh, rng), mechanism.sample(3.0, self.n_fresh, rng)
-        for claim in self.claims:
-            proposal = method.propose(*train, self._task(claim))
-            _check_finding(_certify(proposal, *fresh, Pair(1.0, 3.0)), method, claim)
+        for claim in self._provable(method):
+            try:
+                finding = _certify(method.propose(*train, self._task(claim)), *fresh, Pair(1.0, 3.0))
+            except EpsilometerError:  # a law that this method does not work on
+                continue
+            _check_finding(finding, claim)
 
     def test_outputs_never_seen_in_training(self, method: Method) -> None:
         """Fresh outputs of unknown kind and value are no accident."""
-        proposal = self._propose(method, self.claims[0], np.random.default_rng(9))
+        claim = self._provable(method)[0]
+        proposal = self._propose(method, claim, np.random.default_rng(9))
         strange = read_outputs([None, "a word", 3, (1.0, 2.0), 1e300])
-        _check_finding(_certify(proposal, strange, strange, Pair(0, 1)), method, self.claims[0])
+        try:
+            finding = _certify(proposal, strange, strange, Pair(0, 1))
+        except EpsilometerError:
+            return
+        _check_finding(finding, claim)
+
+    def _provable(self, method: Method) -> list[Claim]:
+        found = [claim for claim in self.claims if _accepts(method, claim)]
+        assert found, f"{method.name} refuses every claim of the suite; set `claims` in the subclass"
+        return found
 
     def _task(self, claim: Claim) -> Task:
         return Task(claim, (self.n_fresh, self.n_fresh), _FAILURE)
@@ -161,12 +175,20 @@ def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
     return total
 
 
-def _check_finding(finding: Finding, method: Method, claim: Claim) -> None:
-    assert finding.method == method.name, f"finding.method={finding.method!r}, not {method.name!r}"
+def _accepts(method: Method, claim: Claim) -> bool:
+    try:
+        getattr(method, "check", lambda *ignored: None)(claim, 1, 2_000)
+    except EpsilometerError:
+        return False
+    return True
+
+
+def _check_finding(finding: Finding, claim: Claim) -> None:
+    assert finding.method, "finding.method is empty"
     assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is of no known kind"
     assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound}"
     assert finding.lower_bound >= 0.0, f"finding.lower_bound={finding.lower_bound}"
     assert math.isclose(finding.confidence, 1.0 - _FAILURE), f"finding.confidence={finding.confidence}"
     assert type(finding.claim) is type(claim), f"finding.claim={finding.claim!r} where {claim!r} was asked for"
-    stored = json.loads(json.dumps(finding.to_dict(), allow_nan=False))
-    assert Finding.from_dict(stored).to_dict() == stored, "the finding does not survive JSON"
+    stored = json.dumps(finding.to_dict())
+    assert json.dumps(Finding.from_dict(json.loads(stored)).to_dict()) == stored, "the finding does not survive JSON"

@@ -11,7 +11,6 @@ from epsilometer_experiments.ldp import impossibility, laplace, practice
 from epsilometer_experiments.options import read_options
 
 TINY = {
-    "ldp/samples": {},
     "ldp/laplace": {"epsilon": ".2", "parts": "10,200"},
     "ldp/renyi": {"epsilon": ".1", "parts": "1e3,1e4", "precision": ".5"},
     "ldp/impossibility": {"samples": "1e3"},
@@ -28,6 +27,7 @@ def test_a_tiny_run_of_each(name, tmp_path):
 
 
 def test_the_known_sample_sizes_are_expected(tmp_path):
+    """Nothing is drawn for these figures."""
     path = experiments.run("ldp/samples", out=tmp_path, jobs=1)
     rows = {(row["case"], row["quantity"]): row for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
     for quantity, figure in (("samples as published", 99_654), ("samples with union bounds", 158_179)):

@@ -1,0 +1,70 @@
+"""self/coverage and self/power on hand-made or tiny runs."""
+
+import json
+
+import pytest
+
+import epsilometer_experiments as experiments
+from epsilometer.errors import InputError
+from epsilometer_experiments.options import read_options
+from epsilometer_experiments.self import coverage, power
+from epsilometer_experiments.self.measuring import entry_of, truth_of
+
+
+def settings_of(experiment, **given):
+    return read_options(experiment.name, experiment.options, given)
+
+
+def test_entries_from_text():
+    assert entry_of("laplace?epsilon=.7&sensitivity=2").parameters == {"epsilon": 0.7, "sensitivity": 2.0}
+    assert entry_of("zoo:svt5").name == "svt5"
+    for bad in ("nothing", "laplace?epsilon", "laplace?scale=1", "laplace?epsilon=-1"):
+        with pytest.raises(InputError):
+            entry_of(bad)
+
+
+def test_truth_is_that_of_the_notion():
+    assert truth_of(entry_of("laplace?epsilon=.7"), "") == pytest.approx(0.7)
+    assert truth_of(entry_of("gaussian"), "eps=0,order=2") == pytest.approx(1.0)
+
+
+def test_coverage_runs_what_is_promised():
+    cases = coverage.make_cases(settings_of(coverage.EXPERIMENT))
+    assert [case.name for case in cases] == list(coverage.ENTRIES)
+    assert all(case.parameters["samples"] == 10_000 for case in cases)
+    assert all(case.expected[coverage.ABOVE].value == 0.05 for case in cases)
+
+
+def test_power_runs_what_must_be_reached():
+    cases = power.make_cases(settings_of(power.EXPERIMENT))
+    assert [case.expected[power.BOUND].value for case in cases] == [least for _, _, least in power.REQUIRED]
+
+
+def test_power_at_other_sizes_has_the_figures_of_the_prototype():
+    cases = power.make_cases(settings_of(power.EXPERIMENT, samples="1e4,1e6"))
+    assert {case.parameters["samples"] for case in cases} == {10_000, 1_000_000}
+    assert cases[0].expected[power.BOUND].value == 0.652
+    assert power.make_cases(settings_of(power.EXPERIMENT, samples="123")) == []
+
+
+def test_power_of_a_given_entry():
+    known, new = power.make_cases(settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7,geometric"))
+    assert known.expected[power.BOUND].relation == "≥"
+    assert new.expected == {}
+    (other,) = power.make_cases(settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7", claim="eps=1,order=2"))
+    assert other.expected == {}
+
+
+@pytest.mark.parametrize("name", ["self/coverage", "self/power"])
+def test_a_tiny_run_of_each(name, tmp_path):
+    options = {"samples": "500", "entry": "randomized_response,svt5", "method": "events"}
+    path = experiments.run(name, runs=2, out=tmp_path, jobs=1, options=options)
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert {row["runs"] for row in rows} == {2}
+    stem = name.partition("/")[2]
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", f"{stem}.svg", f"{stem}.png"}
+
+
+def test_a_notion_without_a_known_truth_has_no_coverage():
+    with pytest.raises(InputError):
+        coverage.make_cases(settings_of(coverage.EXPERIMENT, entry="nothing"))
