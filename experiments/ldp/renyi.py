@@ -15,7 +15,7 @@ from epsilometer_experiments.options import Option
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PARTS = (1, 1e2, 1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 1e7, 1e8, 1e9)
+PARTS = (1, 1e2, 1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 1e7)
 
 
 def make_cases(settings: Settings) -> list[Case]:

@@ -107,7 +107,7 @@ def test_too_many_draws_are_refused_before_anything_is_drawn():
     def never(x, n, rng):
         raise AssertionError("drawn")
 
-    with pytest.raises(em.InputError, match=r"takes 158,\d+,\d+ draws|takes [\d,]+ draws .*most_draws"):
+    with pytest.raises(em.InputError, match=r"takes [\d,]+ draws .*most_draws=1,000,000;"):
         em.ldp.estimate(em.from_batch(never), (0, 1), **(GIVEN | {"precision": 0.01}), most_draws=1e6)
 
 

@@ -39,6 +39,8 @@ def test_a_precision_without_enough_draws_decides_nothing():
     assert result.guarantee == "none: practical n"
     assert result.lower_bound > 0.2
     assert result.verdict is em.Verdict.INCONCLUSIVE
+    assert "Nothing is proved about" in str(result)
+    assert "at least" not in str(result)
 
 
 def test_empty_cells_decide_nothing():
