@@ -45,6 +45,12 @@ class Mechanism(ABC):
         """
         return self
 
+    def __copy__(self) -> Mechanism:
+        """The same mechanism in this process, also if it cannot be sent to another one."""
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
+
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """What the mechanism itself claims for these pairs, if it says so."""
         return None

@@ -90,13 +90,14 @@ class BatchCommandMechanism(CommandMechanism):
         argv, _ = self._call(dataset)
         request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
         done = self._run(argv, request.encode(), dataset)
-        lines = decode(done.output, f"what {self.name} printed").splitlines()
+        lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other ends of lines
         while lines and not lines[-1].strip():
             lines.pop()
         if len(lines) != n:
             raise MechanismError(_miscounted(self.name, n, lines, done))
-        source = f"{self.name} on the input {shown(dataset)}: line {{}} of what it printed"
-        return read_outputs([read_json(line, source.format(i)) for i, line in enumerate(lines, 1)], expected=n)
+        source = f"{self.name} on the input {shown(dataset)}: line"
+        values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
+        return read_outputs(values, expected=n)
 
 
 def from_command(

@@ -90,8 +90,8 @@ class Client:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         try:
             connection.request("POST", target, body, {**headers, **self.headers})
-            response = connection.getresponse()
-            answer = self._read(response)
+            with connection.getresponse() as response:
+                answer = self._read(response)
         except (http.client.HTTPException, OSError) as error:
             why = f"no whole answer within timeout={self.timeout:g} s" if watch.rang else f"{_reason(error)}"
             raise MechanismError(

@@ -107,7 +107,7 @@ class CsvRows:
 
     Attributes:
         path: the file.
-        header: whether the first row names the columns; None finds out: a word above a number does.
+        header: whether the first row names the columns; None finds out: words above a number do.
         side: with a column `side`, which rows are kept; with the columns `left` and `right`, which of them is read.
     """
 
@@ -137,7 +137,7 @@ class CsvRows:
         if self.header or "side" in names or {"left", "right"} <= set(names):
             return names
         kinds = [[isinstance(_cell(cell), str) for cell in row] for row in rows]
-        return names if any(above and not below for above, below in zip(kinds[0], kinds[-1], strict=True)) else None
+        return names if all(kinds[0]) and not all(kinds[-1]) else None
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         return islice(csv_rows(self.path), 1 if self.names() is not None else 0, None)

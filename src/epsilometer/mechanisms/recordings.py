@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.inputs import Pair
+from epsilometer.inputs import Pair, as_pair
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.exchange import settle
 from epsilometer.mechanisms.kept_draws import ABOUT, About, KeptLines, about_arrays, about_lines, array_names, key_of
@@ -58,10 +59,10 @@ class Recording(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, sides: Sequence[RecordedSide], pairs: Sequence[Pair], chunk_size: int, name: str) -> None:
-        self.sides, self.pairs = tuple(sides), tuple(pairs)
-        self.chunk_size, self.name = chunk_size, name
-        self._keys = About(name, chunk_size, self.pairs).inputs()
+    def __init__(self, sides: Sequence[RecordedSide], about: About) -> None:
+        self.sides, self.pairs, self.about = tuple(sides), about.pairs, about
+        self.chunk_size, self.name = about.chunk_size, about.name
+        self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
 
     @property
@@ -101,10 +102,10 @@ class Recording(Mechanism):
         known = {key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
         if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
             raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs away")
-        chosen = self.pairs if known else tuple(pairs)
-        if len(About("", 0, chosen).inputs()) != len(self.sides):
+        about = self.about if known else replace(self.about, pairs=tuple(pairs))
+        if len(about.inputs()) != len(self.sides):
             raise InputError("the two inputs of a recording must differ, or nobody can tell whose outputs are whose")
-        return Recording(self.sides, chosen, self.chunk_size, self.name)
+        return Recording(self.sides, about)
 
     def __getstate__(self) -> dict[str, Any]:
         raise pickle.PicklingError("cannot pickle a recording, which is read in order; use jobs=1")
@@ -138,19 +139,18 @@ def from_recording(
 
     Whole numbers count as floats, since files differ in how they store them. Nothing is ever unpickled.
     """
+    pairs = (_UNNAMED if pair is None else as_pair(pair),)
     if right is not None:
         sides = [one_side(path, header), one_side(right, header)]
-        pairs = [_UNNAMED if pair is None else pair if isinstance(pair, Pair) else Pair(*pair)]
-        return Recording(sides, pairs, _CHUNK, f"{os.fspath(path)} and {os.fspath(right)}")
+        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, pairs))
     whole = split_place(path)[1] is None
     kept = _open_kept(check_file(path)) if whole else None
     if kept is not None:
         return kept
     both = both_sides(check_file(path), header) if whole else None
     if both is None:
-        return Recording([one_side(path, header)], [], _CHUNK, os.fspath(path))
-    pairs = [_UNNAMED if pair is None else pair if isinstance(pair, Pair) else Pair(*pair)]
-    return Recording(both, pairs, _CHUNK, os.fspath(path))
+        return Recording([one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
+    return Recording(both, About(os.fspath(path), _CHUNK, pairs))
 
 
 def recorded_outputs(values: object, other: object = None) -> Outputs:
@@ -187,7 +187,7 @@ def _open_kept(path: Path) -> Recording | None:
         else [ArrayFile(path, name) for name in array_names(about)]
     )
     sides = [RecordedSide(source, exact=True) for source in sources]
-    return Recording(sides, about.pairs, about.chunk_size, f"draws of {about.name} kept in {path}")
+    return Recording(sides, replace(about, name=f"draws of {about.name} kept in {path}"))
 
 
 def _used_up(side: RecordedSide, there: int) -> str:

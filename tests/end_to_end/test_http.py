@@ -1,0 +1,262 @@
+"""Services as mechanisms, against a real server on loopback that is slow, fails at times, and lies."""
+
+import json
+import pickle
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.cli import main
+
+
+class Service(BaseHTTPRequestHandler):
+    """Its paths are its ways to behave; the server counts requests per path."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        turn = self.server.turn(self.path)
+        self.server.seen.append((dict(self.headers), request))
+        way = getattr(self, "way_" + self.path.strip("/").partition("?")[0].replace("-", "_"))
+        way(request, turn)
+
+    def answer(self, value, status=200, headers=(), length=None):
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in headers:
+            self.send_header(name, text)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def draw(self, request, scale=0.5):
+        with self.server.lock:
+            return self.server.rng.laplace(float(request["dataset"]), scale, int(request.get("n", 1))).tolist()
+
+    def way_single(self, request, turn):
+        self.answer(self.draw(request)[0])
+
+    def way_wrapped(self, request, turn):
+        self.answer({"output": self.draw(request)[0]})
+
+    def way_batch(self, request, turn):
+        self.answer({"outputs": self.draw(request)})
+
+    def way_slow_and_failing(self, request, turn):
+        """Every third request is turned away, each in another way, and every one takes its time."""
+        time.sleep(0.02)
+        if turn % 3:
+            self.answer(self.draw(request))
+        else:
+            self.answer(b"busy", (502, 503, 504, 429)[turn % 4])
+
+    def way_down(self, request, turn):
+        self.answer(b"<h1>down</h1>", 503, [("Retry-After", "0")])
+
+    def way_wrong(self, request, turn):
+        self.answer(b"no such dataset", 400)
+
+    def way_moved(self, request, turn):
+        self.answer(b"", 307, [("Location", "http://elsewhere.example/")])
+
+    def way_crashing(self, request, turn):
+        self.answer(b"Traceback: <script>", 500)
+
+    def way_too_few(self, request, turn):
+        self.answer(self.draw(request)[:-1])
+
+    def way_too_many(self, request, turn):
+        self.answer([*self.draw(request), 0.0])
+
+    def way_no_list(self, request, turn):
+        self.answer({"count": request["n"], "values": []})
+
+    def way_garbage(self, request, turn):
+        self.answer(b"{oops")
+
+    def way_bytes(self, request, turn):
+        self.answer(b"\xff\xfe")
+
+    def way_endless(self, request, turn):
+        self.answer(b"[" + b"1," * 5_000_000, length=10**12)
+
+    def way_cut_off(self, request, turn):
+        self.answer(b"[1, 2", length=1000)
+
+    def way_silent(self, request, turn):
+        self.server.stopping.wait(30)
+
+    def way_dripping(self, request, turn):
+        self.send_response(200)
+        self.end_headers()
+        for _ in range(300):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+            if self.server.stopping.wait(0.1):
+                return
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Service)
+        self.lock, self.turns, self.seen = threading.Lock(), {}, []
+        self.rng = np.random.default_rng(0)
+        self.stopping = threading.Event()
+
+    def turn(self, path):
+        with self.lock:
+            self.turns[path] = self.turns.get(path, 0) + 1
+            return self.turns[path]
+
+    def handle_error(self, request, client_address):
+        pass  # clients that hang up on us do so on purpose
+
+
+@pytest.fixture
+def server():
+    running = Server()
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield running
+    running.stopping.set()
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+@pytest.fixture
+def url(server):
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def sample(url, n=3, **settings):
+    return em.from_http(url, **settings).sample(1.0, n, np.random.default_rng(0))
+
+
+# The true ε is 2, the claim 1; with 20 000 draws per side the bound is far from both.
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_broken_service_is_refuted(url, jobs):
+    service = em.from_http(f"{url}/batch", batch=True)
+    result = em.audit(service, em.Pair(0, 1), em.PureDP(1.0), samples=20_000, seed=0, jobs=jobs)
+    assert result.is_refuted
+    assert 1.4 < result.lower_bound <= 2.1
+    assert result.settings["seeded_mechanism"] is False
+    assert result.settings["mechanism"] == f"{url}/batch"
+
+
+def test_slow_and_failing_at_times(server, url):
+    service = em.from_http(f"{url}/slow-and-failing?key=secret", batch=True, pause=0.01)
+    result = em.audit(service, em.Pair(0, 1), em.PureDP(1.0), samples=20_000, seed=0)
+    assert result.is_refuted
+    assert server.turns["/slow-and-failing?key=secret"] > 50  # a third more than the 40 that were needed
+    assert "secret" not in result.to_json()
+
+
+def test_one_request_per_output(server, url):
+    assert len(sample(f"{url}/single", 5, headers={"Authorization": "Bearer x"})) == 5
+    assert sample(f"{url}/wrapped", 5).blocks[0].shape == "float"
+    headers, request = server.seen[0]
+    assert request == {"dataset": 1.0}
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Authorization"] == "Bearer x"
+
+
+@pytest.mark.parametrize(
+    ("path", "requests", "reason"),
+    [
+        ("too-few", 1, "gave 2 outputs where 3 were asked for"),
+        ("too-many", 1, "gave 4 outputs where 3 were asked for"),
+        ("no-list", 1, r"must answer with a list of 3 outputs, not \{'count': 3.0"),
+        ("garbage", 1, r"is not JSON: '\{oops'"),
+        ("bytes", 1, r"not text in UTF-8: b'\\xff\\xfe'"),
+        ("endless", 1, r"more than 1000000 bytes, beginning with b'\[1,1,"),
+        ("cut-off", 1, r"995 bytes less than announced, after b'\[1, 2'; this is not tried again"),
+        ("silent", 1, "no whole answer within timeout=0.7 s"),
+        ("dripping", 1, "no whole answer within timeout=0.7 s"),
+        ("wrong", 1, "answered with status 400: b'no such dataset'"),
+        ("moved", 1, r"status 307 to http://elsewhere\.example/"),
+        ("crashing", 1, "answered with status 500: b'Traceback"),
+        ("down", 3, "did not answer in 3 tries; the last one: status 503: b'<h1>down</h1>'"),
+    ],
+)
+def test_services_that_misbehave_are_quoted_and_not_asked_again(server, url, path, requests, reason):
+    began = time.monotonic()
+    with pytest.raises(em.MechanismError, match=reason) as caught:
+        sample(f"{url}/{path}", batch=True, timeout=0.7, retries=2, pause=0.01, max_output=10**6)
+    assert server.turns[f"/{path}"] == requests
+    assert len(str(caught.value)) < 1000
+    assert time.monotonic() - began < 10
+
+
+def test_nobody_listens():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(em.MechanismError, match=r"did not answer in 3 tries; the last one: cannot connect: .*refused"):
+        sample(f"http://127.0.0.1:{port}/", retries=2, pause=0.01)
+
+
+def test_a_service_that_starts_late(url, server):
+    """A refused connection is tried again: nothing was drawn yet."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    late: list[Server] = []
+
+    def start():
+        opened = ThreadingHTTPServer(("127.0.0.1", port), Service)
+        opened.turn, opened.seen = server.turn, []
+        opened.rng, opened.lock = server.rng, server.lock
+        late.append(opened)
+        opened.serve_forever(poll_interval=0.02)
+
+    timer = threading.Timer(0.4, start)
+    timer.start()
+    try:
+        assert len(sample(f"http://127.0.0.1:{port}/single", 1, retries=8, pause=0.05)) == 1
+    finally:
+        late[0].shutdown()
+        timer.join()
+        late[0].server_close()
+
+
+@pytest.mark.parametrize(
+    ("address", "settings", "reason"),
+    [
+        ("ftp://x/", {}, "must be an address like http"),
+        ("no address", {}, "must be an address"),
+        ("http://", {}, "must be an address"),
+        ("http://host:99999/", {}, "must be an address"),
+        ("http://a:b@host/", {}, "must not hold a name and password"),
+        ("http://host/a b", {}, "must be an address"),
+        ("http://host/", {"timeout": -1}, "timeout=-1 must be a number above 0"),
+        ("http://host/", {"retries": -1}, "retries=-1 must be a number of at least 0"),
+    ],
+)
+def test_bad_settings(address, settings, reason):
+    with pytest.raises(em.InputError, match=reason):
+        em.from_http(address, **settings)
+
+
+def test_mechanisms_are_sent_to_workers_and_keep_their_keys_to_themselves(url):
+    service = em.from_http(f"{url}/single", headers={"Authorization": "Bearer secret"})
+    service.sample(0, 1, np.random.default_rng(0))
+    assert len(pickle.loads(pickle.dumps(service)).sample(0, 2, np.random.default_rng(0))) == 2
+    assert "secret" not in repr(service.client)
+
+
+def test_from_the_command_line(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    audit = ["audit", f"{url}/batch", "--batch", "--left", "0", "--right", "1", "--samples", "5000"]
+    assert main([*audit, "--epsilon", "1"]) == 1
+    assert main([*audit, "--epsilon", "4"]) == 0
+    assert main(["audit", f"{url}/too-few", *audit[2:], "--epsilon", "1"]) == 2

@@ -1,0 +1,118 @@
+"""Draws kept in a file come back exactly."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.engine.sampler import fingerprint
+from epsilometer.mechanisms.kept_draws import KeptLines, open_keeper
+from epsilometer.outputs import read_outputs
+
+HOSTILE = [
+    *(float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 0.1, 2**53 + 1, 2**70, -(2**63), True, False),
+    *("", "\ud800", "\u202e<script>", "a\nb", b"\xff\0", None, (1, 2.5), [1, [2]], {"a": (None, "x")}, np.arange(3)),
+    *(np.float32(0.1), 1j),
+]
+
+
+def noisy(dataset, rng):
+    value = dataset + rng.laplace()
+    return (bool(value > 0), value) if rng.random() < 0.8 else None
+
+
+def draw_pairs(dataset, n, rng):
+    return rng.laplace(dataset, 1.0, (n, 2))
+
+
+def without_provenance(result):
+    data = result.to_dict()
+    for key in ("seconds", "environment"):
+        del data[key]
+    names = ("mechanism", "recorded_to", "seeded_mechanism", "jobs")
+    data["settings"] = {key: value for key, value in data["settings"].items() if key not in names}
+    return json.dumps(data, sort_keys=True)
+
+
+def test_every_kind_of_output_comes_back(tmp_path):
+    outputs = read_outputs(HOSTILE)
+    keeper = open_keeper(tmp_path / "d.jsonl", em.from_callable(noisy), [em.Pair(0, 1)])
+    keeper.keep(0, outputs)
+    keeper.keep(1, read_outputs([1.0]))
+    keeper.keep("met on the way", read_outputs([2.0]))
+    keeper.close()
+    (again,) = KeptLines(tmp_path / "d.jsonl", 0).pieces()
+    assert fingerprint(again) == fingerprint(outputs)
+    assert [dataclasses.replace(block, rows=None, columns=()) for block in again] == [
+        dataclasses.replace(block, rows=None, columns=()) for block in outputs
+    ]
+    recording = em.from_recording(tmp_path / "d.jsonl")
+    assert recording.sample("met on the way", 1, np.random.default_rng(0)).blocks[0].columns[0].values.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    [(noisy, "d.jsonl"), (em.from_batch(draw_pairs), "d.jsonl"), (em.from_batch(draw_pairs), "d.npz")],
+)
+@pytest.mark.parametrize("inputs", [em.Pair(0, 2), [em.Pair(0, 1), em.Pair(1, 3), em.Pair(0, 0)]], ids=["one", "many"])
+@pytest.mark.parametrize("keywords", [{}, {"stop_early": True}], ids=str)
+def test_an_audit_of_kept_draws_is_the_audit(tmp_path, mechanism, name, inputs, keywords):
+    settings = {"samples": 3000, "seed": 3, **keywords}
+    first = em.audit(mechanism, inputs, em.PureDP(0.5), record=tmp_path / name, **settings)
+    kept = em.from_recording(tmp_path / name)
+    again = em.audit(kept, claim=em.PureDP(0.5), **settings)
+    assert without_provenance(first) == without_provenance(again)
+    assert first.settings["recorded_to"].endswith(name)
+
+
+def test_draws_of_worker_processes_are_kept(tmp_path):
+    entry = em.zoo.laplace(epsilon=2)
+    settings = {"claim": em.PureDP(1.0), "samples": 200_000, "seed": 4}
+    first = em.audit(entry, jobs=2, record=tmp_path / "d.npz", **settings)
+    again = em.audit(em.from_recording(tmp_path / "d.npz"), **settings)
+    assert without_provenance(first) == without_provenance(again)
+
+
+def test_measurements_are_kept_too(tmp_path):
+    first = em.measure(noisy, em.Pair(0, 2), em.PureDP, samples=1000, seed=1, record=str(tmp_path / "d.jsonl"))
+    again = em.measure(em.from_recording(tmp_path / "d.jsonl"), None, em.PureDP, samples=1000, seed=1)
+    assert without_provenance(first) == without_provenance(again)
+
+
+def test_inputs_that_json_cannot_hold(tmp_path):
+    inputs = em.Pair({1, 2}, frozenset({3}))
+    first = em.audit(_size, inputs, em.PureDP(0.5), samples=500, seed=1, record=tmp_path / "d.jsonl")
+    again = em.audit(em.from_recording(tmp_path / "d.jsonl"), inputs, em.PureDP(0.5), samples=500, seed=1)
+    assert first.lower_bound == again.lower_bound
+
+
+def _size(dataset, rng):
+    return len(dataset) + rng.laplace()
+
+
+def test_refusals(tmp_path):
+    def audit(record, mechanism=noisy):
+        return em.audit(mechanism, em.Pair(0, 1), em.PureDP(1.0), samples=100, seed=0, record=record)
+
+    with pytest.raises(em.InputError, match=r"must end in \.jsonl"):
+        audit(tmp_path / "d.csv")
+    with pytest.raises(em.InputError, match="folder that exists"):
+        audit(tmp_path / "no" / "d.jsonl")
+    with pytest.raises(em.InputError, match=r"use record=….jsonl"):
+        audit(tmp_path / "d.npz")
+
+
+def test_what_was_changed_is_refused_by_line(tmp_path):
+    path = tmp_path / "d.jsonl"
+    em.audit(noisy, em.Pair(0, 1), em.PureDP(9.0), samples=600, seed=0, record=path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1][:50], *lines[2:]]))
+    with pytest.raises(em.InputError, match="line 2: not a chunk of draws"):
+        em.audit(em.from_recording(path), claim=em.PureDP(9.0), samples=600, seed=0)
+    path.write_text(
+        "\n".join([lines[0].replace('"epsilometer_recording": 1', '"epsilometer_recording": 9'), *lines[1:]])
+    )
+    with pytest.raises(em.InputError, match="format that this version does not read"):
+        em.from_recording(path)
