@@ -11,11 +11,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test check format bench docs screenshots lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed ## make .venv with the pinned packages and this checkout
 	@echo "setup: $(VENV) is ready"
@@ -57,6 +57,14 @@ format: setup ## put the code into the house format
 
 bench: setup ## speed and power tables
 	@$(PY) -m benchmarks $(ARGS)
+
+docs: setup ## build the documentation site into build/site; any broken link or reference is an error
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet --site-dir build/site
+	@echo "docs: build/site/index.html"
+
+screenshots: setup ## open the report in a real browser: light, dark, phone; pictures go to build/screenshots
+	@EPSILOMETER_SCREENSHOTS=build/screenshots $(PY) -m pytest -q tests/end_to_end/test_report_in_browser.py
+	@echo "screenshots: build/screenshots"
 
 lock: setup ## choose new versions: pyproject.toml + requirements/dev.in -> requirements/lock.txt
 	@echo '# Made by "make lock" from pyproject.toml and requirements/dev.in.' > $(LOCK).new

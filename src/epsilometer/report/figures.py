@@ -23,15 +23,21 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import: only when somethi
 SIZE = (5.0, 3.6)
 # The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark page recolours it.
 INK, MUTED, LINE, LEFT, RIGHT = "#1b1e23", "#59616b", "#e0e0db", "#2c64c4", "#b4570f"
+CARD = "#ffffff"
 TONES = {
     Verdict.REFUTED: "#b3261e",
     Verdict.NOT_REFUTED: "#0b6b69",
     Verdict.INCONCLUSIVE: "#8a5a00",
     None: "#3a4db0",
 }
-_VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", LEFT: "--left", RIGHT: "--right"} | dict.fromkeys(
-    TONES.values(), "--tone"
-)
+_VARIABLES = {
+    CARD: "--card",
+    INK: "--ink",
+    MUTED: "--muted",
+    LINE: "--line",
+    LEFT: "--left",
+    RIGHT: "--right",
+} | dict.fromkeys(TONES.values(), "--tone")
 _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     "axes.edgecolor": MUTED,
     "axes.labelcolor": MUTED,
@@ -44,7 +50,9 @@ _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 12.0,
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.facecolor": CARD,
+    "legend.framealpha": 0.75,
     "legend.labelcolor": INK,
     "lines.linewidth": 2.0,
     "savefig.facecolor": "none",

@@ -228,8 +228,8 @@ def certified_delta(epsilon: Floats, corners: Sequence[tuple[float, float]]) -> 
 
 def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
     """The δ that a claim allows at each ε: the greatest max_power(q) − e^ε q; shape of `epsilon`."""
-    rare = np.geomspace(1e-14, 0.5, 400)
-    q = np.concatenate([[0.0], rare, 1.0 - rare[::-1], [1.0]])
+    rare = np.geomspace(1e-14, 0.01, 200)
+    q = np.concatenate([[0.0], rare, np.linspace(0.01, 0.99, 800), 1.0 - rare[::-1], [1.0]])
     power = np.asarray(claim.max_power(q), dtype=np.float64)
     delta = (power[None, :] - np.exp(epsilon)[:, None] * q[None, :]).max(axis=1)
     return np.asarray(np.maximum(delta, 0.0), dtype=np.float64)
