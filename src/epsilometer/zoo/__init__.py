@@ -7,14 +7,20 @@
 """
 
 from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
+from epsilometer.zoo.descent import noisy_gradient_descent, scaled_gd
+from epsilometer.zoo.encodings import hadamard_response, oue, subset_selection, sue
 from epsilometer.zoo.entry import ZooEntry
 from epsilometer.zoo.histograms import noisy_histogram
 from epsilometer.zoo.local_response import randomized_response
 from epsilometer.zoo.means import dp_mean
+from epsilometer.zoo.rappor_reports import rappor, rappor_longitudinal
 from epsilometer.zoo.registry import find, names
+from epsilometer.zoo.responses import randomized_responses, shuffled_responses
 from epsilometer.zoo.selection import exponential, noisy_max_value, report_noisy_max
 from epsilometer.zoo.stability import propose_test_release
+from epsilometer.zoo.sums import gaussian_sum, laplace_sum, subsampled_gaussian, subsampled_laplace
 from epsilometer.zoo.svt import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 
 __all__ = [
     "ZooEntry",
@@ -23,20 +29,36 @@ __all__ = [
     "exponential",
     "find",
     "gaussian",
+    "gaussian_sum",
     "geometric",
+    "hadamard_response",
     "laplace",
+    "laplace_sum",
     "laplace_vector",
     "names",
+    "noisy_gradient_descent",
     "noisy_histogram",
     "noisy_max_value",
     "numerical_svt",
+    "oue",
     "propose_test_release",
     "randomized_response",
+    "randomized_responses",
+    "rappor",
+    "rappor_longitudinal",
     "report_noisy_max",
+    "scaled_gd",
+    "shuffled_responses",
+    "subsampled_gaussian",
+    "subsampled_laplace",
+    "subset_selection",
+    "sue",
     "svt1",
     "svt2",
     "svt3",
     "svt4",
     "svt5",
     "svt6",
+    "truncated_gaussian",
+    "truncated_laplace",
 ]

@@ -9,13 +9,19 @@ from typing import Any
 
 from epsilometer.errors import InputError
 from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
+from epsilometer.zoo.descent import noisy_gradient_descent, scaled_gd
+from epsilometer.zoo.encodings import hadamard_response, oue, subset_selection, sue
 from epsilometer.zoo.entry import ZooEntry
 from epsilometer.zoo.histograms import noisy_histogram
 from epsilometer.zoo.local_response import randomized_response
 from epsilometer.zoo.means import dp_mean
+from epsilometer.zoo.rappor_reports import rappor, rappor_longitudinal
+from epsilometer.zoo.responses import randomized_responses, shuffled_responses
 from epsilometer.zoo.selection import exponential, noisy_max_value, report_noisy_max
 from epsilometer.zoo.stability import propose_test_release
+from epsilometer.zoo.sums import gaussian_sum, laplace_sum, subsampled_gaussian, subsampled_laplace
 from epsilometer.zoo.svt import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 
 _MAKERS: dict[str, Callable[..., ZooEntry]] = {
     maker.__name__: maker
@@ -26,6 +32,14 @@ _MAKERS: dict[str, Callable[..., ZooEntry]] = {
         clamped_laplace,
         laplace_vector,
         randomized_response,
+        truncated_laplace,
+        truncated_gaussian,
+        sue,
+        oue,
+        rappor,
+        rappor_longitudinal,
+        hadamard_response,
+        subset_selection,
         exponential,
         report_noisy_max,
         noisy_max_value,
@@ -39,6 +53,14 @@ _MAKERS: dict[str, Callable[..., ZooEntry]] = {
         numerical_svt,
         propose_test_release,
         dp_mean,
+        laplace_sum,
+        gaussian_sum,
+        subsampled_laplace,
+        subsampled_gaussian,
+        randomized_responses,
+        shuffled_responses,
+        noisy_gradient_descent,
+        scaled_gd,
     )
 }
 

@@ -11,7 +11,9 @@ from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, Trad
 from epsilometer.errors import InputError
 
 CASES = [(name, {}) for name in zoo.names()]
-CASES += [(name, {"epsilon": epsilon}) for name in zoo.names() for epsilon in (0.1, 0.7, 3.0) if name != "gaussian"]
+# Calibrated by the size of their noise.
+BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd"}
+CASES += [(name, {"epsilon": epsilon}) for name in zoo.names() for epsilon in (0.1, 0.7, 3.0) if name not in BY_NOISE]
 CASES += [
     ("report_noisy_max", {"output": "value"}),
     ("report_noisy_max", {"output": "value", "queries": 2}),
@@ -53,6 +55,22 @@ SHAPES = {
     "svt5": ((10,), np.bool_),
     "svt6": ((10,), np.bool_),
     "dp_mean": ((), np.float64),
+    "truncated_laplace": ((), np.float64),
+    "truncated_gaussian": ((), np.float64),
+    "sue": ((4,), np.bool_),
+    "oue": ((4,), np.bool_),
+    "rappor": ((16,), np.bool_),
+    "rappor_longitudinal": ((16,), np.int64),
+    "hadamard_response": ((), np.int64),
+    "subset_selection": ((6,), np.bool_),
+    "laplace_sum": ((), np.float64),
+    "gaussian_sum": ((), np.float64),
+    "subsampled_laplace": ((), np.float64),
+    "subsampled_gaussian": ((), np.float64),
+    "randomized_responses": ((10,), np.bool_),
+    "shuffled_responses": ((10,), np.bool_),
+    "noisy_gradient_descent": ((), np.float64),
+    "scaled_gd": ((), np.float64),
 }
 COLUMNS = {
     "svt3": {"position": np.int64, "value": np.float64},
