@@ -19,8 +19,12 @@ from epsilometer.errors import (
     PrivacyViolation,
 )
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch, from_callable
+from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
+from epsilometer.mechanisms.repeated import repeated
+from epsilometer.profile import Profile, profile
+from epsilometer.planning import plan
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
+from epsilometer.scores import from_scores, one_run
 
 __all__ = [
     "ZCDP",
@@ -35,6 +39,7 @@ __all__ = [
     "MissingExtraError",
     "Pair",
     "PrivacyViolation",
+    "Profile",
     "PureDP",
     "RenyiDP",
     "TradeOffDP",
@@ -44,13 +49,27 @@ __all__ = [
     "compare",
     "from_batch",
     "from_callable",
+    "from_command",
+    "from_http",
+    "from_opendp",
+    "from_recording",
+    "from_scores",
     "measure",
+    "one_run",
+    "plan",
+    "profile",
+    "repeated",
     "replay",
     "zoo",
 ]
 
 # Namespaces that most audits do not need: imported when they are first used.
-_NAMESPACES: dict[str, str] = {}
+_NAMESPACES: dict[str, str] = {
+    "ldp": "epsilometer.methods.ldp",
+    "sequential": "epsilometer.methods.sequential",
+    "local": "epsilometer.methods.local",
+    "renyi": "epsilometer.methods.renyi",
+}
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epsilometer.bounds import ErrorBudget
+from epsilometer.checkpoints import stored_seed
 from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress
 from epsilometer.errors import InputError
@@ -16,11 +19,14 @@ from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
 from epsilometer.inputs.storing import is_complete
 from epsilometer.judging import Question, conclude, examine_draws, without
 from epsilometer.loops import AuditRun
-from epsilometer.mechanisms import as_mechanism
+from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
 from epsilometer.methods import Task
-from epsilometer.methods.events import EventProposal
-from epsilometer.outputs import Outputs, read_outputs
-from epsilometer.result import AuditResult, Witness
+from epsilometer.methods.bits import EventsWithBits
+from epsilometer.methods.restoring import restore_proposal
+from epsilometer.modes import choose_mode, spread_findings
+from epsilometer.outputs import Outputs
+from epsilometer.result import AuditResult
+from epsilometer.sequential_loop import run_sequential
 from epsilometer.settings import FEWEST, Settings, check_settings, training_size
 
 
@@ -38,6 +44,12 @@ def audit(
     engine: str = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
+    stop_early: bool = False,
+    max_seconds: float | None = None,
+    checkpoint: str | Path | None = None,
+    representation: str = "value",
+    distance: int = 1,
+    record: str | Path | None = None,
 ) -> AuditResult:
     """Tries to refute a claim of privacy.
 
@@ -55,6 +67,14 @@ def audit(
         engine: where the workers run.
         suppress: names of health checks to switch off.
         progress: is told about every drawn chunk.
+        stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
+            may be drawn. For mechanisms that take long. The same as method="sequential".
+        max_seconds: stops at the latest after so long; implies stop_early.
+        checkpoint: a file from which an interrupted audit goes on; implies stop_early.
+        representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
+            floating-point numbers, "all" by their values, with a separate finding about the bits.
+        distance: the inputs are so many steps of neighbours apart; the claim is scaled to the group.
+        record: a .jsonl or .npz file in which all draws are kept; `from_recording` of it gives the same result again.
 
     Returns:
         The verdict, the certified lower bound, and the witness.
@@ -62,10 +82,18 @@ def audit(
     Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are independent. Exact for
         the method `events`.
     """
+    method, options = choose_mode(
+        method,
+        options,
+        stop_early=stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
+    )
     settings = check_settings(
         samples=samples,
         confidence=confidence,
-        seed=seed,
+        seed=stored_seed(checkpoint) if seed is None and checkpoint is not None else seed,
         method=method,
         options=options,
         jobs=jobs,
@@ -73,8 +101,12 @@ def audit(
         suppress=suppress,
         progress=progress,
     )
-    promised = as_claim(getattr(mechanism, "claim", None) if claim is None else claim)
-    return _run(mechanism, inputs, Question(promised, judged=True), settings)
+    if representation == "all":
+        settings = replace(settings, method=EventsWithBits())
+    promised = as_claim(_own_claim(mechanism, inputs) if claim is None else claim).scaled(distance)
+    settings.record.update({"representation": representation} if representation != "value" else {})
+    settings.record.update({"distance": distance} if distance != 1 else {})
+    return spread_findings(_run(mechanism, inputs, Question(promised, judged=True), settings, record))
 
 
 def measure(
@@ -91,6 +123,7 @@ def measure(
     engine: str = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
+    record: str | Path | None = None,
     **fixed: float,
 ) -> AuditResult:
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
@@ -113,7 +146,7 @@ def measure(
         suppress=suppress,
         progress=progress,
     )
-    return _run(mechanism, inputs, Question(_open(notion, fixed), judged=False), settings)
+    return _run(mechanism, inputs, Question(_open(notion, fixed), judged=False), settings, record)
 
 
 def compare(
@@ -137,9 +170,14 @@ def compare(
     began = time.perf_counter()
     question = Question(_open(claim, fixed), False) if isinstance(claim, type) else Question(as_claim(claim), True)
     left_outputs, right_outputs, note = _alike(left_outputs, right_outputs)
-    recorded = _read_recording("left_outputs", left_outputs), _read_recording("right_outputs", right_outputs)
+    recorded = (
+        _read_recording("left_outputs", left_outputs, right_outputs),
+        _read_recording("right_outputs", right_outputs, left_outputs),
+    )
     sizes = len(recorded[0]), len(recorded[1])
-    settings = check_settings(samples=max(sizes), confidence=confidence, seed=seed, method=method, suppress=suppress)
+    settings = check_settings(
+        samples=max(sizes), confidence=confidence, seed=seed, method=method, options=options, suppress=suppress
+    )
     settings.record.update({"mechanism": "two recorded samples"} | note)
     train, fresh = _split(recorded, settings.seed)
     budget = ErrorBudget(settings.failure_probability)
@@ -159,6 +197,7 @@ def compare(
         confidence=settings.confidence,
         settings=settings.record,
         began=began,
+        training=train,
     )
 
 
@@ -202,25 +241,33 @@ def replay(
     )
     settings.record["replay_of"] = {"lower_bound": result.lower_bound, "seed": result.settings.get("seed")}
     question = Question(result.claim, judged=result.verdict is not None)
-    run = AuditRun.start(as_mechanism(mechanism), [inputs], question, settings)
-    return run.certify(_stored_proposal(witness, result, settings), 0, settings.samples, Phase.REPLAY)
+    source = as_mechanism(mechanism).prepared([inputs], settings.samples)
+    run = AuditRun.start(source, [inputs], question, settings)
+    task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
+    return run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
 
 
-def _run(mechanism: object, inputs: Inputs | None, question: Question, settings: Settings) -> AuditResult:
+def _run(
+    mechanism: object, inputs: Inputs | None, question: Question, settings: Settings, record: str | Path | None = None
+) -> AuditResult:
     pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
-    return AuditRun.start(as_mechanism(mechanism), pairs, question, settings).audit()
+    settings.record.update({} if record is None else {"recorded_to": str(record)})
+    with keeping(as_mechanism(mechanism).prepared(pairs, settings.samples), pairs, record) as source:
+        if settings.method.name == "sequential":
+            return run_sequential(source, pairs, question, settings)
+        return AuditRun.start(source, pairs, question, settings).audit()
+
+
+def _own_claim(mechanism: object, inputs: Inputs | None) -> object:
+    """What a zoo entry, or an object of another library, claims itself."""
+    own = getattr(mechanism, "claim", None)
+    return as_mechanism(mechanism).promise([] if inputs is None else as_pairs(inputs)) if own is None else own
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)
-
-
-def _stored_proposal(witness: Witness, result: AuditResult, settings: Settings) -> EventProposal:
-    above, below = (counts.share for counts in (witness.counts[::-1] if witness.flipped else witness.counts))
-    task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
-    return EventProposal(witness.event, witness.flipped, task, result.lower_bound, 0.5, above, below)
 
 
 def _alike(left: object, right: object) -> tuple[object, object, dict[str, str]]:
@@ -234,8 +281,8 @@ def _alike(left: object, right: object) -> tuple[object, object, dict[str, str]]
     return left.astype(np.float64), right.astype(np.float64), {"note": note}
 
 
-def _read_recording(name: str, values: object) -> Outputs:
-    outputs = read_outputs(values)
+def _read_recording(name: str, values: object, other: object) -> Outputs:
+    outputs = recorded_outputs(values, other)
     if len(outputs) < FEWEST:
         raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
     return outputs

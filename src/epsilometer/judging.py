@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.engine import health
 from epsilometer.environment import describe_environment
+from epsilometer.implied import implied_findings
 from epsilometer.methods import Proposal
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.power import detectable_value
-from epsilometer.outputs import Outputs
+from epsilometer.methods.local.binning import binned_densities
+from epsilometer.outputs import Event, Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 # Draws that were kept in order are cut into so many pieces to look for drift.
@@ -46,21 +48,36 @@ def conclude(
     confidence: float,
     settings: Mapping[str, Any],
     began: float,
+    training: tuple[Outputs, Outputs] | None = None,
 ) -> AuditResult:
-    """The result of an audit."""
+    """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
+    finding = _with_picture(finding, training)
     judged = question.judged
     return AuditResult(
         verdict=judge(question.claim, finding, reports) if judged else None,
         claim=question.claim,
         confidence=confidence,
-        findings=(finding,),
+        findings=(finding, *implied_findings(finding)),
         samples_used=used,
-        detectable=detectable_value(proposal) if judged and isinstance(proposal, EventProposal) else None,
+        detectable=_detectable(proposal) if judged else None,
         health=tuple(reports),
         settings=settings,
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
     )
+
+
+def _with_picture(finding: Finding, training: tuple[Outputs, Outputs] | None) -> Finding:
+    densities = None if training is None else binned_densities(*training)
+    return finding if densities is None else replace(finding, details={**finding.details, "densities": densities})
+
+
+def _detectable(proposal: Proposal) -> float | None:
+    """What the audit could have found; other methods than events tell it themselves, if they can."""
+    if isinstance(proposal, EventProposal):
+        return detectable_value(proposal)
+    told: float | None = getattr(proposal, "detectable", None)
+    return told
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
@@ -69,7 +86,8 @@ def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Ve
     # Always on one side, never on the other: that needs no statistics, and so no independence.
     if refuted and finding.witness and finding.witness.is_deterministic:
         return Verdict.REFUTED
-    if any(report.untrusted for report in reports):
+    # A bound without any guarantee decides nothing.
+    if finding.guarantee.startswith("none") or any(report.untrusted for report in reports):
         return Verdict.INCONCLUSIVE
     return Verdict.REFUTED if refuted else Verdict.NOT_REFUTED
 
@@ -77,8 +95,9 @@ def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Ve
 def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
     """The checks that need outputs in the order in which they were drawn."""
     reports = health.check_constant(left, right)
-    if isinstance(proposal, EventProposal):
-        hits = [proposal.event.contains(side) for side in (left, right)]
+    event = getattr(proposal, "event", None)
+    if isinstance(event, Event):
+        hits = [event.contains(side) for side in (left, right)]
         pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
         reports += health.check_correlation(hits) + health.check_drift(pieces)
     return reports

@@ -54,6 +54,18 @@ class Claim(ABC):
     def fixed(self) -> dict[str, float]:
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
 
+    def scaled(self, distance: int) -> Claim:
+        """What the claim promises about inputs that are `distance` steps of neighbours apart (group privacy)."""
+        if check_whole("distance", distance) == 1:
+            return self
+        raise InputError(f"distance={distance}: no group claim follows from {self.describe()}; state it yourself")
+
+    def composed(self, times: int) -> Claim:
+        """What the claim promises about the outputs of so many independent runs on the same input together."""
+        if check_whole("times", times) == 1:
+            return self
+        raise InputError(f"times={times}: nothing about several runs follows from {self.describe()}; state it yourself")
+
     def describe(self) -> str:
         """The claim in one line."""
         rest = "".join(f", {name}={number:g}" for name, number in self.fixed().items())
@@ -70,6 +82,13 @@ def check_at_least(name: str, value: float, least: float) -> float:
     if not number >= least or math.isinf(number):
         raise InputError(f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}")
     return number
+
+
+def check_whole(name: str, value: int) -> int:
+    """A whole number of at least 1, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name}={value!r} must be a whole number of at least 1")
+    return int(value)
 
 
 def as_number(name: str, value: float) -> float:

@@ -4,25 +4,86 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from epsilometer.claims.base import Claim, Real, check_at_least
+from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
+from epsilometer.claims.pure import ApproxDP
+from epsilometer.errors import InputError
+
+# Halvings of a bracket; 2^-80 of any bracket used here is below the spacing of floats.
+_HALVINGS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianDP(Claim):
-    """μ-Gaussian differential privacy."""
+    """μ-Gaussian differential privacy.
+
+    Attributes:
+        mu: how far apart the two normal laws are.
+        at_delta: the δ at which the user thinks of it, if it was calibrated for (ε, δ); it changes no bound.
+    """
 
     mu: float
+    at_delta: float | None = None
     notion = "gaussian"
     parameter = "mu"
     symbol = "μ"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_at_least("mu", self.mu, 0.0))
+        if self.at_delta is not None and not 0.0 < self.at_delta < 1.0:
+            raise InputError(f"at_delta={self.at_delta!r} must lie strictly between 0 and 1")
+
+    @classmethod
+    def from_approx(cls, epsilon: float, delta: float) -> GaussianDP:
+        """The whole curve that Gaussian noise claims when it is calibrated to be exactly (ε, δ)-private.
+
+        Reference: Balle and Wang (2018), the analytic calibration; μ = sensitivity/σ.
+        """
+        target = ApproxDP(epsilon, delta)
+        if not target.delta > 0.0:
+            raise InputError(f"delta={delta!r}: Gaussian noise needs a δ above 0")
+        # δ grows with μ; at μ = 2·(√(2ε) + 40) it is 1 up to rounding.
+        low, high = 0.0, 2.0 * (math.sqrt(2.0 * target.epsilon) + 40.0)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if cls(middle).delta(target.epsilon) <= target.delta else (low, middle)
+        return cls(low, target.delta)
+
+    def delta(self, epsilon: float) -> float:
+        """The exact δ of the curve at this ε."""
+        if self.mu == 0.0:
+            return 0.0
+        half, shift = 0.5 * self.mu, epsilon / self.mu
+        return max(float(ndtr(half - shift)) - math.exp(min(epsilon + float(log_ndtr(-half - shift)), 0.0)), 0.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The exact ε of the curve at this δ."""
+        if not 0.0 < delta < 1.0:
+            raise InputError(f"delta={delta!r} must lie strictly between 0 and 1")
+        low, high = 0.0, 0.5 * self.mu**2 + 40.0 * self.mu + 1e-9
+        if self.delta(low) <= delta:
+            return 0.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return low
+
+    def scaled(self, distance: int) -> GaussianDP:
+        """μ times the distance."""
+        return GaussianDP(self.mu * check_whole("distance", distance), self.at_delta)
+
+    def composed(self, times: int) -> GaussianDP:
+        """μ times the root of the number of runs."""
+        return GaussianDP(self.mu * math.sqrt(check_whole("times", times)), self.at_delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """μ, and the δ at which it is thought of."""
+        data: dict[str, Any] = {"notion": self.notion, "mu": self.mu}
+        return data if self.at_delta is None else data | {"at_delta": self.at_delta}
 
     def max_power(self, q: Real) -> Real:
         """Φ(Φ⁻¹(q) + μ)."""
@@ -39,7 +100,7 @@ class GaussianDP(Claim):
 
     def with_value(self, value: float) -> Self:
         """Another μ."""
-        return type(self)(value)
+        return type(self)(value, self.at_delta)
 
     def fixed(self) -> dict[str, float]:
         """Nothing besides μ."""

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from epsilometer.claims.base import Claim, Real, as_number, check_at_least
+from epsilometer.claims.base import Claim, Real, as_number, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 
@@ -39,6 +39,14 @@ class PureDP(Claim):
     def fixed(self) -> dict[str, float]:
         """Nothing besides ε."""
         return {}
+
+    def scaled(self, distance: int) -> PureDP:
+        """ε times the distance."""
+        return PureDP(self.epsilon * check_whole("distance", distance))
+
+    def composed(self, times: int) -> PureDP:
+        """ε times the number of runs."""
+        return PureDP(self.epsilon * check_whole("times", times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,17 @@ class ApproxDP(Claim):
         """δ."""
         return {"delta": self.delta}
 
+    def scaled(self, distance: int) -> ApproxDP:
+        """(kε, δ·(1 + e^ε + … + e^((k−1)ε))): every step costs its δ, grown by the steps that follow."""
+        steps = range(check_whole("distance", distance))
+        delta = self.delta * math.fsum(math.exp(min(step * self.epsilon, 700.0)) for step in steps)
+        return type(self)(self.epsilon * len(steps), _check_meaning(delta, f"distance={distance}"))
+
+    def composed(self, times: int) -> ApproxDP:
+        """(kε, kδ)."""
+        delta = self.delta * check_whole("times", times)
+        return type(self)(self.epsilon * times, _check_meaning(delta, f"times={times}"))
+
 
 @dataclass(frozen=True, slots=True)
 class ApproxDeltaDP(ApproxDP):
@@ -99,6 +118,12 @@ def _check_delta(delta: float) -> float:
     if not 0.0 <= number < 1.0:
         raise InputError(f"delta={delta!r} makes no sense: it must be at least 0 and less than 1")
     return number
+
+
+def _check_meaning(delta: float, cause: str) -> float:
+    if delta >= 1.0:
+        raise InputError(f"{cause}: the claim becomes δ = {delta:.3g}, which allows everything")
+    return delta
 
 
 def _hockey_power(q: Real, epsilon: float, delta: float) -> Real:

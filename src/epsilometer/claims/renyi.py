@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr, xlogy
 
-from epsilometer.claims.base import Claim, Real, as_number, check_at_least
+from epsilometer.claims.base import Claim, Real, as_number, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 # Zero-concentrated privacy bounds every order at once. Any set of orders gives a valid (if weaker) test;
@@ -53,6 +53,10 @@ class RenyiDP(Claim):
         """The order."""
         return {"order": self.order}
 
+    def composed(self, times: int) -> RenyiDP:
+        """ε times the number of runs, at the same order."""
+        return RenyiDP(self.order, self.epsilon * check_whole("times", times))
+
 
 @dataclass(frozen=True, slots=True)
 class ZCDP(Claim):
@@ -84,6 +88,14 @@ class ZCDP(Claim):
     def fixed(self) -> dict[str, float]:
         """Nothing besides ρ."""
         return {}
+
+    def scaled(self, distance: int) -> ZCDP:
+        """ρ times the square of the distance."""
+        return ZCDP(self.rho * check_whole("distance", distance) ** 2)
+
+    def composed(self, times: int) -> ZCDP:
+        """ρ times the number of runs."""
+        return ZCDP(self.rho * check_whole("times", times))
 
 
 def check_order(order: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.claims.base import Claim, Real, check_at_least
+from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 # Where a curve given as a function is checked and stored: dense near 0, where claims differ most.
@@ -63,6 +63,19 @@ class TradeOffDP(Claim):
     def fixed(self) -> dict[str, float]:
         """The curve is the only other part, and not a number."""
         return {}
+
+    def scaled(self, distance: int) -> TradeOffDP:
+        """The curve whose greatest power is that of this one, applied once per step.
+
+        Reference: Dong, Roth, Su (2022), Theorem 2.14.
+        """
+        steps = check_whole("distance", distance)
+        power = _GRID
+        for _ in range(steps):
+            power = np.asarray(self.max_power(power), dtype=np.float64)
+        # On the safe side of the curve between two points: each gets the type-II error of the next one.
+        below = np.minimum.accumulate(np.append(1.0 - power[1:], 0.0))
+        return self if steps == 1 else TradeOffDP((_GRID.tolist(), below.tolist()), self.excess)
 
     def describe(self) -> str:
         """The curve at one point, for orientation."""

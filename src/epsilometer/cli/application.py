@@ -18,6 +18,7 @@ from epsilometer.cli.history import history
 from epsilometer.cli.measure import measure
 from epsilometer.cli.methods import methods
 from epsilometer.cli.planning import plan
+from epsilometer.cli.profile import profile
 from epsilometer.cli.replay import replay
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
@@ -42,7 +43,7 @@ def make_app() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback(help=_help(_top))(_top)
-    for command in (demo, audit, measure, compare, replay, run, history, zoo, methods, plan, reproduce):
+    for command in (demo, audit, measure, profile, compare, replay, run, history, zoo, methods, plan, reproduce):
         app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(command)
     return app
 

@@ -31,6 +31,12 @@ def audit(
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
+    stop_early: options.StopEarly = None,
+    max_seconds: options.MaxSeconds = None,
+    checkpoint: options.CheckpointFile = None,
+    representation: options.Representation = None,
+    all: options.AllViews = None,
+    distance: options.Distance = None,
 ) -> int:
     """Try to refute a claim of privacy.
 
@@ -50,7 +56,8 @@ def audit(
       epsilon = 1.0
       samples = 200000
     """
-    return run_audit(target, dict(locals()))
+    flags = dict(locals())
+    return run_audit(target, {**flags, "representation": _representation(flags.pop("all"), representation)})
 
 
 def run_audit(target: str, flags: dict[str, Any]) -> int:
@@ -58,7 +65,7 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
     from epsilometer.cli.plan import make_plan
     from epsilometer.cli.running import default_samples, deliver, run
 
-    plan = make_plan(target, {name: value for name, value in flags.items() if name != "target"})
+    plan = make_plan(target, {name: value for name, value in flags.items() if name not in ("target", "all")})
     claim = _claim(plan.parameters, plan.mechanism)
 
     from epsilometer.audit import audit as audit_mechanism
@@ -69,6 +76,16 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
         plan.record,
     )
     return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)
+
+
+def _representation(all_views: bool | None, representation: str | None) -> str | None:
+    if not all_views:
+        return representation
+    if representation not in (None, "all"):
+        from epsilometer.errors import InputError
+
+        raise InputError(f"--all and --representation {representation} contradict each other; give one of them")
+    return "all"
 
 
 def _claim(parameters: dict[str, float], mechanism: Any) -> Any:

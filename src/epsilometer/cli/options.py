@@ -55,3 +55,22 @@ MarkdownFile = Annotated[
     str | None,
     typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
 ]
+StopEarly = Annotated[
+    bool | None, typer.Option("--stop-early", help="Stop as soon as the claim is refuted; --samples is the most.")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", help="Stop after so long at the latest.", show_default=False)
+]
+CheckpointFile = Annotated[
+    str | None,
+    typer.Option("--checkpoint", metavar="FILE", help="Go on from this file if interrupted.", show_default=False),
+]
+Representation = Annotated[
+    str | None, typer.Option("--representation", metavar="VIEW", help="value, bits or all.  [default: value]")
+]
+AllViews = Annotated[
+    bool | None, typer.Option("--all", help="Add a finding about floating-point bits; it does not decide.")
+]
+Distance = Annotated[
+    int | None, typer.Option("--distance", help="The inputs are so many steps apart: group privacy.  [default: 1]")
+]

@@ -40,6 +40,11 @@ class TerminalProgress:
             self._bar = _open_bar(self._total)
         self._bar.update(self._bar.task_ids[0], completed=self._drawn)
 
+    def tell(self, text: str) -> None:
+        """Something about the state of the work, shown beside the bar."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=text)
+
     def close(self) -> None:
         """Takes the bar away."""
         if self._bar is not None:

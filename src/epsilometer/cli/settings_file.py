@@ -13,7 +13,10 @@ from epsilometer.errors import InputError
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 FILE_KEYS = ("json", "html", "junit", "markdown")
-RUN_KEYS = ("samples", "confidence", "seed", "method", "jobs", "suppress")
+RUN_KEYS = (
+    *("samples", "confidence", "seed", "method", "jobs", "suppress"),
+    *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
+)
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "mechanism": str,
     "batch": bool,
@@ -24,6 +27,9 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "junit": str,
     "markdown": str,
     "suppress": list,
+    "stop_early": bool,
+    "checkpoint": str,
+    "representation": str,
 }
 KEYS = ("mechanism", "batch", "left", "right", "pairs", *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 

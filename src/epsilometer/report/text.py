@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from epsilometer.report import wording
-from epsilometer.result import AuditResult, Verdict, Witness
+from epsilometer.report.showing import plain
+from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 _WIDTH = 100
 _INDENT = 2
@@ -33,7 +34,15 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     if result.witness is not None:
         title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
         yield title, _witness_rows(result, result.witness)
+    if len(result.findings) > 1:
+        yield "Beside it", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
     yield "This run", list(_run_rows(result))
+
+
+def _beside_rows(finding: Finding) -> list[Row]:
+    """A finding that did not decide: its bound, its guarantee, and its event."""
+    rows = [(plain(finding.method)[: LABEL - 1], wording.beside_sentence(finding))]
+    return rows if finding.witness is None else [*rows, ("event", wording.event_text(finding.witness))]
 
 
 def _bound_rows(result: AuditResult) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from epsilometer.report.showing import (
     plain,
     shown,
 )
-from epsilometer.result import AuditResult, Verdict, Witness
+from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 # How `compare` names what it audits.
 RECORDED = "two recorded samples"
@@ -57,6 +57,11 @@ def is_recorded(result: AuditResult) -> bool:
     return result.settings.get("mechanism") == RECORDED
 
 
+def is_unproved(result: AuditResult) -> bool:
+    """Whether the deciding figure is an estimate that nothing guarantees."""
+    return result.guarantee.startswith("none")
+
+
 def promise(claim: Claim) -> str:
     """The claim in words, e.g. "ε-differential privacy with ε = 1"."""
     fixed = {name: figure(value) for name, value in claim.fixed().items()}
@@ -74,6 +79,8 @@ def parameter(claim: Claim) -> str:
 def verdict_sentence(result: AuditResult) -> str:
     """One sentence that needs no statistics to be understood."""
     name, promised = mechanism_name(result), promise(result.claim)
+    if is_unproved(result):
+        return f"Nothing is proved about {name}: the figures come without a guarantee."
     if result.verdict is Verdict.REFUTED:
         return f"{name} violates {promised}."
     if result.verdict is Verdict.NOT_REFUTED:
@@ -87,6 +94,8 @@ def bound_sentence(result: AuditResult) -> str:
     """The certified bound against the claim."""
     claim, bound = result.claim, result.lower_bound
     start = f"{parameter(claim)} is at least {bound_against(bound, claim.value)}"
+    if is_unproved(result):
+        return f"none; {parameter(claim)} is estimated at {figure_down(bound)} or more."
     if result.verdict is None:
         return f"{start}."
     if claim.notion == "tradeoff":
@@ -94,6 +103,14 @@ def bound_sentence(result: AuditResult) -> str:
     if bound <= claim.value:
         return f"{start}; the claim allows up to {figure(claim.value)}."
     return f"{start}, but the claim allows only {figure(claim.value)}."
+
+
+def beside_sentence(finding: Finding) -> str:
+    """A finding that did not decide, in one sentence."""
+    bound = f"{parameter(finding.claim)} is at least {figure_down(finding.lower_bound)}"
+    claimed = f" (claimed {figure(finding.claim.value)})" if finding.claim.value > 0.0 else ""
+    what = "; it does not decide the verdict" if finding.method == "bits" else ""
+    return f"{bound}{claimed}, {plain(finding.guarantee, 200)}, {percent(finding.confidence)}{what}."
 
 
 def confidence_sentence(result: AuditResult) -> str:
@@ -109,6 +126,8 @@ def meaning_sentence(result: AuditResult) -> str:
         return f"If the claim were true, an audit would say this with a probability of at most {failure}."
     if result.verdict is Verdict.NOT_REFUTED:
         return "This does not prove the claim: other inputs or rarer events may reveal more."
+    if is_unproved(result):
+        return "An estimate decides nothing. Its guarantee, above, says what is missing."
     if result.verdict is Verdict.INCONCLUSIVE:
         return "Look at the remarks on the draws first; the figures assume independent draws."
     return "The true value may be larger: on other inputs, or through rarer events."

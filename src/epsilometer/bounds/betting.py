@@ -1,0 +1,204 @@
+"""Evidence that may be looked at any time: bets against a claim on the counts of an event.
+
+A claim confines the probabilities (p, q) of any event to a convex set below its curve `max_power`, hence below each
+line p = slope·q + shift that lies above the curve. Against one such line, and for a guess (p1, q1) above it, the bet is
+the likelihood ratio of the guess to its projection (p0, q0): the point of the line with the least weighted divergence.
+
+Why the bet is fair: with a = (p1 − p0)/(p0(1 − p0)) and b = (q1 − q0)/(q0(1 − q0)), one left draw multiplies the
+expected wealth by 1 + a·(p − p0) ≤ exp(a·(p − p0)), one right draw by at most exp(b·(q − q0)). For n and m draws the
+exponents add up to n·a·(p − p0) + m·b·(q − q0), which below the line is at most (n·a·slope + m·b)·(q − q0); the
+projection makes that bracket 0. What rounding leaves of it is subtracted, so the bound holds for the numbers computed.
+
+Guarantee: the product of such bets, each fixed before its draws, exceeds 1/f at any time with probability at most f
+(Ville). Exact at any stopping time.
+
+Reference: Turner, Ly, Grünwald (2021) on tests of two streams; METHODS section 8 of our notes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, ndtr, rel_entr
+
+from epsilometer.bounds.binomial import Counts
+from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP, TradeOffDP
+from epsilometer.errors import InputError
+
+Floats = NDArray[np.float64]
+
+# Guesses and projections stay this far from 0 and 1, where a bet could lose everything.
+_MARGIN = 1e-9
+# Halvings of the projection; the derivative is then known to the last digits.
+_HALVINGS = 60
+# Added to every line found from points of a curve: more than rounding can take away.
+_SAFE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines p = slope·q + shift above the curves of some claims.
+
+    Attributes:
+        slopes: shape (claims, lines).
+        shifts: the same shape.
+    """
+
+    slopes: Floats
+    shifts: Floats
+
+
+def lines_of(claims: tuple[Claim, ...]) -> Lines:
+    """The supporting lines of claims of one kind."""
+    found = [supporting_lines(claim) for claim in claims]
+    return Lines(np.stack([each[0] for each in found]), np.stack([each[1] for each in found]))
+
+
+@lru_cache(maxsize=4096)
+def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
+    """Slopes and shifts of lines that the claim's curve never exceeds, each of shape (lines,)."""
+    if isinstance(claim, PureDP | ApproxDP):
+        return _hockey_lines(claim.epsilon, claim.delta if isinstance(claim, ApproxDP) else 0.0)
+    if isinstance(claim, GaussianDP):
+        z = np.linspace(-4.5, 4.5, 61)
+        slopes = np.exp(-claim.mu * z - 0.5 * claim.mu**2)
+        return slopes, ndtr(z + claim.mu) - slopes * ndtr(z) + _SAFE
+    if isinstance(claim, TradeOffDP):
+        return _lines_above_steps(claim)
+    return _lines_above_curve(claim)
+
+
+def _hockey_lines(epsilon: float, delta: float) -> tuple[Floats, Floats]:
+    grow = np.exp(min(epsilon, 700.0))
+    return np.array([grow, 1.0 / grow]), np.array([delta, 1.0 - (1.0 - delta) / grow])
+
+
+def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
+    """For a concave curve: between two points it stays below the extensions of the neighbouring chords."""
+    q = ndtr(np.linspace(-3.6, 3.6, 28))
+    power = np.array([claim.max_power(float(each)) for each in q])
+    slope = np.diff(power) / np.diff(q)
+    start = power[:-1] - slope * q[:-1]
+    before, here, after = slope[:-2], slope[1:-1], slope[2:]
+    gap = before - after
+    flat = gap <= 1e-12
+    corner = np.where(flat, q[1:-2], (start[2:] - start[:-2]) / np.where(flat, 1.0, gap))
+    corner = np.clip(corner, q[1:-2], q[2:-1])
+    top = np.minimum(start[:-2] + before * corner, start[2:] + after * corner)
+    shift = np.maximum(top, np.maximum(power[1:-2], power[2:-1])) - here * np.where(flat, q[1:-2], corner)
+    at_ends = np.maximum(power[1:-2] - here * q[1:-2], power[2:-1] - here * q[2:-1])
+    # A steeper line through the same start lies higher; a flat one would have no projection.
+    return np.maximum(here, 1e-9), np.maximum(shift, at_ends) + _SAFE
+
+
+def _lines_above_steps(claim: Claim) -> tuple[Floats, Floats]:
+    """For any curve that never decreases: between two points it stays below its value at the right one."""
+    q = np.unique(np.concatenate([[0.0, 1.0], np.geomspace(1e-7, 1.0, 700), ndtr(np.linspace(-4.0, 4.0, 1400))]))
+    power = claim.max_power(q)
+    coarse = ndtr(np.linspace(-3.6, 3.6, 28))
+    at_coarse = claim.max_power(coarse)
+    slopes = np.maximum(np.diff(at_coarse) / np.diff(coarse), 1e-9)
+    shifts = np.max(power[1:] - slopes[:, None] * q[:-1], axis=1)
+    return slopes, shifts + _SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class Bets:
+    """One bet per claim, for n left and m right draws.
+
+    Attributes:
+        log_factors: shape (claims, 4): what a left hit, left miss, right hit and right miss add to the log-wealth.
+        slack: shape (claims,), what rounding may have given away, subtracted once.
+        growth: shape (claims,), the log-wealth to expect of one pair of draws if the guess is right.
+    """
+
+    log_factors: Floats
+    slack: Floats
+    growth: Floats
+
+    def log_wealth(self, left: Counts, right: Counts) -> Floats:
+        """What the counts add to the log-wealth, shape (claims,)."""
+        misses = left.trials - left.hits, right.trials - right.hits
+        seen = np.array([left.hits, misses[0], right.hits, misses[1]], dtype=np.float64)
+        return np.asarray(self.log_factors @ seen - self.slack, dtype=np.float64)
+
+
+def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> Bets:
+    """The bets of a guess (p, q) against each claim, on its most promising line; 1 where the guess is no violation.
+
+    Args:
+        lines: of the claims.
+        p: guessed probability of the event under P, from earlier draws only.
+        q: under Q.
+        n_left: left draws that the bet is for.
+        n_right: right draws.
+    """
+    if n_left < 1 or n_right < 1:
+        raise InputError(f"n_left={n_left}, n_right={n_right}: a bet needs a draw of each side")
+    p1, q1 = (min(max(each, _MARGIN), 1.0 - _MARGIN) for each in (p, q))
+    p0, q0 = project(np.full(lines.slopes.shape, p1), np.full(lines.slopes.shape, q1), lines, n_left, n_right)
+    growth = n_left * _divergence(p1, p0) + n_right * _divergence(q1, q0)
+    best = np.argmax(growth, axis=1)[:, None]
+    p0, q0, slope = (np.take_along_axis(each, best, 1)[:, 0] for each in (p0, q0, lines.slopes))
+    above = p0 < p1
+    factors = np.stack([np.log(p1 / p0), np.log1p(-p1) - np.log1p(-p0), np.log(q1 / q0), np.log1p(-q1) - np.log1p(-q0)])
+    bracket = n_left * slope * (p1 - p0) / (p0 * (1.0 - p0)) + n_right * (q1 - q0) / (q0 * (1.0 - q0))
+    growth = np.take_along_axis(growth, best, 1)[:, 0] / min(n_left, n_right)
+    # The point is on the line up to a few units in the last place.
+    rounding = n_left * (p1 - p0) / (p0 * (1.0 - p0)) * 1e-15
+    slack = np.where(above, np.abs(bracket) + np.abs(rounding), 0.0)
+    return Bets(np.where(above, factors, 0.0).T, slack, np.where(above, growth, 0.0))
+
+
+def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int = 1) -> tuple[Floats, Floats]:
+    """The points of the lines with the least n·KL(p1‖p) + m·KL(q1‖q); (p1, q1) itself if it is on or below a line."""
+    slope, shift = lines.slopes, lines.shifts
+    low = np.maximum(q1, (_MARGIN - shift) / slope)
+    high = np.minimum((1.0 - _MARGIN - shift) / slope, np.minimum((p1 - shift) / slope, 1.0 - _MARGIN))
+    below = (p1 <= slope * q1 + shift) | (high <= low)
+    low, high = np.where(below, 0.25, low), np.where(below, 0.75, high)
+    for _ in range(_HALVINGS):
+        q = 0.5 * (low + high)
+        p = np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)
+        rising = n_left * slope * (p - p1) / (p * (1.0 - p)) + n_right * (q - q1) / (q * (1.0 - q)) > 0.0
+        low, high = np.where(rising, low, q), np.where(rising, q, high)
+    q = 0.5 * (low + high)
+    return np.where(below, p1, np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)), np.where(below, q1, q)
+
+
+def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
+    """The log-wealth per pair of draws that guesses p, q (shape (k,)) earn against one claim, if they are right."""
+    shape = (len(p), lines.slopes.shape[1])
+    p1, q1 = (np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q))
+    same = Lines(np.broadcast_to(lines.slopes[0], shape), np.broadcast_to(lines.shifts[0], shape))
+    p0, q0 = project(p1, q1, same)
+    rate = np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0)
+    return np.asarray(rate.max(axis=1), dtype=np.float64)
+
+
+def anytime_lower(counts: Counts, failure_probability: float) -> float:
+    """A lower bound on one probability that may be looked at after every draw (Jeffreys mixture).
+
+    Guarantee: at no time above the truth, with probability at least 1 − failure_probability. Exact.
+    """
+    hits, misses = counts.hits, counts.trials - counts.hits
+    mixed = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + float(np.log(failure_probability))
+    low, high = 0.0, hits / max(counts.trials, 1)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        with np.errstate(divide="ignore"):
+            logged = hits * np.log(middle) + misses * np.log1p(-middle) if hits else 0.0
+        low, high = (middle, high) if mixed > logged else (low, middle)
+    return low
+
+
+def anytime_upper(counts: Counts, failure_probability: float) -> float:
+    """The upper bound of the same kind: one minus the lower bound of the complement."""
+    return 1.0 - anytime_lower(Counts(counts.trials - counts.hits, counts.trials), failure_probability)
+
+
+def _divergence(p1: float | Floats, p0: Floats) -> Floats:
+    return np.asarray(rel_entr(p1, p0) + rel_entr(1.0 - np.asarray(p1), 1.0 - p0), dtype=np.float64)

@@ -1,0 +1,131 @@
+"""A file from which an interrupted sequential audit goes on.
+
+It is replaced as a whole after every batch, before the batch's result is shown: a batch is either counted in the file,
+or it never happened. No evidence is spent twice, and nobody can look at a batch and take it back. Plain arrays and
+JSON, nothing pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.errors import InputError
+from epsilometer.inputs.storing import pair_to_dict
+from epsilometer.loops import AuditRun
+from epsilometer.methods.sequential import SequentialMethod
+from epsilometer.outputs import Block, Labels, Numbers, Outputs
+from epsilometer.outputs.columns import Column
+from epsilometer.sequential_state import State
+
+_VERSION = 1
+_SIDES = ("left", "right")
+
+
+def key_of(run: AuditRun) -> dict[str, Any]:
+    """What must be the same for an audit to go on: everything but the budget of samples and time."""
+    method = run.settings.method
+    assert isinstance(method, SequentialMethod)
+    pairs = json.dumps([pair_to_dict(pair) for pair in run.pairs], sort_keys=True)
+    return {
+        "mechanism": run.sampler.mechanism.name,
+        "claim": json.dumps(run.question.claim.to_dict(), sort_keys=True),
+        "judged": run.question.judged,
+        "confidence": run.settings.confidence,
+        "seed": run.settings.seed,
+        "pairs": hashlib.sha256(pairs.encode()).hexdigest(),
+        "pilot": method.options.pilot,
+        "growth": method.options.growth,
+    }
+
+
+class Checkpoint:
+    """The file of one audit."""
+
+    def __init__(self, path: str | Path, key: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.key = key
+        if not self.path.parent.is_dir():
+            raise InputError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}")
+
+    def write(self, state: State) -> None:
+        """Replaces the file in one step, safely on the disk when this returns."""
+        arrays: dict[str, NDArray[Any]] = {"log_wealth": state.log_wealth, "best": state.best}
+        tables = [_pack(side, outputs, arrays) for side, outputs in zip(_SIDES, (state.left, state.right), strict=True)]
+        meta = {"version": _VERSION, "key": self.key, "state": state.to_dict(), "tables": tables}
+        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+        beside = self.path.with_name(self.path.name + ".new")
+        with beside.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mixes up its keywords
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self.path)
+
+    def read(self) -> State | None:
+        """The state to go on from; None if there is no file yet."""
+        if not self.path.exists():
+            return None
+        arrays, meta = _load(self.path)
+        different = [name for name, value in self.key.items() if meta["key"].get(name) != value]
+        if different:
+            raise InputError(
+                f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
+                "give another file, or the same settings"
+            )
+        try:
+            draws = [_unpack(side, table, arrays) for side, table in zip(_SIDES, meta["tables"], strict=True)]
+            return State.from_dict(meta["state"], arrays["log_wealth"], arrays["best"], draws)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"checkpoint={str(self.path)!r} cannot be read: {error!r}") from error
+
+
+def stored_seed(path: str | Path) -> int | None:
+    """The seed of the audit that a checkpoint belongs to; None if there is no file yet."""
+    return int(_load(Path(path))[1]["key"]["seed"]) if Path(path).exists() else None
+
+
+def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        meta = json.loads(arrays["meta"].tobytes())
+        if meta["version"] != _VERSION or not isinstance(meta["key"], dict):
+            raise ValueError(f"version {meta['version']!r}, this program reads {_VERSION}")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"checkpoint={str(path)!r} is no checkpoint of a sequential audit: {error}") from error
+    return arrays, meta
+
+
+def _pack(side: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Puts the draws of one side into the arrays and returns what JSON must hold of them."""
+    blocks = []
+    for number, block in enumerate(outputs.blocks):
+        place = f"{side}.{number}"
+        if block.rows is not None:
+            arrays[f"{place}.rows"] = block.rows
+        labels = []
+        for column, values in enumerate(block.columns):
+            arrays[f"{place}.{column}"] = values.codes if isinstance(values, Labels) else values.values
+            labels.append(list(values.labels) if isinstance(values, Labels) else None)
+        blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
+    return {"size": outputs.size, "blocks": blocks}
+
+
+def _unpack(side: str, table: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Outputs:
+    blocks = []
+    for number, stored in enumerate(table["blocks"]):
+        place = f"{side}.{number}"
+        columns: list[Column] = []
+        for column, labels in enumerate(stored["labels"]):
+            values = arrays[f"{place}.{column}"]
+            columns.append(Numbers(values) if labels is None else Labels(values, tuple(map(str, labels))))
+        rows = arrays.get(f"{place}.rows")
+        blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
+    return Outputs(tuple(blocks), int(table["size"]))

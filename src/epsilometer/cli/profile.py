@@ -1,0 +1,83 @@
+"""`epsilometer profile`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from epsilometer.cli import options
+
+_Claims = Annotated[
+    list[str] | None,
+    typer.Option("--claim", metavar="CLAIM", help="Check a claim such as eps=1,delta=1e-6; may be repeated."),
+]
+_Plot = Annotated[
+    str | None, typer.Option("--plot", metavar="FILE", help="Draw the curves (.svg, .png, .pdf).", show_default=False)
+]
+
+
+def profile(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help=options.TARGET_HELP)],
+    left: options.Left = None,
+    right: options.Right = None,
+    claim: _Claims = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    batch: options.Batch = None,
+    suppress: options.Suppress = None,
+    json: options.JsonFile = None,
+    plot: _Plot = None,
+) -> int:
+    """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.
+
+    All figures hold together, so any number of claims of any notion may be checked against them. The exit status is 1
+    when one of them is refuted.
+
+    Examples:
+      epsilometer profile zoo:gaussian --seed 0
+      epsilometer profile zoo:gaussian --claim mu=1 --claim eps=1,delta=1e-3 --plot profile.svg
+      epsilometer profile my_module:noisy_count --left 0 --right 1 --json profile.json
+    """
+    flags = dict(locals())
+    from epsilometer.claims import parse_claim
+    from epsilometer.cli.files import check_writable
+    from epsilometer.cli.plan import make_plan
+    from epsilometer.cli.running import default_samples, run
+
+    check_writable(plot, "--plot")
+    claims = [parse_claim(each) for each in claim or ()]
+    plan = make_plan(target, {name: flags[name] for name in flags if name not in ("target", "claim", "plot")})
+
+    def work(progress: Any) -> Any:
+        from epsilometer.profile import profile as profile_mechanism
+
+        return profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords)
+
+    found = run(work, default_samples(plan.keywords), plan.record)
+    return _deliver(found, claims, plan.json, plot)
+
+
+def _deliver(found: Any, claims: list[Any], json_file: str | None, plot: str | None) -> int:
+    from epsilometer.cli.status import INCONCLUSIVE, NOT_REFUTED, REFUTED
+
+    checks = [found.check(claim) for claim in claims]
+    if json_file == "-":
+        sys.stdout.write(found.to_json() + "\n")
+    else:
+        lines = [str(found), *(_check_line(check) for check in checks)]
+        sys.stdout.write("\n".join(lines) + "\n")
+    if json_file not in (None, "-"):
+        Path(str(json_file)).write_text(found.to_json() + "\n", encoding="utf-8")
+    if plot is not None:
+        found.plot(plot, claim=claims[0] if claims else None)
+    verdicts = {check.verdict.name for check in checks}
+    return REFUTED if "REFUTED" in verdicts else INCONCLUSIVE if "INCONCLUSIVE" in verdicts else NOT_REFUTED
+
+
+def _check_line(check: Any) -> str:
+    return f"  {check.claim.describe()}: {check.verdict}; {check.claim.symbol} is at least {check.lower_bound:.4g}"

@@ -1,0 +1,58 @@
+"""The ways in which an audit can be asked to run, turned into a method and its options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from epsilometer.errors import InputError
+from epsilometer.methods.sequential import Options
+from epsilometer.result import AuditResult, Finding
+
+_REPRESENTATIONS = ("value", "bits", "all")
+
+
+def choose_mode(
+    method: str,
+    options: object,
+    *,
+    stop_early: bool,
+    max_seconds: float | None,
+    checkpoint: str | Path | None,
+    representation: str,
+) -> tuple[str, object]:
+    """The name of the method and its options; an InputError where the wishes do not go together."""
+    if representation not in _REPRESENTATIONS:
+        raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
+    if stop_early or max_seconds is not None or checkpoint is not None or method == "sequential":
+        if representation != "value":
+            raise InputError(f"representation={representation!r} cannot be combined with stopping early")
+        return "sequential", _sequential_options(method, options, max_seconds, checkpoint)
+    if representation != "value":
+        if method not in ("auto", "events", "bits"):
+            raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
+        return ("bits" if representation == "bits" else "events"), options
+    return method, options
+
+
+def _sequential_options(
+    method: str, options: object, max_seconds: float | None, checkpoint: str | Path | None
+) -> Options:
+    if method not in ("auto", "sequential"):
+        raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
+    if options is not None and not isinstance(options, Options):
+        raise InputError(f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early")
+    chosen = options or Options()
+    if max_seconds is not None:
+        chosen = replace(chosen, max_seconds=max_seconds)
+    return chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
+
+
+def spread_findings(result: AuditResult) -> AuditResult:
+    """A finding that was carried in the details of the deciding one becomes one of its own, behind it."""
+    first = result.findings[0]
+    if "beside" not in first.details:
+        return result
+    details = {name: value for name, value in first.details.items() if name != "beside"}
+    beside = Finding.from_dict(first.details["beside"])
+    return replace(result, findings=(replace(first, details=details), beside, *result.findings[1:]))

@@ -1,0 +1,148 @@
+"""The floating-point view of outputs: not what a number is worth, but how it is written.
+
+Noise that is computed in floating point cannot reach every number: which sums `value + noise` can come out, and how
+many of their last bits are zero, depends on the value (Mironov 2012). The view replaces every float by one whole number
+that holds its sign, its exponent (so its rough value) and how many of its mantissa's last bits are zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.outputs.columns import Block, Column, Numbers, Outputs
+from epsilometer.outputs.events import Event
+from epsilometer.outputs.partition import Mask, Partition
+from epsilometer.outputs.reading import read_outputs
+
+_MANTISSA, _BIAS = 52, 1023
+# A code is exponent·2^7 + zeros·2 + sign: up to 52 zeros fit in 6 bits.
+_EXPONENT_SHIFT, _N_CODES = 7, 1 << 18
+# Patterns that are spelled out in words; the rest are counted.
+_SPELLED_OUT = 4
+
+
+def bit_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Sign, exponent and trailing zero bits of each float as one number from 0 to 2^18 − 1, shape (n,)."""
+    raw = np.ascontiguousarray(values).view(np.int64)
+    exponent = (raw >> _MANTISSA) & 0x7FF
+    mantissa = raw & ((1 << _MANTISSA) - 1)
+    # Normal numbers have a leading one that is not stored; it bounds the trailing zeros by 52, here for zero, too.
+    mantissa |= 1 << _MANTISSA
+    lowest = mantissa & -mantissa
+    # The lowest bit is a power of two, and a float keeps the logarithm of one in its exponent.
+    zeros = (lowest.astype(np.float64).view(np.int64) >> _MANTISSA) - _BIAS
+    code = (exponent << _EXPONENT_SHIFT) | (zeros << 1)
+    code |= raw < 0
+    return code
+
+
+def bits_view(outputs: Outputs) -> Outputs:
+    """The same outputs with every float replaced by its code; everything else as it is."""
+    blocks = [Block(b.shape, b.rows, tuple(map(_view_column, b.columns)), b.size) for b in outputs.blocks]
+    return Outputs(tuple(blocks), outputs.size)
+
+
+def _view_column(column: Column) -> Column:
+    if isinstance(column, Numbers) and column.values.dtype == np.float64:
+        return Numbers(bit_codes(column.values))  # type: ignore[arg-type]  # float64 was just checked
+    return column
+
+
+def has_floats(outputs: Outputs) -> bool:
+    """Whether any output holds a float."""
+    return any(isinstance(c, Numbers) and c.values.dtype == np.float64 for b in outputs.blocks for c in b.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class BitsEvent(Event, kind="bits"):
+    """An event of codes: outputs are seen through `bits_view` first."""
+
+    def contains(self, outputs: object) -> Mask:
+        """Whether each output lies in the event, shape (n,)."""
+        read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
+        return Event.contains(self, bits_view(read))
+
+    def count(self, outputs: Outputs) -> int:
+        """How many outputs lie in the event."""
+        values = self._one_column_of(outputs)
+        if values is None or len(values) < _N_CODES // 16:
+            return Event.count(self, bits_view(outputs))
+        # One look-up per output instead of a search.
+        line = self.partition.blocks[0].groups[0].line
+        assert line is not None
+        table = self.chosen[line.index(np.arange(_N_CODES))]
+        return int(np.count_nonzero(table[bit_codes(values)]))
+
+    def _one_column_of(self, outputs: Outputs) -> NDArray[np.float64] | None:
+        if len(self.partition.blocks) != 1 or len(outputs.blocks) != 1:
+            return None
+        part, block = self.partition.blocks[0], outputs.blocks[0]
+        column = block.columns[0] if len(block.columns) == 1 else None
+        is_float = isinstance(column, Numbers) and column.values.dtype == np.float64
+        if not (is_float and part.shape == block.shape and part.is_single_line and part.groups[0].score is None):
+            return None
+        return column.values  # type: ignore[union-attr, return-value]  # a column of floats, as just checked
+
+    def simplified(self) -> BitsEvent:
+        """The same event on the coarsest partition that still tells it from the rest."""
+        simple = Event.simplified(self)
+        return BitsEvent(simple.partition, simple.chosen)
+
+    def describe(self) -> str:
+        """The event in words."""
+        patterns = self._patterns()
+        start = "the low-order bits of the output reveal the input"
+        if patterns is None:
+            return f"{start}: a certain pattern of signs, exponents and trailing zero bits of its numbers"
+        if not patterns:
+            return "no output"
+        texts = patterns[:_SPELLED_OUT]
+        more = len(patterns) - len(texts)
+        return f"{start}: output with {'; or '.join(texts)}" + (f"; or {more} more such patterns" if more else "")
+
+    def _patterns(self) -> list[str] | None:
+        if len(self.partition.blocks) != 1 or not self.partition.blocks[0].is_single_line:
+            return None
+        group = self.partition.blocks[0].groups[0]
+        if group.line is None or group.score is not None:
+            return None
+        found = []
+        for low, high in group.line.intervals(self.chosen[: group.n_cells]):
+            first, last = int(np.clip(np.ceil(low), 0, _N_CODES)), int(np.clip(np.ceil(high), 0, _N_CODES))
+            found.append(_pattern(first, last - 1) if last > first else "")
+        return [text for text in found if text]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `Event.from_dict` is the inverse."""
+        return Event.to_dict(self) | {"kind": "bits"}
+
+
+def as_bits_event(event: Event) -> BitsEvent:
+    """An event that was learned from codes, as one of outputs."""
+    return BitsEvent(Partition(event.partition.blocks), event.chosen)
+
+
+def _pattern(first: int, last: int) -> str:
+    """The outputs between two codes, in words."""
+    low, high = first >> _EXPONENT_SHIFT, last >> _EXPONENT_SHIFT
+    if low != high:
+        return f"{_size_text(low)} up to {_size_text(high)}, with most numbers of trailing zero bits"
+    fewest, most = (first >> 1) & 63, (last >> 1) & 63
+    zeros = f"{fewest} to {most} trailing zero bits" if fewest < most else f"{fewest} trailing zero bits"
+    # Codes alternate between positive and negative; a range may begin or end with one sign only.
+    if first == last:
+        return f"{_size_text(low)} and {zeros}, {'negative' if first & 1 else 'positive'}"
+    ends = [f"negative if {fewest}"] * (first & 1) + [f"positive if {most}"] * (1 - last & 1)
+    return f"{_size_text(low)} and {zeros}" + (f" ({', '.join(ends)})" if ends else "")
+
+
+def _size_text(exponent: int) -> str:
+    if exponent == 0:
+        return "zero or subnormal"
+    if exponent == 2 * _BIAS + 1:
+        return "infinite or NaN"
+    return f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"

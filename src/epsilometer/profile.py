@@ -1,0 +1,232 @@
+"""The whole privacy curve of a mechanism on a pair of inputs: ε at every δ, the trade-off curve, and μ, at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epsilometer.audit import measure
+from epsilometer.bounds.bands import Band
+from epsilometer.claims import Claim, GaussianDP, as_claim
+from epsilometer.engine import Progress
+from epsilometer.errors import InputError
+from epsilometer.inputs import Inputs
+from epsilometer.result import AuditResult, HealthReport, Verdict
+
+SCHEMA_VERSION = 1
+# What a stored profile shows to whoever reads the file without us.
+_SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCheck:
+    """What a profile says about one claim.
+
+    Attributes:
+        claim: the claim.
+        lower_bound: the certified bound in its own parameter.
+        verdict: REFUTED when the bound is above the claim, INCONCLUSIVE when the draws cannot be trusted.
+    """
+
+    claim: Claim
+    lower_bound: float
+    verdict: Verdict
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.verdict is Verdict.REFUTED
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Certified lower bounds on the whole privacy curve; all readings hold together.
+
+    Attributes:
+        band: bounds on the probabilities of many events.
+        confidence: with which all of them hold.
+        guarantee: its kind.
+        samples_used: draws of left and right, training included.
+        health: what the health checks saw.
+        settings: seed, sample sizes, mechanism.
+        environment: versions and machine.
+        seconds: how long it took.
+
+    Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
+    """
+
+    band: Band
+    confidence: float
+    guarantee: str = "exact"
+    samples_used: tuple[int, int] = (0, 0)
+    health: tuple[HealthReport, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def epsilon(self, delta: float) -> float:
+        """A lower bound on ε at this δ."""
+        return self.band.epsilon(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """A lower bound on δ at this ε."""
+        return self.band.delta(epsilon)
+
+    def power(self, q: float) -> float:
+        """A lower bound on the power of the best attack with type-I error q."""
+        return self.band.power(q)
+
+    @property
+    def mu(self) -> float:
+        """A lower bound on μ. It says nothing about ε at a small δ: being no μ-GDP refutes no (ε, δ)."""
+        return self.band.mu
+
+    def lower_bound(self, claim: Claim | str) -> float:
+        """The bound in the claim's own parameter."""
+        return self.band.value(as_claim(claim))
+
+    def check(self, claim: Claim | str) -> ClaimCheck:
+        """Whether the band refutes a claim, of any notion. Any number may be checked: the band is paid for."""
+        promised = as_claim(claim)
+        bound = self.band.value(promised)
+        if any(report.untrusted for report in self.health):
+            return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
+        return ClaimCheck(promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED)
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        claim: Claim | str | None = None,
+        exact: Callable[[float], float] | Any = None,
+    ) -> Any:
+        """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
+
+        Args:
+            path: ends in .svg, .png or .pdf.
+            claim: drawn beside the band.
+            exact: the true curve, as a function from δ to ε, a zoo entry, or a privacy-loss distribution of
+                dp-accounting (anything with `get_epsilon_for_delta`).
+        """
+        from epsilometer.report.profile_figure import draw_profile, save_figure  # a result may look up to the report
+
+        figure = draw_profile(self, None if claim is None else as_claim(claim), exact)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+    def __str__(self) -> str:
+        """The profile in a few lines."""
+        left, right = self.samples_used
+        lines = [f"privacy profile, {100 * self.confidence:g}% confidence for all figures together ({self.guarantee})"]
+        lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in _SHOWN_DELTAS]
+        lines += [f"  μ                at least {self.mu:.4g}", f"  samples          {left:,} left, {right:,} right"]
+        lines += [f"  draws            {report.name}: {report.message}" for report in self.health]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "profile",
+            "confidence": self.confidence,
+            "guarantee": self.guarantee,
+            "epsilon": {f"{delta:g}": self.epsilon(delta) for delta in _SHOWN_DELTAS},
+            "mu": self.mu,
+            "p_lower": list(self.band.p_lower),
+            "q_upper": list(self.band.q_upper),
+            "samples_used": list(self.samples_used),
+            "health": [report.to_dict() for report in self.health],
+            "settings": dict(self.settings),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Strict JSON."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Profile:
+        """The inverse of `to_dict`."""
+        if not isinstance(data, Mapping) or data.get("kind") != "profile":
+            raise InputError("this is not a stored profile: it lacks kind = 'profile'")
+        if data.get("schema_version") != SCHEMA_VERSION:
+            raise InputError(
+                f"schema_version={data.get('schema_version')!r} cannot be read; this reads {SCHEMA_VERSION}"
+            )
+        try:
+            return cls(
+                Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"]))),
+                float(data["confidence"]),
+                str(data["guarantee"]),
+                (int(data["samples_used"][0]), int(data["samples_used"][1])),
+                tuple(HealthReport(**report) for report in data["health"]),
+                dict(data["settings"]),
+                dict(data["environment"]),
+                float(data["seconds"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"this is not a stored profile: {error!r}") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> Profile:
+        """The inverse of `to_json`."""
+        try:
+            return cls.from_dict(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise InputError(f"this is not JSON: {error}") from error
+
+
+def profile(
+    mechanism: object,
+    inputs: Inputs | None = None,
+    *,
+    samples: int = 100_000,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    jobs: int = 1,
+    engine: str = "local",
+    suppress: Collection[str] = (),
+    progress: Progress | None = None,
+) -> Profile:
+    """The whole privacy curve on a pair of inputs, from one set of draws.
+
+    Args: those of `audit`; a profile needs no claim.
+
+    Guarantee: exact, and simultaneous: with probability at least `confidence` nothing that is read off the profile
+        exceeds the truth of the pair, if the draws are independent.
+    """
+    measured = measure(
+        mechanism,
+        inputs,
+        GaussianDP,
+        samples=samples,
+        confidence=confidence,
+        seed=seed,
+        method="profile",
+        jobs=jobs,
+        engine=engine,
+        suppress=suppress,
+        progress=progress,
+    )
+    return profile_of(measured)
+
+
+def profile_of(result: AuditResult) -> Profile:
+    """The profile behind a result of the method `profile`."""
+    finding = result.findings[0]
+    if "p_lower" not in finding.details:
+        raise InputError(f"a result of the method {finding.method!r} holds no band; use method='profile'")
+    return Profile(
+        Band(tuple(finding.details["p_lower"]), tuple(finding.details["q_upper"])),
+        finding.confidence,
+        finding.guarantee,
+        result.samples_used,
+        result.health,
+        result.settings,
+        result.environment,
+        result.seconds,
+    )

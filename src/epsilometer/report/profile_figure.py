@@ -1,0 +1,122 @@
+"""Pictures of a privacy profile: its data as plain arrays, and a thin layer that draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.claims import ApproxDP, Claim
+from epsilometer.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from epsilometer.profile import Profile
+
+Floats = NDArray[np.float64]
+_KINDS = (".svg", ".png", ".pdf")
+_CERTIFIED, _CLAIMED, _EXACT = "#0b6b69", "#b3261e", "#59616b"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCurves:
+    """What the two pictures show.
+
+    Attributes:
+        deltas: shape (k,), where ε is drawn.
+        epsilons: certified lower bounds.
+        claimed_epsilons: the least ε that the claim still allows at each δ; None without a claim.
+        exact_epsilons: the truth; None if it was not given.
+        errors: shape (j,), type-I errors.
+        powers: certified lower bounds on the power.
+        claimed_powers: what the claim allows; None without a claim.
+    """
+
+    deltas: Floats
+    epsilons: Floats
+    claimed_epsilons: Floats | None
+    exact_epsilons: Floats | None
+    errors: Floats
+    powers: Floats
+    claimed_powers: Floats | None
+
+
+def profile_curves(profile: Profile, claim: Claim | None = None, exact: Any = None) -> ProfileCurves:
+    """The data of both pictures."""
+    deltas = np.geomspace(1e-8, 0.9, 160)
+    errors = np.linspace(0.0, 1.0, 201)
+    truth = _as_function(exact)
+    return ProfileCurves(
+        deltas,
+        np.array([profile.epsilon(float(delta)) for delta in deltas]),
+        None if claim is None else _claimed_epsilons(claim, deltas),
+        None if truth is None else np.array([truth(float(delta)) for delta in deltas]),
+        errors,
+        np.array([profile.power(float(error)) for error in errors]),
+        None if claim is None else np.asarray(claim.max_power(errors)),
+    )
+
+
+def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:
+    """The ε that the claim's own curve implies at each δ: the largest over its points."""
+    errors = np.concatenate([np.geomspace(1e-12, 1e-2, 120), np.linspace(0.01, 0.99, 99)])
+    power = np.asarray(claim.max_power(errors))
+    points = [(float(p), float(q)) for p, q in zip(power, errors, strict=True) if p > q]
+    allowed = [max((ApproxDP(0.0, float(d)).least_value(p, q) for p, q in points), default=0.0) for d in deltas]
+    return np.array(allowed)
+
+
+def _as_function(exact: Any) -> Callable[[float], float] | None:
+    if exact is None:
+        return None
+    if hasattr(exact, "get_epsilon_for_delta"):  # a privacy-loss distribution of dp-accounting
+        return lambda delta: float(exact.get_epsilon_for_delta(delta))
+    if hasattr(exact, "truth"):  # an entry of the zoo
+        return lambda delta: _known(exact.truth(ApproxDP, delta=delta))
+    if callable(exact):
+        return lambda delta: float(exact(delta))
+    raise InputError(f"exact={exact!r:.100} must be a function from δ to ε, a zoo entry or a privacy-loss distribution")
+
+
+def _known(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def draw_profile(profile: Profile, claim: Claim | None = None, exact: Any = None) -> Figure:
+    """ε over δ on the left, power over type-I error on the right."""
+    from matplotlib.figure import Figure
+
+    data = profile_curves(profile, claim, exact)
+    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    curve, tests = figure.subplots(1, 2)
+    certified = f"certified, {100 * profile.confidence:g}% for all points together"
+    curve.fill_between(data.deltas, data.epsilons, color=_CERTIFIED, alpha=0.15, linewidth=0)
+    curve.plot(data.deltas, data.epsilons, color=_CERTIFIED, label=certified)
+    if data.exact_epsilons is not None:
+        curve.plot(data.deltas, data.exact_epsilons, color=_EXACT, linestyle=":", label="exact")
+    if data.claimed_epsilons is not None:
+        label = claim.describe() if claim is not None else ""
+        curve.plot(data.deltas, data.claimed_epsilons, color=_CLAIMED, linestyle="--", label=label)
+    curve.set(xscale="log", xlabel="δ", ylabel="ε at least", ylim=(0.0, None))
+    curve.legend(frameon=False, fontsize="small")
+    tests.plot(data.errors, data.powers, color=_CERTIFIED)
+    if data.claimed_powers is not None:
+        tests.plot(data.errors, data.claimed_powers, color=_CLAIMED, linestyle="--")
+    tests.plot([0, 1], [0, 1], color=_EXACT, linewidth=0.7)
+    tests.set(xlabel="type-I error", ylabel="power at least", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Writes the picture, the same bytes every time."""
+    if path.suffix.lower() not in _KINDS:
+        raise InputError(f"path={str(path)!r} must end in {', '.join(_KINDS)}")
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)

@@ -1,0 +1,183 @@
+"""Membership scores of machine-learning audits: canary scores of many runs, and guesses from one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from epsilometer.bounds.bands import band_from_scores
+from epsilometer.bounds.one_run import check_guesses, one_run_epsilon, one_run_mu, one_run_p_value
+from epsilometer.claims import ApproxDP, Claim
+from epsilometer.environment import describe_environment
+from epsilometer.errors import InputError
+from epsilometer.profile import ClaimCheck, Profile
+from epsilometer.settings import check_confidence
+
+Floats = NDArray[np.float64]
+# Fewer scores per side prove next to nothing: the outermost rank alone needs about that many.
+FEWEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAudit:
+    """What scores of held-in and held-out canaries tell.
+
+    Attributes:
+        profile: certified bounds for all δ at once.
+        auroc: the observed area under the ROC curve: the chance that a held-in score is the larger one. An estimate.
+        in_scores: sorted, shape (n,).
+        out_scores: sorted, shape (m,).
+    """
+
+    profile: Profile
+    auroc: float
+    in_scores: Floats
+    out_scores: Floats
+
+    def epsilon(self, delta: float) -> float:
+        """A lower bound on ε at this δ."""
+        return self.profile.epsilon(delta)
+
+    @property
+    def mu(self) -> float:
+        """A lower bound on μ."""
+        return self.profile.mu
+
+    def tpr(self, fpr: float) -> float:
+        """The observed true-positive rate at this false-positive rate. An estimate; `tpr_lower` is certified."""
+        if not 0.0 <= fpr <= 1.0:
+            raise InputError(f"fpr={fpr!r} must lie between 0 and 1")
+        allowed = int(np.floor(fpr * len(self.out_scores) + 1e-9))
+        if allowed >= len(self.out_scores):
+            return 1.0
+        # Scores above the largest held-out score that must not be accused.
+        bar = self.out_scores[len(self.out_scores) - 1 - allowed]
+        return float(np.mean(self.in_scores > bar))
+
+    def tpr_lower(self, fpr: float) -> float:
+        """A lower bound on the power of the best attack at this false-positive rate."""
+        return self.profile.power(fpr)
+
+    def check(self, claim: Claim | str) -> ClaimCheck:
+        """Whether the scores refute a claim."""
+        return self.profile.check(claim)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data."""
+        return {"auroc": self.auroc, "profile": self.profile.to_dict()}
+
+
+def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: float = 0.95) -> ScoreAudit:
+    """Audits canary scores: larger scores should mean "was in the training set".
+
+    Args:
+        in_scores: shape (n,), scores of canaries that were trained on.
+        out_scores: shape (m,), scores of canaries that were not.
+        confidence: of all bounds together.
+
+    Guarantee: exact if the scores of each side are independent draws of one law, e.g. one canary per training run.
+        Scores of many canaries of one run are not independent; use `one_run` for them.
+    """
+    inside, outside = _as_scores("in_scores", in_scores), _as_scores("out_scores", out_scores)
+    band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
+    profile = Profile(
+        band,
+        confidence,
+        "exact",
+        (len(inside), len(outside)),
+        settings={"mechanism": "membership scores", "confidence": confidence},
+        environment=describe_environment(),
+    )
+    return ScoreAudit(profile, _auroc(inside, outside), np.sort(inside), np.sort(outside))
+
+
+class OneRun(float):
+    """The certified lower bound on ε, a number, with what else the guesses prove.
+
+    Attributes:
+        delta: the δ at which ε is bounded.
+        confidence: of each bound by itself.
+        mu: the lower bound on μ.
+        guesses: (m, r, v).
+    """
+
+    delta: float
+    confidence: float
+    mu: float
+    guesses: tuple[int, int, int]
+    guarantee = "exact"
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound on ε."""
+        return float(self)
+
+    def p_value(self, claim: Claim | str) -> float:
+        """The greatest probability of so many right guesses under an (ε, δ) claim."""
+        from epsilometer.claims import PureDP, as_claim
+
+        promised = as_claim(claim)
+        if not isinstance(promised, PureDP | ApproxDP):
+            raise InputError(
+                f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
+            )
+        delta = promised.delta if isinstance(promised, ApproxDP) else 0.0
+        return one_run_p_value(*self.guesses, promised.epsilon, delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        m, r, v = self.guesses
+        bounds = {"epsilon": float(self), "delta": self.delta, "mu": self.mu, "confidence": self.confidence}
+        return {**bounds, "m": m, "r": r, "v": v, "guarantee": self.guarantee}
+
+
+def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95) -> OneRun:
+    """Audits one training run with m canaries, each included by a fair coin of its own.
+
+    Args:
+        m: canaries.
+        r: guesses that the auditor made (abstaining on m − r).
+        v: guesses that were right.
+        delta: the δ of the claim.
+        confidence: with which each of the bounds (ε, and `.mu`) holds.
+
+    Returns:
+        The lower bound on ε as a number; `.mu` is the one on μ.
+
+    Guarantee: exact, if the guesses used nothing but the run's output and the coins are independent and fair. The
+        number of guesses must not depend on which of them turned out right.
+
+    Reference: Steinke, Nasr, Jagielski (2023), Theorem 5.2.
+    """
+    check_guesses(m, r, v)
+    failure = 1.0 - check_confidence(confidence)
+    bound = OneRun(one_run_epsilon(m, r, v, ApproxDP(0.0, delta).delta, failure))
+    bound.delta, bound.confidence, bound.guesses = float(delta), confidence, (int(m), int(r), int(v))
+    bound.mu = one_run_mu(m, r, v, failure)
+    return bound
+
+
+def _as_scores(name: str, values: ArrayLike | Sequence[float]) -> Floats:
+    try:
+        scores = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers: {error}") from error
+    if scores.ndim != 1 or len(scores) < FEWEST:
+        raise InputError(f"{name} has shape {scores.shape}: it must be one-dimensional with at least {FEWEST} scores")
+    if np.isnan(scores).any():
+        raise InputError(
+            f"{name} holds {int(np.isnan(scores).sum())} NaN: a missing score is no evidence; say what it means"
+        )
+    return scores
+
+
+def _auroc(inside: Floats, outside: Floats) -> float:
+    """The share of pairs in which the held-in score is larger; ties count half."""
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, side="left")
+    not_above = np.searchsorted(ordered, inside, side="right")
+    return float(np.mean(below + not_above) / (2 * len(outside)))

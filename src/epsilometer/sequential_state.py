@@ -1,0 +1,151 @@
+"""Everything that a sequential audit must remember between two batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.bounds import Counts
+from epsilometer.methods.sequential.choosing import Chosen
+from epsilometer.outputs import Event, Outputs
+
+NOTHING = Outputs((), 0)
+NOTHING_SEEN = Counts(0, 0)
+
+
+@dataclass(slots=True)
+class Stake:
+    """An event that is bet on, with its counts since it was chosen."""
+
+    chosen: Chosen
+    left: Counts = NOTHING_SEEN
+    right: Counts = NOTHING_SEEN
+
+    def ordered(self, left: Counts, right: Counts) -> tuple[Counts, Counts]:
+        """Counts under the larger law and the other."""
+        return (right, left) if self.chosen.flipped else (left, right)
+
+    @property
+    def worth(self) -> float:
+        """Draws that the guess is worth."""
+        return self.chosen.weight + self.left.trials
+
+    def guess(self) -> tuple[float, float]:
+        """The event's probabilities under the larger and the other law, from earlier draws."""
+        above, below = self.ordered(self.left, self.right)
+        weight = self.chosen.weight
+        return (weight * self.chosen.p + above.hits) / self.worth, (weight * self.chosen.q + below.hits) / self.worth
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        chosen = self.chosen
+        return {
+            "event": chosen.event.to_dict(),
+            "chosen": [chosen.flipped, chosen.p, chosen.q, chosen.weight, chosen.rate],
+            "counts": [self.left.hits, self.left.trials, self.right.hits, self.right.trials],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Stake:
+        """The inverse of `to_dict`."""
+        flipped, p, q, weight, rate = data["chosen"]
+        chosen = Chosen(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(weight), float(rate))
+        counts = [int(count) for count in data["counts"]]
+        return cls(chosen, Counts(counts[0], counts[1]), Counts(counts[2], counts[3]))
+
+
+@dataclass(slots=True)
+class State:
+    """A sequential audit after some batches.
+
+    Attributes:
+        log_wealth: shape (values,), of the bet against each value.
+        best: the same at its best so far.
+        left: draws that may choose an event, in order.
+        right: likewise.
+        pair: number of the pair.
+        stakes: the events that are bet on, the better first; empty before the pilot.
+        choices: how often events were chosen so far.
+        chosen_at: draws per side at the last choice.
+        batch: batches that were counted.
+        spent: draws per side, pilot included.
+        evidence: draws per side that were bet on.
+        curve: per batch: draws per side, log-wealth against the claim, bound.
+        fingerprints: of chunks, left and right.
+        stopped: why it ended: "refuted", "samples" or "seconds"; empty while it goes on.
+    """
+
+    log_wealth: NDArray[np.float64]
+    best: NDArray[np.float64]
+    left: Outputs = NOTHING
+    right: Outputs = NOTHING
+    pair: int = 0
+    stakes: list[Stake] = field(default_factory=list)
+    choices: int = 0
+    chosen_at: int = 0
+    batch: int = 0
+    spent: int = 0
+    evidence: int = 0
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    fingerprints: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    stopped: str = ""
+
+    @classmethod
+    def empty(cls, n_values: int) -> State:
+        """Before the pilot."""
+        return cls(np.zeros(n_values), np.zeros(n_values))
+
+    def begin(self, pair: int, chosen: list[Chosen], draws: tuple[Outputs, Outputs], spent: int) -> None:
+        """After the pilot."""
+        self.pair, self.spent = pair, spent
+        self.left, self.right = draws
+        self.chosen_at = len(self.left)
+        self.change(chosen)
+
+    def change(self, chosen: list[Chosen]) -> None:
+        """Bets on other events from now on."""
+        self.stakes = [Stake(each) for each in chosen]
+        self.choices += 1
+
+    def add(self, size: int, log_factor: NDArray[np.float64]) -> None:
+        """A batch of so many pairs of draws that was bet on."""
+        self.spent += size
+        self.evidence += size
+        self.log_wealth = self.log_wealth + log_factor
+        self.best = np.maximum(self.best, self.log_wealth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the arrays and the draws, as plain data."""
+        return {
+            "pair": self.pair,
+            "stakes": [stake.to_dict() for stake in self.stakes],
+            "choices": self.choices,
+            "chosen_at": self.chosen_at,
+            "batch": self.batch,
+            "spent": self.spent,
+            "evidence": self.evidence,
+            "curve": [list(point) for point in self.curve],
+            "fingerprints": list(self.fingerprints),
+            "stopped": self.stopped,
+        }
+
+    @classmethod
+    def from_dict(
+        cls, data: dict[str, Any], log_wealth: NDArray[np.float64], best: NDArray[np.float64], draws: list[Outputs]
+    ) -> State:
+        """The inverse of `to_dict`, with the arrays and the draws."""
+        numbers = {name: int(data[name]) for name in ("pair", "choices", "chosen_at", "batch", "spent", "evidence")}
+        return cls(
+            log_wealth,
+            best,
+            draws[0],
+            draws[1],
+            stakes=[Stake.from_dict(stake) for stake in data["stakes"]],
+            curve=[(int(n), float(wealth), float(bound)) for n, wealth, bound in data["curve"]],
+            fingerprints=(list(data["fingerprints"][0]), list(data["fingerprints"][1])),
+            stopped=str(data["stopped"]),
+            **numbers,
+        )
