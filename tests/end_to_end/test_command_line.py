@@ -104,6 +104,16 @@ def test_outputs_that_attack_the_reader(run, tmp_path):
     assert not {"\x1b", "\u202e"} & set(page)
 
 
+def test_files_for_continuous_integration(run, tmp_path):
+    files = ("--junit", "j.xml", "--markdown", "m.md")
+    assert run("audit", "zoo:dp_mean", "--seed", 0, "--samples", 2000, *files).returncode == 1
+    assert '<failure type="refuted"' in (tmp_path / "j.xml").read_text(encoding="utf-8")
+    assert "| ❌ | zoo\\:dp\\_mean | refuted |" in (tmp_path / "m.md").read_text(encoding="utf-8")
+    done = run("audit", "zoo:dp_mean", "--junit", "missing/j.xml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no folder missing" in done.stderr
+
+
 def test_demo_writes_a_report(run, tmp_path):
     began = time.monotonic()
     done = run("demo")

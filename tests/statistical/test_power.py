@@ -20,7 +20,7 @@ BARS = [
     ("exponential", {"epsilon": 1.5}, 20_000, 1.30),
     ("noisy_max_value", {"epsilon": 1.5}, 20_000, 1.10),
     ("report_noisy_max", {"epsilon": 1.5}, 20_000, 1.20),
-    ("geometric", {"epsilon": 1.0}, 20_000, 0.15),
+    ("geometric", {"epsilon": 1.0}, 20_000, 0.80),
     ("randomized_response", {"epsilon": 1.0}, 20_000, 0.93),
     ("clamped_laplace", {"epsilon": 1.0}, 20_000, 0.85),
     ("propose_test_release", {"epsilon": 1.0}, 20_000, 1.50),

@@ -1,0 +1,231 @@
+"""The pytest plugin, in runs of pytest of its own."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import epsilometer as em
+from epsilometer.testing import frozen_seed
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+    import pytest
+    import epsilometer as em
+
+    def noisy(dataset, n, rng):
+        return rng.laplace(dataset, 1.0, n)
+
+    def leaky(dataset, n, rng):
+        return rng.laplace(dataset, 0.4, n)
+
+    def test_keeps(epsilometer):
+        result = epsilometer.assert_private(em.from_batch(noisy), em.Pair(0, 1), em.PureDP(1.0), samples=5000)
+        assert result.confidence == 1 - 1e-6
+
+    def test_leaks(epsilometer):
+        epsilometer.assert_private(em.from_batch(leaky), em.Pair(0, 1), "eps=1", samples=20_000)
+
+    @pytest.mark.epsilometer(samples=2000, confidence=0.999)
+    def test_marked(epsilometer):
+        first = epsilometer.assert_private(em.from_batch(noisy), (0, 1), em.PureDP(2.0))
+        second = epsilometer.assert_private(em.from_batch(noisy), (0, 1), em.PureDP(2.0), confidence=0.99)
+        assert (first.settings["samples"], first.confidence, second.confidence) == (2000, 0.999, 0.99)
+        assert first.settings["seed"] != second.settings["seed"]
+
+    def test_without():
+        pass
+"""
+LEAKY = """
+    import epsilometer as em
+
+    def draw(dataset, n, rng):
+        return rng.laplace(dataset, 0.4, n)
+
+    def test_leaks(epsilometer):
+        epsilometer.assert_private(em.from_batch(draw), em.Pair(0, 1), em.PureDP(1.0), samples=20_000)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """Everything that an audit needs: a run in this process forgets what it loads, and NumPy cannot be loaded twice."""
+    str(em.audit(frozen_seed(), em.Pair(0, 1), em.PureDP(1.0), samples=1000))
+
+
+@pytest.fixture
+def run(pytester, loaded):
+    """Runs pytest in this process, which has paid for loading everything."""
+    return pytester.runpytest_inprocess
+
+
+@pytest.fixture
+def run_apart(pytester):
+    """Runs pytest in a process of its own, as a user does."""
+    return pytester.runpytest_subprocess
+
+
+def failure(outcome):
+    return "\n".join(line.removeprefix("E").strip() for line in outcome.outlines if line.startswith("E"))
+
+
+def test_verdicts_become_outcomes(pytester, run_apart):
+    pytester.makepyfile(TESTS)
+    outcome = run_apart("--strict-markers")
+    outcome.assert_outcomes(passed=3, failed=1)
+    text = failure(outcome)
+    assert "REFUTED" in text
+    assert "fails at most once in 1,000,000 runs; exact guarantee" in text
+    assert re.search(r"event +output [<≥≤>]", text)
+    assert 'pytest "test_verdicts_become_outcomes.py::test_leaks"' in text
+    assert "_epsilometer_pytest.py" not in outcome.stdout.str()  # our own lines stay out of the traceback
+
+
+def test_the_summary_has_a_line_per_audit(pytester, run):
+    pytester.makepyfile(TESTS)
+    lines = run().outlines
+    start = next(i for i, line in enumerate(lines) if re.fullmatch("=+ epsilometer =+", line))
+    table = lines[start + 1 : start + 7]
+    assert table[0].split()[:3] == ["test", "verdict", "claim"]
+    assert sum("::test_marked" in line for line in table) == 2
+    assert any("::test_leaks" in line and " refuted" in line for line in table)
+    # 2 tests at 1e-6, one audit at 1e-3, one at 1e-2
+    assert table[5] == "4 audits; if all claims are true, at most 0.011 of them fail by chance, on average"
+
+
+def test_the_replay_line_gives_the_same_figures(pytester, run):
+    pytester.makepyfile(LEAKY)
+    first = failure(run())
+    again = re.search(r"The same draws again: pytest (.*)", first)[1]
+    fresh = re.search(r"Fresh draws: +pytest (.*)", first)[1]
+
+    def bound(text):
+        return re.search(r"ε is at least ([0-9.]+)", text)[1]
+
+    def rerun(line):
+        return failure(run(*(each.strip('"') for each in line.split())))
+
+    assert bound(rerun(again)) == bound(first)
+    assert bound(rerun(fresh)) != bound(first)
+
+
+def test_the_stored_result_can_be_replayed(pytester, run):
+    pytester.makepyfile(LEAKY)
+    stored = re.search(r"epsilometer replay (\S+) module:function", failure(run()))[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "epsilometer", "replay", stored, f"{pytester.path.name[:-1]}:draw", "--batch"],
+        cwd=pytester.path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+
+
+def test_without_a_cache_nothing_is_stored(pytester, run):
+    pytester.makepyfile(LEAKY)
+    outcome = run("-p", "no:cacheprovider")
+    outcome.assert_outcomes(failed=1)
+    assert "epsilometer replay" not in failure(outcome).partition("False alarm")[2]
+
+
+def test_order_and_selection_change_no_seed(pytester, run):
+    pytester.makepyfile(TESTS)
+
+    def seeds(*arguments):
+        run("--junit-xml=j.xml", *arguments)
+        cases = ElementTree.parse(pytester.path / "j.xml").iter("testcase")
+        return {
+            case.get("name"): [each.get("value") for each in case.iter("property") if each.get("name").endswith("seed")]
+            for case in cases
+        }
+
+    whole = seeds()
+    assert len({seed for each in whole.values() for seed in each}) == 4
+    assert seeds("-k", "test_leaks")["test_leaks"] == whole["test_leaks"]
+    assert seeds("-n", "2") == whole
+    assert seeds("--epsilometer-seed=1")["test_leaks"] != whole["test_leaks"]
+
+
+def test_junit_properties(pytester, run):
+    pytester.makepyfile(TESTS)
+    run("--junit-xml=j.xml")
+    cases = {case.get("name"): case for case in ElementTree.parse(pytester.path / "j.xml").iter("testcase")}
+    noted = {each.get("name"): each.get("value") for each in cases["test_leaks"].iter("property")}
+    assert noted["epsilometer.verdict"] == "refuted"
+    assert noted["epsilometer.samples"] == "20000"
+    assert noted["epsilometer.false_alarm"] == "1e-06"
+    assert float(noted["epsilometer.lower_bound"]) > 1
+    marked = {each.get("name") for each in cases["test_marked"].iter("property")}
+    assert {"epsilometer.verdict", "epsilometer.2.verdict"} <= marked
+    assert not list(cases["test_without"].iter("property"))
+
+
+def test_workers_of_xdist_report_to_the_summary(pytester, run_apart):
+    pytester.makepyfile(TESTS)
+    outcome = run_apart("-n", "2", "--epsilometer-profile=nightly", "--epsilometer-samples=1000")
+    outcome.stdout.fnmatch_lines(["4 audits; *"])
+    outcome.stdout.re_match_lines([r"epsilometer: profile nightly, --epsilometer-seed=\d+"])
+
+
+def test_profiles_and_samples(pytester, run):
+    pytester.makepyfile(
+        """
+        import epsilometer as em
+
+        def draw(dataset, n, rng):
+            return rng.laplace(dataset, 1.0, n)
+
+        def test_it(epsilometer):
+            result = epsilometer.assert_private(em.from_batch(draw), em.Pair(0, 1), em.PureDP(1.0), samples=3000)
+            print("used", result.settings["samples"])
+        """
+    )
+    assert "used 3000" in run("-s").stdout.str()
+    assert "used 30000" in run("-s", "--epsilometer-profile=nightly").stdout.str()
+    assert "used 500" in run("-s", "--epsilometer-profile=nightly", "--epsilometer-samples=500").stdout.str()
+    assert run("--epsilometer-profile=weekly").ret == 4
+
+
+def test_draws_that_cannot_be_trusted_fail(pytester, run):
+    pytester.makepyfile(
+        """
+        import epsilometer as em
+        from epsilometer.testing import frozen_seed
+
+        def test_it(epsilometer):
+            epsilometer.assert_private(frozen_seed(), em.Pair(0, 0.1), em.PureDP(9.0), samples=400_000)
+        """
+    )
+    outcome = run()
+    outcome.assert_outcomes(failed=1)
+    assert "INCONCLUSIVE" in failure(outcome)
+
+
+def test_an_unseeded_mechanism_promises_no_repetition(pytester, run):
+    pytester.makepyfile(
+        """
+        import random
+        import epsilometer as em
+
+        def test_it(epsilometer):
+            epsilometer.assert_private(lambda x: x + random.random() / 2, em.Pair(0, 1), em.PureDP(1.0), samples=500)
+        """
+    )
+    text = failure(run())
+    assert "The same draws again" not in text
+    assert "Fresh draws (the mechanism takes no seed): pytest" in text
+
+
+def test_nothing_is_imported_when_it_is_not_used(pytester, run_apart):
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_it():
+            assert not [name for name in sys.modules if name.partition(".")[0] in ("epsilometer", "numpy", "scipy")]
+        """
+    )
+    outcome = run_apart()
+    outcome.assert_outcomes(passed=1)
+    assert "epsilometer" not in "".join(line for line in outcome.outlines if line.startswith("="))

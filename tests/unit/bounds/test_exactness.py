@@ -1,0 +1,144 @@
+"""The promise of the kernel, by enumeration of every pair of counts: no sampling, no approximation."""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from epsilometer.bounds import Counts, delta_lower, epsilon_lower
+from epsilometer.bounds.ratio import delta_test, epsilon_test
+
+EPSILONS = [0.0, 0.3, 1.0, 2.0]
+DELTAS = [0.0, 0.01]
+LEVELS = [0.05, 0.1]
+# What is rounding and not a broken promise.
+SLACK = 1e-10
+
+ALL_COUNTS = [(1, 1), (3, 7), (8, 8), (12, 5), (20, 20)]
+LARGE = [(40, 40), (40, 17), (13, 40)]
+
+
+def null_boundary(epsilon, delta):
+    """p = e^ε·q + δ on a fine grid of q that is dense near 0; cut at 1."""
+    q = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 0.1, 60), np.linspace(0.1, 1.0, 240)]))
+    return np.minimum(math.exp(epsilon) * q + delta, 1.0), q
+
+
+def probability(inside, p, q):
+    """P((X, Y) ∈ inside) for each (p, q); inside has shape (n + 1, m + 1)."""
+    n, m = inside.shape[0] - 1, inside.shape[1] - 1
+    left = binom.pmf(np.arange(n + 1)[:, None], n, p)
+    right = binom.pmf(np.arange(m + 1)[:, None], m, q)
+    return np.einsum("xk,xy,yk->k", left, inside.astype(float), right)
+
+
+def rejected(make_test, n, m, epsilon, delta):
+    """Which counts reject the claim: per right count all left counts from the least one on."""
+    found = np.zeros((n + 1, m + 1), dtype=bool)
+    for y in range(m + 1):
+        low, high = 0, n + 1  # rejects nowhere below low, everywhere from high on
+        while low < high:
+            middle = (low + high) // 2
+            if make_test(Counts(middle, n), Counts(y, m)).rejects(epsilon, delta):
+                high = middle
+            else:
+                low = middle + 1
+        found[low:, y] = True
+    return found
+
+
+@cache
+def epsilon_bounds(n, m, level, delta):
+    return np.array(
+        [[epsilon_lower(Counts(x, n), Counts(y, m), level, delta) for y in range(m + 1)] for x in range(n + 1)]
+    )
+
+
+@cache
+def delta_bounds(n, m, level, epsilon):
+    return np.array(
+        [[delta_lower(Counts(x, n), Counts(y, m), level, epsilon) for y in range(m + 1)] for x in range(n + 1)]
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("n", "m"), ALL_COUNTS + LARGE)
+def test_size_of_the_epsilon_test(n, m, level):
+    for delta in DELTAS if level == 0.05 else DELTAS[:1]:
+        for epsilon in EPSILONS:
+            inside = rejected(lambda x, y, d=delta: epsilon_test(x, y, level, d), n, m, epsilon, delta)
+            size = probability(inside, *null_boundary(epsilon, delta)).max()
+            assert size <= level + SLACK, f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(("n", "m"), [(6, 6), (9, 4)])
+def test_rejection_is_monotone_in_both_counts(n, m, delta, epsilon):
+    """What `rejected` above takes for granted."""
+    every = np.array(
+        [
+            [epsilon_test(Counts(x, n), Counts(y, m), 0.1, delta).rejects(epsilon, delta) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
+    )
+    assert np.all(every[1:] >= every[:-1])
+    assert np.all(every[:, 1:] <= every[:, :-1])
+    assert np.array_equal(every, rejected(lambda x, y: epsilon_test(x, y, 0.1, delta), n, m, epsilon, delta))
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("n", "m"), [*ALL_COUNTS, (40, 40), (13, 40)])
+def test_the_epsilon_bound_is_rarely_above_the_truth(n, m, level, delta):
+    bounds = epsilon_bounds(n, m, level, delta)
+    for epsilon in EPSILONS:
+        p, q = null_boundary(epsilon, delta)
+        full = p < 1.0
+        missed = probability(bounds > epsilon + SLACK, p[full], q[full]).max()
+        assert missed <= level + SLACK, f"ε={epsilon}, δ={delta}: above the truth with probability {missed}"
+    # Where the line is cut, the truth is smaller than its ε.
+    for q in (0.3, 0.6, 0.9, 1.0):
+        truth = math.log((1.0 - delta) / q)
+        assert probability(bounds > max(truth, 0.0) + SLACK, np.ones(1), np.array([q]))[0] <= level + SLACK
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("n", "m"), [*ALL_COUNTS, (40, 17)])
+def test_the_delta_bound_is_rarely_above_the_truth(n, m, level):
+    for epsilon in EPSILONS:
+        bounds = delta_bounds(n, m, level, epsilon)
+        for delta in (0.0, 0.01, 0.1, 0.5):
+            p, q = null_boundary(epsilon, delta)
+            truth = np.maximum(p - math.exp(epsilon) * q, 0.0)
+            for value in np.unique(np.round(truth, 12)):
+                same = np.isclose(truth, value, rtol=0.0, atol=1e-11)
+                missed = probability(bounds > value + SLACK, p[same], q[same]).max()
+                assert missed <= level + SLACK, f"ε={epsilon}, δ={value}: above the truth with probability {missed}"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("n", "m"), [(8, 8), (20, 20), (12, 5)])
+def test_size_of_the_delta_test(n, m, level):
+    for epsilon in EPSILONS:
+        for delta in (0.0, 0.01, 0.2):
+            inside = rejected(lambda x, y, e=epsilon: delta_test(x, y, level, e), n, m, epsilon, delta)
+            assert probability(inside, *null_boundary(epsilon, delta)).max() <= level + SLACK
+
+
+@pytest.mark.parametrize("failure", [0.51, 0.6, 0.9])
+def test_even_a_careless_confidence_is_kept(failure):
+    """A confidence below one half is strange, but it is a promise too."""
+    n, m = 10, 8
+    bounds = epsilon_bounds(n, m, failure, 0.0)
+    for epsilon in EPSILONS:
+        p, q = null_boundary(epsilon, 0.0)
+        assert probability(bounds > epsilon + SLACK, p[p < 1], q[p < 1]).max() <= failure + SLACK
+
+
+def test_the_test_is_not_wasteful():
+    """Exact, and yet close to its level somewhere on the boundary."""
+    inside = rejected(lambda x, y: epsilon_test(x, y, 0.05), 40, 40, 1.0, 0.0)
+    assert probability(inside, *null_boundary(1.0, 0.0)).max() >= 0.03

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner
+from epsilometer.engine.sampler import fingerprint
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch, from_callable
+from epsilometer.outputs import read_outputs
+from epsilometer.testing import Coin, raising
+
+PAIR = Pair(0.0, 1.0)
+
+
+def shifted(dataset, rng):
+    return dataset + rng.random()
+
+
+def values(outputs):
+    return outputs.blocks[0].columns[0].values
+
+
+def test_chunks_have_their_own_generators():
+    mechanism = from_callable(shifted)
+    size = mechanism.chunk_size
+    drawn = values(Sampler(mechanism, 7).outputs(Phase.TRAIN, 3, PAIR, 1, 2 * size + 5))
+    expected = [1.0 + chunk_rng(7, Phase.TRAIN, 3, 1, chunk).random(n) for chunk, n in enumerate((size, size, 5))]
+    assert np.array_equal(drawn, np.concatenate(expected))
+
+
+def test_skipped_chunks():
+    mechanism = from_callable(shifted)
+    sampler = Sampler(mechanism, 7)
+    whole = values(sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 2 * mechanism.chunk_size))
+    rest = values(sampler.outputs(Phase.TRAIN, 0, PAIR, 0, mechanism.chunk_size, skip=1))
+    assert np.array_equal(whole[mechanism.chunk_size :], rest)
+
+
+def test_draws_are_counted_and_told():
+    class Told:
+        total = 0
+
+        def advance(self, n):
+            self.total += n
+
+    told = Told()
+    sampler = Sampler(Coin(0.5, 0.5).mechanism, 1, progress=told)
+    sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 70_000)
+    list(sampler.chunks(Phase.CERTIFY, 0, PAIR, 1, 11, len))
+    assert sampler.drawn == [70_000, 11]
+    assert told.total == 70_011
+
+
+def test_nothing_to_draw():
+    assert len(Sampler(from_callable(shifted), 1).outputs(Phase.TRAIN, 0, PAIR, 0, 0)) == 0
+
+
+def test_outputs_are_reduced_where_they_are_drawn():
+    chunks = list(Sampler(from_callable(shifted), 1).chunks(Phase.CERTIFY, 0, PAIR, 0, 600, len))
+    assert [chunk.value for chunk in chunks] == [256, 256, 88]
+    assert len({chunk.fingerprint for chunk in chunks}) == 3
+
+
+def test_fingerprints():
+    def of(batch):
+        return fingerprint(read_outputs(batch))
+
+    assert of([1.0, 2.0]) == of([1.0, 2.0])
+    assert of([1.0, 2.0]) != of([2.0, 1.0])
+    assert of(["a", "b"]) == of(["a", "b"])
+    assert of(["a", "b"]) != of(["a", "c"])
+    assert of([1.0]) != of([1])
+    assert of([None]) != of(["None"])
+    assert of(["\ud800"])
+
+
+class TestRunners:
+    @pytest.mark.parametrize("jobs", [0, -1, 1.5, "2", True, None])
+    def test_jobs(self, jobs):
+        with pytest.raises(InputError, match="jobs="):
+            open_runner(jobs)
+
+    @pytest.mark.parametrize("engine", ["magic", "", None])
+    def test_engine(self, engine):
+        with pytest.raises(InputError, match="engine="):
+            open_runner(1, engine)
+
+    def test_processes_draw_the_same(self):
+        mechanism = Coin(0.5, 0.5).mechanism  # of an installed package: workers cannot import this test
+        serial = Sampler(mechanism, 7).outputs(Phase.TRAIN, 0, Pair(0.3, 0.4), 0, 150_000)
+        spread = Sampler(mechanism, 7, open_runner(2)).outputs(Phase.TRAIN, 0, Pair(0.3, 0.4), 0, 150_000)
+        assert np.array_equal(values(serial), values(spread))
+
+    def test_failures_come_back_from_processes(self):
+        sampler = Sampler(raising(ValueError("inside a worker")), 7, open_runner(2))
+        with pytest.raises(MechanismError, match="inside a worker"):
+            sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 600)
+
+    def test_what_cannot_be_sent(self):
+        import threading
+
+        lock = threading.Lock()
+
+        def locked(dataset, n, rng):
+            with lock:
+                return rng.random(n)
+
+        sampler = Sampler(from_batch(locked), 7, open_runner(2))
+        with pytest.raises(InputError, match="jobs=2"):
+            sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 200_000)

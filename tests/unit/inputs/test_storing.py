@@ -1,0 +1,99 @@
+import json
+
+import numpy as np
+import pytest
+
+from epsilometer.inputs import Pair
+from epsilometer.inputs.storing import StoredDigest, is_complete, pair_from_dict, pair_to_dict
+
+
+def stored(value):
+    """Through JSON text and back."""
+    return pair_from_dict(json.loads(json.dumps(pair_to_dict(Pair(value, 0)), allow_nan=False))).left
+
+
+@pytest.mark.parametrize("value", [0, -1.5, True, None, "text", [1, [2, "x"]], {"a": [1, 2]}, [], {}, 10**30])
+def test_plain_values(value):
+    back = stored(value)
+    assert back == value
+    assert type(back) is type(value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1.0, np.nan, np.inf, -np.inf, -0.0]),
+        np.arange(6, dtype=np.int32).reshape(2, 3),
+        np.array([True, False]),
+        np.array([2**64 - 1], dtype=np.uint64),
+        np.zeros((0, 3)),
+        np.array(3.5),
+        np.array([0.1], dtype=np.float32),
+        np.array([1.0], dtype=">f8"),
+    ],
+)
+def test_arrays(array):
+    back = stored(array)
+    assert back.dtype == array.dtype
+    assert back.shape == array.shape
+    assert np.array_equal(back, array, equal_nan=array.dtype.kind == "f")
+
+
+def test_numpy_scalars_become_plain():
+    assert stored(np.float64(1.5)) == 1.5
+    assert stored(np.int8(3)) == 3
+
+
+def test_tuples_become_lists():
+    assert stored((1, 2)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1, 2},
+        object(),
+        b"bytes",
+        float("nan"),
+        {1: 2},
+        [(1, 2)],
+        "x" * 200_000,
+        np.zeros(100_000),
+        np.array(["a"]),
+        np.array([1.0], dtype=np.longdouble),
+        [np.zeros(2)],
+        Pair(1, 2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_json_cannot_hold_is_a_digest(value):
+    back = stored(value)
+    assert isinstance(back, StoredDigest)
+    assert len(back.digest) == 64
+    assert len(back.text) <= 200
+    assert not is_complete(Pair(back, 0))
+    # A digest stays what it is when stored again.
+    assert stored(back) == back
+
+
+def test_digests_tell_inputs_apart():
+    assert stored(np.zeros(100_000)).digest != stored(np.ones(100_000)).digest
+    assert stored(b"a").digest == stored(b"a").digest != stored(b"b").digest
+
+
+def test_hostile_repr():
+    class Hostile:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert "RuntimeError" in stored(Hostile()).text
+
+
+def test_recursive_input():
+    loop = []
+    loop.append(loop)
+    assert isinstance(stored(loop), StoredDigest)
+
+
+def test_complete():
+    assert is_complete(Pair(1, None))

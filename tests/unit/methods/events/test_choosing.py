@@ -1,0 +1,218 @@
+"""Orderings and the choice of an event, on hand-made counts."""
+
+import math
+
+import numpy as np
+import pytest
+
+from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.methods import Task
+from epsilometer.methods.events import EventProposal
+from epsilometer.methods.events.choosing import Folds, choose_event
+from epsilometer.methods.events.ordering import lay_out, orderings
+from epsilometer.methods.events.power import detectable_value
+from epsilometer.methods.events.prediction import best_share, predictor
+from epsilometer.methods.events.scoring import fit_score
+from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
+from epsilometer.outputs.atoms import LabelAtoms
+
+CLAIMS = [
+    PureDP(0.1),
+    ApproxDP(0.1, 0.01),
+    ApproxDeltaDP(0.1, 0.01),
+    RenyiDP(2.0, 0.01),
+    ZCDP(0.01),
+    GaussianDP(0.1),
+    TradeOffDP(([0, 1], [1, 0]), 0.01),
+]
+
+
+def words(n):
+    labels = tuple(f"w{number}" for number in range(n))
+    return Partition((BlockPartition("str", (LabelAtoms(labels),), tuple(Group((code,)) for code in range(n))),))
+
+
+def bins(n):
+    return Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.arange(1.0, n))),)),))
+
+
+def folds(partition, left, right):
+    """Equal halves; cells beyond those given are empty."""
+
+    def halves(counts):
+        padded = np.zeros(partition.n_cells, dtype=np.int64)
+        padded[: len(counts)] = counts
+        return padded // 2, padded - padded // 2
+
+    return Folds(halves(left), halves(right))
+
+
+def task(claim=None, n=7000):
+    return Task(claim or PureDP(0.0), (n, n), 0.05)
+
+
+class TestOrderings:
+    @pytest.mark.parametrize("partition", [words(6), bins(40), Partition((*words(3).blocks, *bins(9).blocks))])
+    def test_are_permutations(self, partition, rng):
+        layout = lay_out(partition)
+        counts = [rng.integers(0, 50, partition.n_cells) for _ in range(2)]
+        found = orderings(*counts, layout)
+        assert found
+        for order in found.values():
+            assert sorted(order.tolist()) == list(range(partition.n_cells))
+
+    def test_rules_do_not_depend_on_counts(self, rng):
+        layout = lay_out(bins(40))
+        rules = [list(orderings(rng.integers(0, 9, 42), rng.integers(0, 9, 42), layout)) for _ in range(3)]
+        assert rules[0] == rules[1] == rules[2]
+
+    def test_likelier_cells_come_first(self):
+        layout = lay_out(words(3))
+        for order in orderings(np.array([10, 500, 90, 0, 0]), np.array([500, 10, 90, 0, 0]), layout).values():
+            assert order.tolist().index(1) < order.tolist().index(2) < order.tolist().index(0)
+
+    def test_no_draws_at_all(self):
+        for order in orderings(np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64), lay_out(words(3))).values():
+            assert len(order) == 5
+
+
+class TestChoice:
+    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
+    @pytest.mark.parametrize("flipped", [False, True])
+    def test_the_obvious_word_in_the_obvious_direction(self, claim, flipped):
+        partition = words(3)
+        sides = [[2000, 500, 500], [500, 1250, 1250]]
+        choice = choose_event(folds(partition, *(sides[::-1] if flipped else sides)), lay_out(partition), task(claim))
+        # The word itself where the one side has more of it, or the other words where the other has.
+        assert choice.chosen[0] != choice.flipped if not flipped else choice.chosen[0] == choice.flipped
+        assert choice.chosen[0] != choice.chosen[1]
+        assert choice.p > choice.q
+        assert choice.predicted > 0
+
+    def test_the_tail_of_a_line(self):
+        left = np.round(20_000 * np.exp(-0.1 * np.arange(40)) * 0.1).astype(int)
+        partition = bins(40)
+        choice = choose_event(folds(partition, left, left[::-1]), lay_out(partition), task())
+        cells = np.flatnonzero(choice.chosen[:40])
+        assert cells.tolist() == list(range(cells[0], cells[-1] + 1))
+        assert (cells[0] == 0) != choice.flipped
+        assert math.exp(choice.predicted) <= choice.p / choice.q
+
+    def test_equal_laws_promise_nothing(self):
+        partition = bins(40)
+        counts = np.full(40, 100)
+        choice = choose_event(folds(partition, counts, counts), lay_out(partition), task())
+        assert choice.predicted <= 0.01
+
+    def test_few_draws_do_not_win_by_chance(self):
+        # One word was seen 3 times on the left only; the real difference is in the others.
+        partition = words(3)
+        choice = choose_event(folds(partition, [3, 2000, 1000], [0, 1000, 2000]), lay_out(partition), task())
+        assert choice.p > 0.1
+
+    def test_empty_cells_between_chosen_ones_join(self):
+        partition = bins(12)
+        left = [400, 0, 400, 0, 400, 5, 5, 5, 5, 5, 5, 5]
+        right = [5, 0, 5, 0, 5, 200, 200, 200, 200, 200, 200, 200]
+        choice = choose_event(folds(partition, left, right), lay_out(partition), task())
+        assert len(Event(partition, choice.chosen).simplified().partition.blocks[0].groups[0].line.edges) == 1
+
+
+class TestPrediction:
+    def test_epsilon(self):
+        p, q, n = np.array([0.4]), np.array([0.1]), (4000, 5000)
+        predicted, spread = predictor(task(PureDP(1.0)), n, (7000, 8000))(p, q)
+        sd = math.sqrt(0.6 / (0.4 * 4000) + 0.9 / (0.1 * 5000))
+        fresh = math.sqrt(0.6 / (0.4 * 7000) + 0.9 / (0.1 * 8000))
+        assert spread == pytest.approx([sd])
+        assert predicted == pytest.approx([math.log(4) - 1.6448536 * fresh - sd])
+
+    def test_delta(self):
+        p, q, n = np.array([0.4]), np.array([0.1]), (4000, 5000)
+        predicted, spread = predictor(task(ApproxDeltaDP(math.log(2), 0.0)), n, (7000, 8000))(p, q)
+        sd = math.sqrt(0.24 / 4000 + 4 * 0.09 / 5000)
+        assert spread == pytest.approx([sd])
+        assert predicted == pytest.approx([0.2 - 1.6448536 * math.sqrt(0.24 / 7000 + 4 * 0.09 / 8000) - sd])
+
+    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
+    def test_below_what_the_probabilities_prove(self, claim):
+        p, q = np.array([0.5, 0.9, 0.01, 0.3]), np.array([0.2, 0.6, 0.001, 0.3])
+        predicted, spread = predictor(task(claim), (3000, 3000), (7000, 7000))(p, q)
+        assert np.all(spread >= 0)
+        assert all(a <= claim.least_value(x, y) + 1e-12 for a, x, y in zip(predicted, p, q, strict=True))
+
+    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
+    def test_extreme_frequencies_are_no_accident(self, claim):
+        p, q = np.array([0.0, 1.0, 1.0, 0.0]), np.array([1.0, 1e-9, 1.0, 1e-9])
+        predicted, spread = predictor(task(claim), (3000, 3000), (7000, 7000))(p, q)
+        assert not np.isnan(predicted).any()
+        assert not np.isnan(spread[np.isfinite(predicted)]).any()
+
+    @pytest.mark.parametrize("q", [0.9, 0.99, 1.0])
+    def test_a_curve_is_only_asked_inside_its_domain(self, q):
+        def curve(error):
+            assert 0.0 <= error <= 1.0
+            return 1.0 - error
+
+        predictor(task(TradeOffDP(curve)), (10, 10), (10, 10))(np.array([1.0]), np.array([q]))
+
+    def test_share_of_the_failure_probability(self):
+        assert best_share(task(PureDP(1.0)), 0.4, 0.1, (7000, 7000)) == 0.5
+        for claim in CLAIMS[3:]:
+            assert 0 < best_share(task(claim), 0.4, 0.1, (7000, 7000)) < 1
+            assert 0 < best_share(task(claim), 0.1, 0.4, (7000, 7000)) < 1
+
+
+class TestDetectable:
+    @staticmethod
+    def found(claim, n, q=0.2):
+        event = Event(bins(2), np.array([True, False, False, False, False]))
+        return detectable_value(EventProposal(event, False, task(claim, n), 0.0, 0.5, 2 * q, q))
+
+    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
+    def test_more_draws_detect_less(self, claim):
+        values = [self.found(claim, n) for n in (1000, 10_000, 100_000, 1_000_000)]
+        assert None not in values
+        assert values == sorted(values, reverse=True)
+        assert all(value > claim.value for value in values)
+        assert values[-1] < claim.value + 0.1
+
+    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
+    def test_too_few_draws_are_admitted(self, claim):
+        value = self.found(claim, 10)
+        assert value is None or value > claim.value
+
+    def test_about_the_right_size(self):
+        # ln(p/q) at p ≈ 0.2·e^ε has a spread of about √((1−p)/p + (1−q)/q)/√n; refuting with 90 % power takes 2.93.
+        n = 100_000
+        sd = math.sqrt((1 - 0.22) / 0.22 + 0.8 / 0.2) / math.sqrt(n)
+        assert self.found(PureDP(0.1), n) == pytest.approx(0.1 + 2.93 * sd, rel=0.05)
+
+
+class TestScore:
+    def test_separates_three_columns(self, rng):
+        left, right = (read_outputs(rng.normal(shift, 1, (4000, 3))) for shift in (0.0, 0.6))
+        score = fit_score(left.blocks[0], right.blocks[0], [0, 1, 2])
+        fresh = [read_outputs(rng.normal(shift, 1, (4000, 3))).blocks[0].columns for shift in (0.0, 0.6)]
+        scores = [score.evaluate(columns) for columns in fresh]
+        assert scores[0].mean() > scores[1].mean()
+        # The best possible separation is that of N(0, 1) and N(0.6·√3, 1): area under the curve Φ(0.6·√3/√2) = 0.77.
+        ranks = np.argsort(np.argsort(np.concatenate(scores)))
+        area = (ranks[:4000].sum() - 4000 * 3999 / 2) / 4000**2
+        assert 0.74 < area < 0.80
+
+    def test_is_a_log_ratio(self, rng):
+        left, right = (read_outputs(rng.laplace(shift, 1, (20_000, 2))) for shift in (0.0, 1.0))
+        score = fit_score(left.blocks[0], right.blocks[0], [0, 1])
+        far = read_outputs(np.array([[-3.0, -3.0], [4.0, 4.0]])).blocks[0].columns
+        assert score.evaluate(far) == pytest.approx([2.0, -2.0], abs=0.35)
+
+    def test_words_and_numbers(self, rng):
+        def draw(weight):
+            return read_outputs([(rng.random(), "yes" if rng.random() < weight else "no") for _ in range(2000)])
+
+        left, right = draw(0.8), draw(0.2)
+        score = fit_score(left.blocks[0], right.blocks[0], [0, 1])
+        asked = read_outputs([(0.5, "yes"), (0.5, "no"), (0.5, "other")]).blocks[0].columns
+        yes, no, other = score.evaluate(asked)
+        assert yes > other > no

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from epsilometer.outputs import Line
+from epsilometer.outputs.lines import describe_intervals
+
+
+def atom(value):
+    return [value, np.nextafter(value, np.inf)]
+
+
+def chosen(line, *cells):
+    mask = np.zeros(line.n_cells, dtype=bool)
+    mask[list(cells)] = True
+    return mask
+
+
+def words(line, *cells):
+    return describe_intervals(line.intervals(chosen(line, *cells)), "output")
+
+
+def test_cells_are_closed_on_the_left():
+    line = Line(np.array([1.0, 2.0]))
+    assert line.index(np.array([0.0, 1.0, 1.5, 2.0, 9.0, np.nan, np.inf, -np.inf])).tolist() == [0, 1, 1, 2, 2, 3, 2, 0]
+    assert line.n_cells == 4
+
+
+def test_no_edges_is_one_cell_and_nan():
+    line = Line(np.empty(0))
+    assert line.index(np.array([3.0, np.nan])).tolist() == [0, 1]
+    assert line.count(np.array([3.0, np.nan, 4.0])).tolist() == [2, 1]
+    assert line.count(np.empty(0)).tolist() == [0, 0]
+
+
+def test_both_zeros_are_one_value():
+    line = Line(np.array(atom(0.0)))
+    assert line.index(np.array([0.0, -0.0, 5e-324, -5e-324])).tolist() == [1, 1, 2, 0]
+
+
+def test_booleans_and_integers_are_numbers():
+    line = Line(np.array([1.0]))
+    assert line.index(np.array([True, False])).tolist() == [1, 0]
+    assert line.count(np.array([0, 1, 1, 5])).tolist() == [1, 3, 0]
+
+
+def test_intervals_join_neighbours():
+    line = Line(np.array([0.0, 1.0, 2.0, 3.0]))
+    assert line.intervals(chosen(line, 1, 2, 4)) == [(0.0, 2.0), (3.0, np.inf)]
+    assert line.intervals(chosen(line, 0, 5)) == [(-np.inf, 0.0)]
+    assert line.intervals(chosen(line)) == []
+
+
+def test_merged_keeps_only_the_ends():
+    line = Line(np.array([0.0, 1.0, 2.0, 3.0]))
+    merged, kept = line.merged(chosen(line, 1, 2, 5))
+    assert merged.edges.tolist() == [0.0, 2.0]
+    assert kept.tolist() == [False, True, False, True]
+
+
+class TestWords:
+    LINE = Line(np.array([*atom(-1.0), 0.25, *atom(3.0), 7.0]))
+
+    @pytest.mark.parametrize(
+        ("cells", "text"),
+        [
+            ([1], "output = -1"),
+            ([4], "output = 3"),
+            ([0], "output < -1"),
+            ([0, 1], "output ≤ -1"),
+            ([6], "output ≥ 7"),
+            ([5, 6], "output > 3"),
+            ([2], "-1 < output < 0.25"),
+            ([3, 4], "0.25 ≤ output ≤ 3"),
+            ([1, 4], "output = -1 or output = 3"),
+            ([0, 1, 2, 3, 4, 5, 6], "any output"),
+            ([], "no output"),
+        ],
+    )
+    def test_typical_cases(self, cells, text):
+        assert words(self.LINE, *cells) == text
+
+    def test_infinite_atoms(self):
+        line = Line(np.unique([-np.inf, *atom(-np.inf), 0.0, np.inf]))
+        assert words(line, 1) == "output = -inf"
+        assert words(line, line.n_cells - 2) == "output = inf"
