@@ -1,4 +1,4 @@
-"""The documentation site: every page is in it, every link and every name leads somewhere, nothing comes from elsewhere."""
+"""The documentation site: every page is in it, every link leads somewhere, nothing is loaded from elsewhere."""
 
 import re
 import subprocess

@@ -44,7 +44,7 @@ LOOK = """
     nameless: document.querySelectorAll('svg:not([aria-hidden]):not([aria-label])').length,
     headings: [...document.querySelectorAll('h1,h2,h3')].map(e => +e.tagName[1]),
     scripts: document.scripts.length, height: document.documentElement.scrollHeight,
-    small: Math.min(...[...document.querySelectorAll('svg.plot text')].map(e => 
+    small: Math.min(...[...document.querySelectorAll('svg.plot text')].map(e =>
         parseFloat(getComputedStyle(e).fontSize) * e.closest('svg').getScreenCTM().a)),
   });
 })()

