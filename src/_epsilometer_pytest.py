@@ -216,8 +216,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         )
     expected = sum(float(row[-1]) for row in rows)
+    audits = "1 audit" if len(rows) == 1 else f"{len(rows)} audits"
     terminalreporter.write_line(
-        f"{len(rows)} audits; if all claims are true, at most {expected:.2g} of them fail by chance, on average"
+        f"{audits}; if all claims are true, at most {expected:.2g} of them fail by chance, on average"
     )
 
 

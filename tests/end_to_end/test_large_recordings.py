@@ -36,25 +36,35 @@ def audit(kind, path, rows=ROWS):
 
 
 @pytest.fixture(scope="module")
-def numbers(tmp_path_factory):
-    """Left and right outputs with a true ε of 1.2, and whole numbers of them in text files."""
-    folder = tmp_path_factory.mktemp("large")
+def sides():
+    """Left and right outputs with a true ε of 1.2."""
     rng = np.random.default_rng(0)
-    sides = {"left": rng.laplace(0, 1 / 1.2, ROWS), "right": rng.laplace(1, 1 / 1.2, ROWS)}
-    np.savez(folder / "runs.npz", **sides)
-    with open(folder / "runs.csv", "w", encoding="utf-8") as file:
+    return {"left": rng.laplace(0, 1 / 1.2, ROWS), "right": rng.laplace(1, 1 / 1.2, ROWS)}
+
+
+@pytest.fixture(scope="module")
+def array_file(sides, tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / "runs.npz"
+    np.savez(path, **sides)
+    return path
+
+
+@pytest.fixture
+def text_file(sides, tmp_path):
+    path = tmp_path / "runs.csv"
+    with path.open("w", encoding="utf-8") as file:
         file.write("left,right\n")
         for start in range(0, ROWS, 100_000):
             part = slice(start, start + 100_000)
             rows = zip(sides["left"][part].tolist(), sides["right"][part].tolist(), strict=True)
             file.write("".join(f"{left:.4f},{right:.4f}\n" for left, right in rows))
-    return folder
+    return path
 
 
 # ε is certified from 4.5 million fresh draws per side: the bound is 60 standard errors above 1.
 @pytest.mark.parametrize("kind", ["audit", "compare"])
-def test_five_million_rows_of_an_array(numbers, kind):
-    verdict, bound, used, peak = audit(kind, numbers / "runs.npz")
+def test_five_million_rows_of_an_array(array_file, kind):
+    verdict, bound, used, peak = audit(kind, array_file)
     assert verdict == "refuted"
     assert 1.1 < bound <= 1.2 + 1e-2
     assert used == [ROWS, ROWS]
@@ -62,8 +72,8 @@ def test_five_million_rows_of_an_array(numbers, kind):
 
 
 @pytest.mark.slow
-def test_five_million_rows_of_text(numbers):
-    verdict, bound, used, peak = audit("audit", numbers / "runs.csv")
+def test_five_million_rows_of_text(text_file):
+    verdict, bound, used, peak = audit("audit", text_file)
     assert verdict == "refuted"
     assert 1.1 < bound <= 1.2 + 1e-2
     assert used == [ROWS, ROWS]
