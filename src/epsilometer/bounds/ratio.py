@@ -37,6 +37,8 @@ _INTERVALS, _BLOCKS = 64, 128
 _ROUGH_POINTS, _ROUGH_BLOCKS = 7, 96
 # The proof starts this share of the distance between bound and estimate (0.5 at most) below the rough place.
 _SLACK = 0.01
+# Steps longer than this are refined afterwards.
+_COARSE = 0.01
 # How close (in normal quantiles) and after how many looks the rough place is good enough.
 _CLOSE, _LOOKS = 0.004, 24
 
@@ -53,12 +55,12 @@ class RatioTest:
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
-        null = NullLine(math.exp(epsilon), delta)
+        null = NullLine(_grow(epsilon), delta)
         return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
 
     def rough_p_value(self, epsilon: float, delta: float) -> float:
         """The p-value at a few values of q only: a guide, not a proof."""
-        null = NullLine(math.exp(epsilon), delta)
+        null = NullLine(_grow(epsilon), delta)
         q = evenly_spread(self.q_range, _ROUGH_POINTS)
         return float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
 
@@ -89,9 +91,10 @@ def epsilon_lower(left: Counts, right: Counts, failure_probability: float, delta
 
 def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> RatioTest:
     """The test whose region is ordered by the observed excess P̂(E) − e^ε·Q̂(E)."""
-    grow = math.exp(epsilon) * left.trials / right.trials
+    grow = _grow(epsilon) * left.trials / right.trials
     excess = left.hits - grow * right.hits
-    region = Region(lambda y: excess + grow * y, left.trials, right.trials)
+    reach = _reach(failure_probability)
+    region = Region(lambda y: excess + grow * y, left.trials, right.trials, reach)
     return RatioTest(left, right, failure_probability, region)
 
 
@@ -101,7 +104,7 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
     Guarantee: above the least δ of any (ε, δ) claim that the mechanism keeps with at most `failure_probability`. Exact.
     """
     check_failure_probability(failure_probability)
-    excess = left.share - math.exp(epsilon) * right.share
+    excess = left.share - _grow(epsilon) * right.share
     if excess <= 0.0 or not right.trials:
         return 0.0
     test = delta_test(left, right, failure_probability, epsilon)
@@ -129,7 +132,17 @@ def _score_region(left: Counts, right: Counts, delta: float, level: float) -> Re
 
     if r <= 0.0:  # no score bound: every count is at least as extreme as these
         return Region(np.zeros_like, left.trials, right.trials)
-    return Region(threshold, left.trials, right.trials)
+    return Region(threshold, left.trials, right.trials, _reach(level))
+
+
+def _reach(level: float) -> float:
+    """So many spreads of the right count that what lies beyond is nothing beside the level."""
+    return max(5.5, math.sqrt(-2.0 * math.log(level)) + 2.5)
+
+
+def _grow(epsilon: float) -> float:
+    """e^ε, capped where it would overflow: beyond, no event that can be sampled keeps apart from δ = 1."""
+    return math.exp(min(epsilon, 700.0))
 
 
 def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, float]], top: float) -> float:
@@ -141,13 +154,24 @@ def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, 
         return 0.0
     guide = _crossing(lambda value: test.rough_p_value(*claim_at(value)), test.level, top)
     step = max(min(top - guide, 0.5) * _SLACK, 1e-9)
-    value = guide - step
+    kept, value = guide, guide - step
     while value > 0.0:
         if test.rejects(*claim_at(value)):
-            return value
+            return _refined(test, claim_at, value, kept) if step > _COARSE else value
         step *= 2.0
-        value -= step
+        kept, value = value, value - step
     return 0.0
+
+
+def _refined(test: RatioTest, claim_at: Callable[[float], tuple[float, float]], rejected: float, kept: float) -> float:
+    """Halves the way back to what was kept: small counts make the p-value jump, so the first steps may be too long."""
+    while kept - rejected > _COARSE:
+        middle = 0.5 * (rejected + kept)
+        if test.rejects(*claim_at(middle)):
+            rejected = middle
+        else:
+            kept = middle
+    return rejected
 
 
 def _crossing(p_value: Callable[[float], float], level: float, top: float) -> float:

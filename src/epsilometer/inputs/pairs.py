@@ -26,6 +26,9 @@ class Pair:
         return self.right if index else self.left
 
 
+# Stands for the unknown inputs behind two recorded samples.
+RECORDED = Pair("recorded left outputs", "recorded right outputs")
+
 Inputs = Pair | tuple[Any, Any] | Sequence[Pair | tuple[Any, Any]]
 
 

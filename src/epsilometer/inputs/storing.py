@@ -45,7 +45,7 @@ def _store(value: Any) -> dict[str, Any]:
         value = value.item()
     if isinstance(value, StoredDigest):
         return {"type": value.kind, "text": value.text, "digest": value.digest}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.size <= _MOST_TEXT // 10:
+    if _is_plain_array(value) and value.size <= _MOST_TEXT // 10:
         return {
             "array": [_plain(each) for each in value.ravel().tolist()],
             "shape": list(value.shape),
@@ -62,6 +62,11 @@ def _store(value: Any) -> dict[str, Any]:
     return _digest(value)
 
 
+def _is_plain_array(value: Any) -> bool:
+    """Whether JSON numbers can hold every element."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.itemsize <= 8
+
+
 def _plain(value: float | int | bool) -> float | int | bool | str:
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -71,7 +76,7 @@ def _digest(value: Any) -> dict[str, Any]:
         text = repr(value)
     except Exception as error:
         text = f"<repr raises {type(error).__name__}>"
-    raw = value.tobytes() if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" else text.encode()
+    raw = value.tobytes() if _is_plain_array(value) else text.encode(errors="replace")
     return {"type": type(value).__name__, "text": text[:200], "digest": hashlib.sha256(raw).hexdigest()}
 
 
@@ -80,5 +85,8 @@ def _restore(data: Mapping[str, Any]) -> Any:
         return data["json"]
     if "array" in data:
         flat = [float(each) if isinstance(each, str) else each for each in data["array"]]
-        return np.array(flat, dtype=str(data["dtype"])).reshape([int(each) for each in data["shape"]])
+        kind = np.dtype(str(data["dtype"]))
+        if kind.kind not in "biuf":
+            raise ValueError(f"a stored array cannot have the dtype {kind}")
+        return np.array(flat, dtype=kind).reshape([int(each) for each in data["shape"]])
     return StoredDigest(str(data["type"]), str(data["text"]), str(data["digest"]))

@@ -23,6 +23,9 @@ class NumberAtoms:
 
     values: NDArray[np.float64]
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def codes(self, column: Column) -> Codes:
         """Position of each value among the atoms, −1 where it is none; shape (n,)."""
         if isinstance(column, Labels):
@@ -57,6 +60,9 @@ class LabelAtoms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_place", {label: code for code, label in enumerate(self.labels)})
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
     def codes(self, column: Column) -> Codes:
         """Position of each label among the atoms, −1 where it is none; shape (n,)."""

@@ -94,7 +94,10 @@ class Line:
     @classmethod
     def from_list(cls, edges: Sequence[float | str]) -> Line:
         """The inverse of `to_list`."""
-        return cls(np.array([float(edge) for edge in edges], dtype=np.float64))
+        line = cls(np.array([float(edge) for edge in edges], dtype=np.float64))
+        if not np.all(line.edges[1:] > line.edges[:-1]) or np.isnan(line.edges).any():
+            raise ValueError("the edges of a line must increase")
+        return line
 
 
 def describe_intervals(intervals: Sequence[tuple[float, float]], name: str) -> str:

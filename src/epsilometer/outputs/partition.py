@@ -190,16 +190,30 @@ def _group_to_dict(group: Group) -> dict[str, Any]:
 
 def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
     """The inverse of `partition_to_dict`."""
-    return Partition(
-        tuple(
-            BlockPartition(
-                str(block["shape"]),
-                tuple(atoms_from_dict(atoms) if atoms else None for atoms in block["atoms"]),
-                tuple(_group_from_dict(group) for group in block["groups"]),
-            )
-            for block in data
-        )
+    return Partition(tuple(_block_from_dict(block) for block in data))
+
+
+def _block_from_dict(data: dict[str, Any]) -> BlockPartition:
+    block = BlockPartition(
+        str(data["shape"]),
+        tuple(atoms_from_dict(atoms) if atoms else None for atoms in data["atoms"]),
+        tuple(_group_from_dict(group) for group in data["groups"]),
     )
+    for group in block.groups:
+        _check_group(block, group)
+    return block
+
+
+def _check_group(block: BlockPartition, group: Group) -> None:
+    """A stored group must fit its columns: what was damaged or made up is refused here, not when it is used."""
+    columns = len(block.atoms)
+    if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
+        raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")
+    for code, atoms in zip(group.signature, block.atoms, strict=False):
+        if not -1 <= code < (len(atoms) if atoms else 0):
+            raise ValueError(f"a signature {group.signature!r:.80} names an atom that does not exist")
+    if group.score and any(not 0 <= term.column < columns for term in group.score.terms):
+        raise ValueError("a score uses a column that does not exist")
 
 
 def _group_from_dict(data: dict[str, Any]) -> Group:

@@ -47,8 +47,11 @@ class Term:
     def from_dict(cls, data: dict[str, Any]) -> Term:
         """The inverse of `to_dict`."""
         cells = Line.from_list(data["edges"]) if "edges" in data else atoms_from_dict(data)
-        assert isinstance(cells, Line | LabelAtoms)
-        return cls(int(data["column"]), cells, np.array(data["weights"], dtype=np.float64))
+        weights = np.array(data["weights"], dtype=np.float64)
+        size = cells.n_cells if isinstance(cells, Line) else len(cells) + 1
+        if not isinstance(cells, Line | LabelAtoms) or weights.shape != (size,):
+            raise ValueError("a term of a score must have one weight per cell")
+        return cls(int(data["column"]), cells, weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class AdditiveScore:
 
     def evaluate(self, columns: Sequence[Column]) -> NDArray[np.float64]:
         """The score of each row, shape (n,)."""
-        total = self.terms[0].weights[self.terms[0].index(columns)]
+        total: NDArray[np.float64] = self.terms[0].weights[self.terms[0].index(columns)]
         for term in self.terms[1:]:
             total += term.weights[term.index(columns)]
         return total

@@ -39,7 +39,9 @@ def learn_line(left: NDArray[np.generic], right: NDArray[np.generic], most_bins:
     atoms = _repeated(left, right, pooled)
     rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
     rest = rest[np.isfinite(rest)]
-    edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, np.nextafter(atoms, np.inf)])
+    with np.errstate(over="ignore"):  # the float after the largest one is infinity
+        after = np.nextafter(atoms, np.inf)
+    edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, after])
     return Line(np.unique(edges[~np.isnan(edges)]))
 
 
@@ -111,7 +113,7 @@ def _repeated(left: NDArray[np.generic], right: NDArray[np.generic], pooled: Flo
     values, count = np.unique(pooled, return_counts=True)
     repeated = np.flatnonzero(count >= REPEATS)
     repeated = repeated[np.argsort(-count[repeated], kind="stable")[:_MOST_ATOMS]]
-    return np.sort(values[repeated])
+    return np.union1d(values[repeated], infinite)
 
 
 def _bin_edges(rest: Floats, total: int, most_bins: int) -> Floats:

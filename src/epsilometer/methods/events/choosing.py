@@ -33,6 +33,8 @@ _MANY_ATOMS = 16
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25
+# But never more than this: an event that was never seen on the other side has a huge spread.
+_MOST_SLACK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,11 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     order = orderings(above, counts.right[0] + counts.right[1], layout)[best.rules[place]]
     chosen = np.zeros(len(above), dtype=np.bool_)
     chosen[_prefix(order, above, float(best.masses[place]))] = True
+    seen = above + counts.right[0] + counts.right[1]
+    if chosen[seen > 0].all():  # everything always happens: it proves nothing, and hides correlation and drift
+        chosen[order[seen[order] > 0][-1]] = False
     return Choice(
-        _fill_gaps(chosen, above + counts.right[0] + counts.right[1], layout),
+        _fill_gaps(chosen, seen, layout),
         best.flipped,
         float(best.predicted[place]),
         float(best.p[place]),
@@ -136,7 +141,7 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
 def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Integers) -> tuple[Floats, Floats]:
     """Counts of the events of each mass on the other half."""
     reach = np.searchsorted(np.cumsum(learned[order]), _MASSES * learned.sum())
-    reach = np.minimum(reach, len(order) - 1)
+    reach = np.minimum(reach, max(len(order) - 2, 0))
     return np.cumsum(above[order])[reach].astype(float), np.cumsum(below[order])[reach].astype(float)
 
 
@@ -160,7 +165,7 @@ def _best(directions: list[_Candidates]) -> tuple[_Candidates, int]:
 
 def _largest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:
     """The largest event, in either direction, that is predicted nearly as good as the best."""
-    enough = best.predicted[place] - _NEAR_BEST * best.spread[place]
+    enough = best.predicted[place] - min(_NEAR_BEST * float(best.spread[place]), _MOST_SLACK)
     found = [(each, int(near)) for each in directions for near in np.flatnonzero(each.predicted >= enough)]
     return max(found, key=lambda item: (round(float(item[0].p[item[1]]), 3), float(item[0].predicted[item[1]])))
 

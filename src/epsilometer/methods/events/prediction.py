@@ -29,7 +29,7 @@ def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], do
     claim = task.claim
     cost = float(ndtri(1.0 - task.failure_probability))
     if isinstance(claim, ApproxDeltaDP):
-        return lambda p, q: _predict_delta(p, q, math.exp(claim.epsilon), cost, doubt, n_train, n_fresh)
+        return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 700.0)), cost, doubt, n_train, n_fresh)
     if isinstance(claim, PureDP | ApproxDP):
         delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
         return lambda p, q: _predict_epsilon(p, q, delta, cost, doubt, n_train, n_fresh)
@@ -80,7 +80,7 @@ def _predict_one(
     low = p - cost * fresh[0] - doubt * train[0]
     high = q + cost * fresh[1] + doubt * train[1]
     bound = claim.least_value(low, high) if high < low else low - high
-    moved = claim.least_value(p - 0.7 * train[0], q + 0.7 * train[1]) if p > q else 0.0
+    moved = claim.least_value(max(p - 0.7 * train[0], 0.0), min(q + 0.7 * train[1], 1.0)) if p > q else 0.0
     here = claim.least_value(p, q) if p > q else 0.0
     return bound, (here - moved if math.isfinite(here) else 0.0)
 
