@@ -22,7 +22,8 @@ def spreads(sample: Floats) -> Floats:
         sample: shape (n, d).
     """
     quartiles = np.quantile(sample, [0.25, 0.75], axis=0)
-    deviation = sample.std(axis=0, ddof=1) if len(sample) > 1 else np.zeros(sample.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+        deviation = sample.std(axis=0, ddof=1) if len(sample) > 1 else np.zeros(sample.shape[1])
     spread: Floats = np.minimum(deviation, (quartiles[1] - quartiles[0]) / _MIDDLE_HALF)
     # As in R: where the middle half is one value, the deviation; where everything is, that value, or 1.
     spread = np.where(spread > 0.0, spread, deviation)

@@ -107,6 +107,15 @@ def kernel_density(rows: Floats, places: Floats, h: Floats, kernel: Kernel, limi
 def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
     """K((place − row)/h) of every row, reflections included; shape (n,)."""
     product: Floats = np.ones(len(rows))
+    with np.errstate(over="ignore", invalid="ignore"):  # 1e300 is far away, nan is nowhere
+        _multiply_kernels(product, rows, place, h, kernel, limits)
+    product[np.isnan(product)] = 0.0
+    return product
+
+
+def _multiply_kernels(
+    product: Floats, rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None
+) -> None:
     for j in range(rows.shape[1]):
         for start in range(0, len(rows), _IN_FLIGHT):
             part = slice(start, start + _IN_FLIGHT)
@@ -116,8 +125,6 @@ def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits
                 if np.isfinite(end):
                     factor += kernel.evaluate((place[j] - (2.0 * end - column)) / h[j])
             product[part] *= factor
-    product[np.isnan(product)] = 0.0
-    return product
 
 
 def bandwidth_of(name: str, given: Bandwidth | None, rows: Floats, kernel: Kernel) -> Floats:
@@ -128,10 +135,15 @@ def bandwidth_of(name: str, given: Bandwidth | None, rows: Floats, kernel: Kerne
     return per_coordinate(name, np.atleast_1d(np.asarray(given, dtype=np.float64)), rows.shape[1])
 
 
-def kernel_floor(n: int, h: Floats, kernel: Kernel) -> float:
-    """The density at which an estimate from n draws has a relative variance of 1/20, of 1/200 in several dimensions."""
-    draws = DRAWS_AT_FLOOR if len(h) == 1 else DRAWS_AT_FLOOR_OF_VECTORS
-    return float(draws * kernel.roughness ** len(h) / (n * np.prod(h)))
+def kernel_floor(n: int, h: Floats, kernel: Kernel, peak: float = 0.0) -> float:
+    """The density at which an estimate from n draws has a relative variance of 1/20.
+
+    In several dimensions 1/200, but not above a tenth of the greatest density, `peak`, if it is known.
+    """
+    one_draw = float(kernel.roughness ** len(h) / (n * np.prod(h)))
+    if len(h) == 1:
+        return DRAWS_AT_FLOOR * one_draw
+    return max(DRAWS_AT_FLOOR * one_draw, min(DRAWS_AT_FLOOR_OF_VECTORS * one_draw, 0.1 * peak))
 
 
 def limits_in(limits: Limits, d: int) -> Limits:

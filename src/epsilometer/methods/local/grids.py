@@ -77,8 +77,8 @@ class Grid:
     def _bin(self, rows: Floats) -> Floats:
         """Linear binning: each draw is shared among the corners of its cell. Shape: steps + 2·margin + 1 each."""
         shape = tuple(int(size) for size in self.steps + 2 * self.margin + 1)
-        scaled = (rows - self.low) / self.step + self.margin
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = (rows - self.low) / self.step + self.margin
             inside = np.all((scaled >= 0) & (scaled < np.array(shape) - 1), axis=1)
         if not inside.all():
             scaled = scaled[inside]

@@ -200,17 +200,16 @@ def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunc
     n = len(draws[0]), len(draws[1])
     if min(n) >= _ENOUGH_TO_MISS:
         _check_any(sum(_count_inside(rows, low, high) for rows in draws), options)
-    floor = options.floor or kernel_floor(min(n), bandwidths.min(axis=0), kernel)
     grid = Grid.over(low, high, bandwidths, kernel)
-    left, right = (
-        np.maximum(grid.density(rows, h, kernel, limits), floor) for rows, h in zip(draws, bandwidths, strict=True)
-    )
+    left, right = (grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True))
+    peak = float(max(left.max(), right.max()))
+    floor = options.floor or kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
     points = grid.places()
     return LossFunction(
         "continuous",
         points[:, 0] if d == 1 else points,
-        left,
-        right,
+        np.maximum(left, floor),
+        np.maximum(right, floor),
         floor=floor,
         n=n,
         bandwidths=bandwidths,
