@@ -91,7 +91,7 @@ def band_from_counts(
     return Band(tuple(p for p, _ in bounds), tuple(q for _, q in bounds))
 
 
-def band_from_scores(left: Floats, right: Floats, failure_probability: float, points: int = 24) -> Band:
+def band_from_scores(left: Floats, right: Floats, failure_probability: float, points: int = 96) -> Band:
     """The band of the events {score ≥ c}, the thresholds c taken from the scores themselves.
 
     The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1), whatever the law; for laws with atoms

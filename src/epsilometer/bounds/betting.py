@@ -88,7 +88,7 @@ def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
     corner = np.where(flat, q[1:-2], (start[2:] - start[:-2]) / np.where(flat, 1.0, gap))
     corner = np.clip(corner, q[1:-2], q[2:-1])
     top = np.minimum(start[:-2] + before * corner, start[2:] + after * corner)
-    shift = np.maximum(top, np.maximum(power[1:-2], power[2:-1])) - here * np.where(flat, q[1:-2], corner)
+    shift = np.where(flat, -np.inf, top - here * corner)
     at_ends = np.maximum(power[1:-2] - here * q[1:-2], power[2:-1] - here * q[2:-1])
     # A steeper line through the same start lies higher; a flat one would have no projection.
     return np.maximum(here, 1e-9), np.maximum(shift, at_ends) + _SAFE

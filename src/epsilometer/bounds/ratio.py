@@ -34,7 +34,7 @@ _NUISANCE_SHARE = 1.0 / 50.0
 # Resolution of the proof: intervals of q, blocks of Y. Finer costs time, coarser costs at most 3 % of the shortfall.
 _INTERVALS, _BLOCKS = 64, 128
 # Resolution of the rough look that finds the place of the proof.
-_ROUGH_POINTS, _ROUGH_BLOCKS = 7, 96
+_ROUGH_POINTS, _ROUGH_BLOCKS = 11, 96
 # The proof starts this share of the distance between bound and estimate (0.5 at most) below the rough place.
 _SLACK = 0.01
 # Steps longer than this are refined afterwards.

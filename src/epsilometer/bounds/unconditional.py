@@ -89,12 +89,13 @@ def region_probability(region: Region, p: Array, q: Array, blocks: int) -> Array
 
 
 def _block_edges(m: float, q: Array, blocks: int, reach: float) -> Array:
-    """Shape (k, blocks + 2): lowest values of Y in each block; the last block reaches to m."""
+    """Shape (k, at most blocks + 2): lowest values of Y in each block; the last block reaches to m."""
     centre, spread = m * q, np.sqrt(m * q * (1.0 - q))
     start = np.maximum(np.floor(centre - reach * spread - 4.0), 0.0)
     stop = np.minimum(np.ceil(centre + (reach + 0.5) * spread + 12.0), m)
     step = np.maximum(np.ceil((stop - start + 1.0) / blocks), 1.0)
-    edges = start[:, None] + step[:, None] * np.arange(blocks + 2)
+    needed = int(np.max(np.ceil((stop - start + 1.0) / step))) + 1
+    edges = start[:, None] + step[:, None] * np.arange(needed)
     return np.minimum(edges, m + 1.0)
 
 
