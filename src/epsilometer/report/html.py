@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.environment import package_version
+from epsilometer.outputs.log_ratio import LogRatio
 from epsilometer.report import figures, plot_data, wording
 from epsilometer.report.loss_plot import loss_svg
 from epsilometer.report.loss_plot_data import loss_panel
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 # A stored result up to this size is put into the page, so that the page alone can be replayed.
 _MOST_JSON = 100_000
+_SCORE_NOTE = "The bound comes from the whole score. The counts, of the outputs above its middle, only illustrate it."
 TONES = {
     Verdict.REFUTED: "refuted",
     Verdict.NOT_REFUTED: "not-refuted",
@@ -99,7 +101,10 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
     witness = result.witness
     if witness is None:
         return None
+    is_score = isinstance(witness.event, LogRatio)
     return {
+        "label": "Score of all outputs:" if is_score else "Event: the outputs with",
+        "note": _SCORE_NOTE if is_score else None,
         "event": wording.event_text(witness),
         "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
         "counts": [wording.count_sentence(witness, side) for side in (0, 1)],

@@ -208,13 +208,17 @@ def wealth(result: AuditResult) -> WealthPanel | None:
 
 
 def certified_corners(finding: Finding) -> tuple[tuple[float, float], ...]:
-    """Certified (q_upper, p_lower) that hold together: those of a band, else that of the witness."""
+    """Certified (q_upper, p_lower) that hold together: those of a band, else that of the witness.
+
+    Only those with p > q: the others prove nothing, and few draws often prove nothing by counts alone.
+    """
     p, q = finding.details.get("p_lower"), finding.details.get("q_upper")
+    found: list[tuple[float, float]] = []
     if isinstance(p, Sequence) and isinstance(q, Sequence) and len(p) == len(q) > 0:
-        return tuple((float(b), float(a)) for a, b in zip(p, q, strict=True))
-    if isinstance(finding.witness, Witness):
-        return ((finding.witness.q_upper, finding.witness.p_lower),)
-    return ()
+        found = [(float(b), float(a)) for a, b in zip(p, q, strict=True)]
+    elif isinstance(finding.witness, Witness):
+        found = [(finding.witness.q_upper, finding.witness.p_lower)]
+    return tuple(corner for corner in found if corner[1] > corner[0])
 
 
 def certified_delta(epsilon: Floats, corners: Sequence[tuple[float, float]]) -> Floats:

@@ -43,8 +43,8 @@ def test_trade_off_is_the_hull_of_the_corner(make_result):
 
 
 def test_a_corner_inside_the_hull_changes_nothing(make_result):
-    band = with_details(make_result(), p_lower=[0.3891, 0.4], q_upper=[0.0551, 0.5])
-    assert len(certified_corners(band.findings[0])) == 2
+    band = with_details(make_result(), p_lower=[0.3891, 0.51, 0.4], q_upper=[0.0551, 0.5, 0.5])
+    assert certified_corners(band.findings[0]) == ((0.0551, 0.3891), (0.5, 0.51))
     grid, other = trade_off(band), trade_off(make_result())
     assert np.interp(other.q, grid.q, grid.certified) == pytest.approx(other.certified)
 
@@ -98,8 +98,11 @@ def test_every_notion_has_both_pictures(make_result, claim, verdict):
         assert np.all(np.diff(found.claimed) <= 1e-12)
 
 
-def test_nothing_is_drawn_without_a_witness(make_result):
+def test_nothing_is_drawn_without_a_witness_or_if_it_proves_nothing(make_result):
     assert panels(make_result(witness=False)) == []
+    result = make_result()
+    weak = replace(result.witness, p_lower=0.2, q_upper=0.5)
+    assert panels(replace(result, findings=(replace(result.findings[0], witness=weak),))) == []
 
 
 def test_search_history(make_result):
