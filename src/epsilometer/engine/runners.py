@@ -59,5 +59,6 @@ def open_runner(jobs: int = 1, engine: str = "local") -> Runner:
 
 
 def _reason(error: Exception) -> str:
-    """What the object itself said, which joblib only hands on as a context."""
-    return str(error.__context__ or error)
+    """What the object itself said: joblib hands it on as the last line of a traceback in text."""
+    lines = str(error.__cause__ or error).strip('\n" ').splitlines()
+    return lines[-1] if lines else str(error)
