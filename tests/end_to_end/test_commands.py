@@ -80,14 +80,15 @@ def numbers(outputs):
     return outputs.blocks[0].columns[0].values.tolist()
 
 
-# A true ε of 2 against a claim of 1: with 50 000 batch draws the bound is 40 standard errors above the claim.
+# The program takes no seed. True ε 2, claim 1, 35 000 fresh draws of an event with p = .5, q = .068: the standard error
+# of log p/q is .021, so that 1.5 and 2.3 are more than 14 of them away from what the bound comes to.
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_broken_compiled_laplace_is_refuted_in_batches(program, jobs):
     result = em.audit(
         em.from_command([program], batch=True), em.Pair(0, 1), em.PureDP(1.0), samples=50_000, seed=0, jobs=jobs
     )
     assert result.is_refuted
-    assert 1.5 < result.lower_bound <= 2.05
+    assert 1.5 < result.lower_bound < 2.3
     assert result.settings["seeded_mechanism"] is False
 
 

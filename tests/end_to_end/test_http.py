@@ -142,13 +142,13 @@ def sample(url, n=3, **settings):
     return em.from_http(url, **settings).sample(1.0, n, np.random.default_rng(0))
 
 
-# The true ε is 2, the claim 1; with 20 000 draws per side the bound is far from both.
+# True ε 2, claim 1, 14 000 fresh draws: the standard error of log p/q is .033, and 1.4 and 2.4 are at least 13 away.
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_broken_service_is_refuted(url, jobs):
     service = em.from_http(f"{url}/batch", batch=True)
     result = em.audit(service, em.Pair(0, 1), em.PureDP(1.0), samples=20_000, seed=0, jobs=jobs)
     assert result.is_refuted
-    assert 1.4 < result.lower_bound <= 2.1
+    assert 1.4 < result.lower_bound < 2.4
     assert result.settings["seeded_mechanism"] is False
     assert result.settings["mechanism"] == f"{url}/batch"
 
