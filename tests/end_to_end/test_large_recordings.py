@@ -61,7 +61,7 @@ def text_file(sides, tmp_path):
     return path
 
 
-# Seeded draws. With 4.5 million fresh ones per side the standard error of log p/q is .0012: 1.1 is 80 of them below 1.2.
+# Seeded. With 4.5 million fresh draws per side the standard error of log p/q is .0012: 1.1 is 80 of them below 1.2.
 @pytest.mark.parametrize("kind", ["audit", "compare"])
 def test_five_million_rows_of_an_array(array_file, kind):
     verdict, bound, used, peak = audit(kind, array_file)
