@@ -50,4 +50,4 @@ def _pages(entries: list[Any]) -> list[str]:
 
 def _section(navigation: list[Any], name: str) -> list[Any]:
     title = next((section for start, section in _SECTIONS.items() if name.startswith(start)), _DEFAULT)
-    return next(list(entry.values())[0] for entry in navigation if title in entry)
+    return next(entry[title] for entry in navigation if title in entry)

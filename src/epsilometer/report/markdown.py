@@ -30,9 +30,7 @@ def table_head(more: Sequence[str] = ()) -> list[str]:
     return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
 
 
-def table_row(
-    result: AuditResult, name: str | None = None, more: Sequence[str] = (), is_expected: bool = False
-) -> str:
+def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] = (), is_expected: bool = False) -> str:
     """A result as a row of a table.
 
     Args:
