@@ -52,6 +52,8 @@ _ONE_AT_A_TIME = 1024
 # Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a float.
 _MOST_POINTS, _MOST_LOG = 200, 700.0
 _POWER_QUANTILE = 1.2816
+# Probabilities of an event under the smaller law for which the audit tells what it could have found.
+_EVENT_SIZES = (0.5, 0.35, 0.2, 0.1, 0.05, 0.02)
 
 
 class SequentialRun:
@@ -253,16 +255,16 @@ class SequentialRun:
         return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.run.question.claim, details)
 
     def _detectable(self) -> float | None:
-        """About the smallest true value whose bets would have won by now in 9 of 10 runs, on an event as likely."""
+        """About the smallest true value whose bets would have won by now in 9 of 10 runs, on an event of good size."""
         claim, n = self.run.question.claim, max(self.state.evidence, 1)
         # Log-wealth grows by about r per pair with variance 2r, less what estimating costs.
         needed = math.log(1.0 / self._failure) + 0.5 * math.log(n)
         root = 0.5 * (_POWER_QUANTILE * math.sqrt(2.0) + math.sqrt(2.0 * _POWER_QUANTILE**2 + 4.0 * needed))
-        q = min(max(self.state.stakes[0].guess()[1], 1.0 / n), 0.5)
+        q = np.array(_EVENT_SIZES)
         for value in self.ladder.values[self.ladder.at_claim + 1 :]:
-            p = claim.with_value(float(value)).max_power(q)
-            rate = growth_rate(self.ladder.claim_lines(), np.array([min(p, 1.0 - 0.5 / n)]), np.array([q]))[0]
-            if rate * n >= root * root:
+            p = np.asarray(claim.with_value(float(value)).max_power(q), dtype=np.float64)
+            rates = growth_rate(self.ladder.claim_lines(), np.minimum(p, 1.0 - 0.5 / n), q)
+            if rates.max() * n >= root * root:
                 return float(value)
         return None
 

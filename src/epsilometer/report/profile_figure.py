@@ -66,9 +66,15 @@ def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:
     """The ε that the claim's own curve implies at each δ: the largest over its points."""
     errors = np.concatenate([np.geomspace(1e-12, 1e-2, 120), np.linspace(0.01, 0.99, 99)])
     power = np.asarray(claim.max_power(errors))
-    points = [(float(p), float(q)) for p, q in zip(power, errors, strict=True) if p > q]
-    allowed = [max((ApproxDP(0.0, float(d)).least_value(p, q) for p, q in points), default=0.0) for d in deltas]
-    return np.array(allowed)
+    return np.array([_largest_epsilon(power, errors, float(delta)) for delta in deltas])
+
+
+def _largest_epsilon(p: Floats, q: Floats, delta: float) -> float:
+    """The largest ε at δ over points (p, q) and their complements, at least 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        there = np.log(np.maximum(p - delta, 0.0) / q)
+        back = np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p))
+    return max(float(np.nanmax(there)), float(np.nanmax(back)), 0.0)
 
 
 def _as_function(exact: Any) -> Callable[[float], float] | None:

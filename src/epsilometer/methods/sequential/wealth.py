@@ -62,7 +62,7 @@ def _grid(claim: Claim) -> Floats:
     if isinstance(claim, ApproxDeltaDP | TradeOffDP):
         return np.concatenate([[0.0], np.geomspace(1e-5, 0.95, 60)])
     if isinstance(claim, GaussianDP):
-        return np.linspace(0.0, 6.0, 121)
+        return np.concatenate([np.linspace(0.0, 2.0, 41), np.linspace(2.1, 6.0, 40)])
     if isinstance(claim, RenyiDP | ZCDP):  # their curves are slow to compute, so fewer
         return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 36)])
     return np.concatenate([np.linspace(0.0, 2.0, 81), np.linspace(2.1, 6.0, 40), np.linspace(6.25, 14.0, 32)])

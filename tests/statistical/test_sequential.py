@@ -1,0 +1,77 @@
+"""A true claim survives any number of looks; broken mechanisms are found with few draws."""
+
+import math
+
+import numpy as np
+
+import epsilometer as em
+from epsilometer.bounds import Counts
+from epsilometer.bounds.betting import anytime_lower, place_bets
+from epsilometer.methods.sequential.wealth import ladder_of
+from epsilometer.testing import Coin, assert_rare
+
+
+def first_refutation(rng, p, q, claim, pairs):
+    """Bets on a coin with guesses from earlier tosses, looking after every batch."""
+    ladder = ladder_of(claim)
+    best = wealth = np.zeros(len(ladder.values))
+    hits, spent = [1.0, 0.5], 2.0
+    while spent < pairs:
+        size = max(1, int(0.1 * spent))
+        bets = place_bets(ladder.lines, hits[0] / spent, hits[1] / spent, size, size)
+        x, y = int(rng.binomial(size, p)), int(rng.binomial(size, q))
+        wealth = wealth + bets.log_wealth(Counts(x, size), Counts(y, size))
+        best = np.maximum(best, wealth)
+        hits, spent = [hits[0] + x, hits[1] + y], spent + size
+        if ladder.bound(best, 0.05) > claim.value:
+            return spent
+    return math.inf
+
+
+def test_a_claim_that_just_holds_is_rarely_refuted(rng):
+    p = 0.5
+    q = p * math.exp(-0.7)
+    refuted = sum(first_refutation(rng, p, q, em.PureDP(0.7), 2000) < math.inf for _ in range(80))
+    assert_rare(refuted, 80, 0.05)
+
+
+def test_a_gaussian_claim_that_just_holds_is_rarely_refuted(rng):
+    claim = em.GaussianDP(1.0)
+    refuted = sum(first_refutation(rng, claim.max_power(0.2), 0.2, claim, 400) < math.inf for _ in range(40))
+    assert_rare(refuted, 40, 0.05)
+
+
+def test_the_whole_audit_rarely_refutes_a_true_claim():
+    coin = Coin(0.5, 0.25)
+    claim = em.PureDP(coin.truth(em.PureDP(0.0)))
+    refuted = sum(
+        em.audit(coin, None, claim, samples=400, seed=seed, stop_early=True).is_refuted for seed in range(60)
+    )
+    assert_rare(refuted, 60, 0.05)
+
+
+def test_the_bound_of_a_measurement_is_rarely_above_the_truth():
+    coin = Coin(0.5, 0.25)
+    truth = coin.truth(em.PureDP(0.0))
+    bounds = [
+        em.measure(coin, None, em.PureDP, samples=400, seed=seed, method="sequential").lower_bound for seed in range(30)
+    ]
+    assert_rare(sum(bound > truth for bound in bounds), 30, 0.05)
+    assert np.mean(bounds) > 0.2
+
+
+def test_few_draws_are_enough():
+    """SVT5 at claim 0.7: 71 pairs on average (100 runs), sd 10. A mean of 10 above 110 has a chance below 1e-9."""
+    used = [
+        em.audit(em.zoo.svt5(epsilon=0.7), samples=5000, seed=seed, stop_early=True).samples_used[0]
+        for seed in range(10)
+    ]
+    assert np.mean(used) < 110
+
+
+def test_one_probability_is_bounded_at_all_times(rng):
+    misses = 0
+    for _ in range(200):
+        hits = np.cumsum(rng.random(400) < 0.3)
+        misses += any(anytime_lower(Counts(int(hits[n]), n + 1), 0.1) > 0.3 for n in range(0, 400, 10))
+    assert_rare(misses, 200, 0.1)
