@@ -45,11 +45,11 @@ class Panel:
 
 
 def _laplace(x: Floats) -> Floats:
-    return -np.abs(x) - np.log(2.0)
+    return np.asarray(-np.abs(x) - np.log(2.0), dtype=np.float64)
 
 
 def _gaussian(x: Floats) -> Floats:
-    return -0.5 * x * x - 0.5 * np.log(2.0 * np.pi)
+    return np.asarray(-0.5 * x * x - 0.5 * np.log(2.0 * np.pi), dtype=np.float64)
 
 
 PANELS = {

@@ -39,7 +39,7 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     entry, samples = ENTRIES[case.name], settings["samples"]
     streams = np.random.SeedSequence(seed).spawn(2)
     left, right = (
-        entry.mechanism.function(entry.worst_pair.side(side), samples, np.random.default_rng(stream))
+        entry.mechanism.sample(entry.worst_pair.side(side), samples, np.random.default_rng(stream))
         for side, stream in enumerate(streams)
     )
     found = {

@@ -15,7 +15,7 @@ from epsilometer.checkpoints import stored_seed
 from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress
 from epsilometer.errors import InputError
-from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
+from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.storing import is_complete
 from epsilometer.judging import Question, conclude, examine_draws, without
 from epsilometer.loops import AuditRun
@@ -168,6 +168,8 @@ def compare(
     numbers (say int64 and float64) are both compared as float64, and the settings of the result note it.
     """
     began = time.perf_counter()
+    if fixed and not isinstance(claim, type):
+        raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
     question = Question(_open(claim, fixed), False) if isinstance(claim, type) else Question(as_claim(claim), True)
     left_outputs, right_outputs, note = _alike(left_outputs, right_outputs)
     recorded = (
@@ -183,7 +185,7 @@ def compare(
     budget = ErrorBudget(settings.failure_probability)
     task = Task(question.claim, (len(fresh[0]), len(fresh[1])), budget.total)
     proposal = settings.method.propose(*train, task)
-    pair = Pair("recorded left outputs", "recorded right outputs")
+    pair = RECORDED
     tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
     finding = proposal.certify(*tallies, pair, budget.spend(budget.total, "certificate"))
     # The checks look at the recording in its own order, before it was shuffled.
@@ -228,8 +230,8 @@ def replay(
     if witness is None:
         raise InputError("this result has no witness to replay")
     inputs = witness.pair if pair is None else as_pair(pair)
-    if not is_complete(inputs):
-        raise InputError("the stored result holds only a digest of its inputs; give them again with pair=")
+    if not is_complete(inputs) or is_recorded(inputs):
+        raise InputError("the stored result does not hold its inputs; give them again with pair=")
     settings = check_settings(
         samples=samples,
         confidence=result.confidence if confidence is None else confidence,

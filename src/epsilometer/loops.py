@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Chunk, Phase, Sampler
 from epsilometer.engine.health import check_repeats
+from epsilometer.engine.seeds import order_rng
 from epsilometer.inputs import Pair
 from epsilometer.judging import Question, conclude, examine_draws, examine_tallies, without
 from epsilometer.mechanisms import Mechanism
@@ -26,6 +27,8 @@ from epsilometer.result import AuditResult, HealthReport
 from epsilometer.settings import EXPLORE_SHARE, FEWEST_PER_PAIR, Settings, check_enough_for, training_size
 
 Sides = tuple[Outputs, Outputs]
+# Trials that a result keeps; more would make it large, and nobody looks at them.
+_MOST_HISTORY = 2000
 NOTHING: Sides = (Outputs((), 0), Outputs((), 0))
 
 
@@ -40,6 +43,7 @@ class AuditRun:
         sampler: draws.
         budget: the failure probability.
         fingerprints: of all chunks drawn so far, left and right.
+        history: the trials of the search over pairs, for the report.
     """
 
     pairs: list[Pair]
@@ -49,11 +53,15 @@ class AuditRun:
     budget: ErrorBudget
     began: float
     fingerprints: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
+    history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
         """Nothing is drawn yet."""
         check_enough_for(len(pairs), settings.samples)
+        check = getattr(settings.method, "check", None)  # a method may refuse what it cannot do
+        if check is not None:
+            check(question.claim, len(pairs), settings.samples)
         settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
         budget = ErrorBudget(settings.failure_probability)
@@ -61,13 +69,41 @@ class AuditRun:
 
     def audit(self) -> AuditResult:
         """Explores, learns, certifies."""
+        sizes = getattr(self.settings.method, "fixed_sizes", lambda n_pairs, samples: None)
+        fixed = sizes(len(self.pairs), self.settings.samples)
+        if fixed is not None:
+            return self._audit_fixed(*fixed)
         number, explored, spent = self._explore()
         n_train = training_size(self.settings.samples - spent)
         n_fresh = self.settings.samples - spent - n_train
         left, right = (concatenate([explored[side], self._draw(number, side, n_train)]) for side in (0, 1))
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
-        proposal = self.settings.method.propose(left, right, task)
+        proposal = self._propose(number, (left, right), task)
         return self.certify(proposal, number, n_fresh, Phase.CERTIFY, (left, right))
+
+    def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
+        """Learns from so many draws of every pair, for a method with sizes of its own; the best is certified."""
+        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
+        best: tuple[Proposal, int, Sides] | None = None
+        for number in range(len(self.pairs)):
+            left, right = (self._draw(number, side, n_train) for side in (0, 1))
+            proposal = self._propose(number, (left, right), task)
+            if best is None or proposal.predicted > best[0].predicted:
+                best = proposal, number, (left, right)
+        assert best is not None  # there is at least one pair
+        return self.certify(best[0], best[1], n_fresh, Phase.CERTIFY, best[2])
+
+    def _propose(self, number: int, training: Sides, task: Task) -> Proposal:
+        """Learns from the training draws in random order.
+
+        A method may fit on some of them and choose on the rest. If those were the early and the late draws, what it
+        proposes would fit the early ones better, and look like drift to the checks on the order of the draws.
+        """
+        left, right = (
+            outputs.take(order_rng(self.settings.seed, number, side).permutation(len(outputs)))
+            for side, outputs in enumerate(training)
+        )
+        return self.settings.method.propose(left, right, task)
 
     def certify(
         self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
@@ -80,6 +116,8 @@ class AuditRun:
             tallies.append(self._collect(side, chunks))
         left, right = (reduce(add, side) for side in tallies)
         finding = proposal.certify(left, right, pair, self.budget.spend(self.budget.total, "certificate"))
+        if self.history:
+            finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, tallies, training)
         return conclude(
             self.question,
@@ -90,6 +128,7 @@ class AuditRun:
             confidence=self.settings.confidence,
             settings=self.settings.record,
             began=self.began,
+            training=training if len(training[0]) else None,
         )
 
     def _collect(self, side: int, chunks: Iterable[Chunk[Any]]) -> list[Any]:
@@ -123,6 +162,9 @@ class AuditRun:
                 draws[number] = self._explore_more(number, turn, draws[number], n)
                 spent += n
             predicted = {number: self._predict(draws[number]) for number in alive}
+            self.history += [
+                {"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])} for number in alive
+            ]
             alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
         return alive[0], draws[alive[0]], spent
 

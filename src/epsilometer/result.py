@@ -17,6 +17,7 @@ from epsilometer.errors import InputError, PrivacyViolation
 from epsilometer.inputs import Pair
 from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
 from epsilometer.outputs import Event
+from epsilometer.outputs.log_ratio import LogRatio, witness_from_dict
 
 if TYPE_CHECKING:  # slow to import, and only needed to draw
     from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ class Witness:
 
     Attributes:
         pair: the two inputs.
-        event: the set of outputs.
+        event: the set of outputs, or a score of them (its counts are then of the outputs that the score favours).
         flipped: False when P, the law that makes the event more likely, is that of the left input.
         left_counts: hits and draws of the left input.
         right_counts: hits and draws of the right input.
@@ -47,7 +48,7 @@ class Witness:
     """
 
     pair: Pair
-    event: Event
+    event: Event | LogRatio
     flipped: bool
     left_counts: Counts
     right_counts: Counts
@@ -82,7 +83,7 @@ class Witness:
         """The inverse of `to_dict`."""
         return cls(
             pair_from_dict(data["pair"]),
-            Event.from_dict(data["event"]),
+            witness_from_dict(data["event"]),
             data["likelier_under"] == "right",
             Counts(*map(int, data["left_counts"])),
             Counts(*map(int, data["right_counts"])),
@@ -242,6 +243,16 @@ class AuditResult:
         target.write_text(render_html(self), encoding="utf-8")
         return target
 
+    def plot_loss(self) -> Figure:
+        """The loss function as a matplotlib figure: both output laws above, the loss of each output below.
+
+        For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
+        mechanism leaks; how much it leaks at least is `lower_bound`.
+        """
+        from epsilometer.report.loss_plot import plot_loss
+
+        return plot_loss(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
         return {
@@ -272,6 +283,8 @@ class AuditResult:
         if version != SCHEMA_VERSION:
             raise InputError(f"schema_version={version!r} cannot be read here; this version reads {SCHEMA_VERSION}")
         try:
+            if not data["findings"] or not isinstance(data["findings"], list):
+                raise ValueError("it has no findings")
             return cls(
                 verdict=Verdict(data["verdict"]) if data["verdict"] else None,
                 claim=claim_from_dict(data["claim"]),
@@ -284,7 +297,7 @@ class AuditResult:
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
 
     @classmethod

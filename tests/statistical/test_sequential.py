@@ -44,9 +44,7 @@ def test_a_gaussian_claim_that_just_holds_is_rarely_refuted(rng):
 def test_the_whole_audit_rarely_refutes_a_true_claim():
     coin = Coin(0.5, 0.25)
     claim = em.PureDP(coin.truth(em.PureDP(0.0)))
-    refuted = sum(
-        em.audit(coin, None, claim, samples=400, seed=seed, stop_early=True).is_refuted for seed in range(60)
-    )
+    refuted = sum(em.audit(coin, None, claim, samples=400, seed=seed, stop_early=True).is_refuted for seed in range(60))
     assert_rare(refuted, 60, 0.05)
 
 

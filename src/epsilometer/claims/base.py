@@ -95,7 +95,10 @@ def as_number(name: str, value: float) -> float:
     """The value as a float, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name}={value!r} must be a number, not {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
     if math.isnan(number):
         raise InputError(f"{name}=nan makes no sense: it must be a number")
     return number

@@ -25,7 +25,10 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
     if kind is None:
         raise InputError(f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}")
     if kind is TradeOffDP:
-        rest["curve"] = tuple(rest["curve"])
+        curve = rest.get("curve")
+        if not isinstance(curve, list | tuple):
+            raise InputError("a stored trade-off claim needs its curve as two lists of numbers")
+        rest["curve"] = tuple(curve)
     try:
         return kind(**rest)
     except TypeError as error:

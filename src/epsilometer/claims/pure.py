@@ -101,7 +101,7 @@ class ApproxDeltaDP(ApproxDP):
 
     def least_value(self, p: float, q: float) -> float:
         """The least δ at this ε: max(p − e^ε·q, 0), or the same of the complement."""
-        grow = math.exp(self.epsilon)
+        grow = math.exp(min(self.epsilon, 700.0))
         return max(0.0, p - grow * q, (1.0 - q) - grow * (1.0 - p))
 
     def with_value(self, value: float) -> Self:

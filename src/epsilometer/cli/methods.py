@@ -6,12 +6,11 @@ from __future__ import annotations
 def methods() -> int:
     """List the methods that --method takes."""
     from epsilometer.cli.listing import print_rows
-    from epsilometer.methods.registry import DEFAULT, find_method, names
+    from epsilometer.methods.registry import find_method, names
 
     rows = []
     for name in names():
         method = find_method(name)
-        summary = f"the best for the claim; for now {DEFAULT}" if name == "auto" else method.summary
-        rows.append((name, method.guarantee, summary))
+        rows.append((name, method.guarantee, method.summary))
     print_rows(("name", "guarantee", "summary"), rows)
     return 0

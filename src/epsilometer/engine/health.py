@@ -73,7 +73,8 @@ def check_repeats(
             continue
         coincidence = _coincidence_rate(row_hashes(outputs))
         # Coincidences of k independent outputs multiply; a constant side (rate 1) proves nothing.
-        log_chance = 2.0 * np.log(len(prints)) + min(chunk_size, FINGERPRINT_ROWS, len(outputs)) * np.log(max(coincidence, 1e-12))
+        same = min(chunk_size, FINGERPRINT_ROWS, len(outputs))
+        log_chance = 2.0 * np.log(len(prints)) + same * np.log(max(coincidence, 1e-12))
         if log_chance < np.log(_FALSE_ALARM):
             text = f"{repeats} of {len(prints)} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
             reports.append(HealthReport("repeated-chunks", f"{text}: is a seed frozen inside?", untrusted=True))

@@ -1,5 +1,5 @@
 """What is put into a mechanism: pairs of neighbouring datasets."""
 
-from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs
+from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 
-__all__ = ["RECORDED", "Inputs", "Pair", "as_pair", "as_pairs"]
+__all__ = ["RECORDED", "Inputs", "Pair", "as_pair", "as_pairs", "is_recorded"]

@@ -29,6 +29,12 @@ class Pair:
 # Stands for the unknown inputs behind two recorded samples.
 RECORDED = Pair("recorded left outputs", "recorded right outputs")
 
+
+def is_recorded(pair: Pair) -> bool:
+    """Whether the pair only stands for a recording."""
+    return isinstance(pair.left, str) and pair.left == RECORDED.left
+
+
 Inputs = Pair | tuple[Any, Any] | Sequence[Pair | tuple[Any, Any]]
 
 

@@ -17,6 +17,12 @@ _PIECE = 1 << 15
 Floats = NDArray[np.float64]
 
 
+def next_float(values: Floats) -> Floats:
+    """The float after each one; infinity after the largest."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """Cells [edge, next edge) on the number line, and one more for NaN.
@@ -108,7 +114,7 @@ def describe_intervals(intervals: Sequence[tuple[float, float]], name: str) -> s
 def _describe_interval(low: float, high: float, name: str) -> str:
     if np.isneginf(low) and np.isposinf(high):
         return f"any {name}"
-    if np.nextafter(low, np.inf) == high:
+    if next_float(np.array(low)) == high:
         return f"{name} = {low:.6g}"
     at_least, from_ = _end(low, ">", "≥")
     below, to = _end(high, "≤", "<")

@@ -43,6 +43,8 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         MechanismError: an output is of a kind that cannot be read, is too deep or too large, or there are not as
             many as expected.
     """
+    if isinstance(values, Outputs):  # read before
+        return values
     try:
         batch = _materialise(values, expected)
         size = _checked_size(batch, expected)

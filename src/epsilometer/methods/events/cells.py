@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.atoms import Atoms, LabelAtoms, NumberAtoms
 from epsilometer.outputs.columns import Column
+from epsilometer.outputs.lines import next_float
 from epsilometer.outputs.partition import hash_signatures
 
 Floats = NDArray[np.float64]
@@ -39,9 +40,7 @@ def learn_line(left: NDArray[np.generic], right: NDArray[np.generic], most_bins:
     atoms = _repeated(left, right, pooled)
     rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
     rest = rest[np.isfinite(rest)]
-    with np.errstate(over="ignore"):  # the float after the largest one is infinity
-        after = np.nextafter(atoms, np.inf)
-    edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, after])
+    edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, next_float(atoms)])
     return Line(np.unique(edges[~np.isnan(edges)]))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.outputs import Line, Partition
+from epsilometer.outputs.lines import next_float
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,7 +69,7 @@ def _single_values(line: Line) -> NDArray[np.bool_]:
     """Which cells of a line are single values (or NaN)."""
     single = np.zeros(line.n_cells, dtype=np.bool_)
     if len(line.edges) > 1:
-        single[1:-2] = np.nextafter(line.edges[:-1], np.inf) == line.edges[1:]
+        single[1:-2] = next_float(line.edges[:-1]) == line.edges[1:]
     single[-1] = True
     return single
 

@@ -29,7 +29,7 @@ def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], do
     claim = task.claim
     cost = float(ndtri(1.0 - task.failure_probability))
     if isinstance(claim, ApproxDeltaDP):
-        return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 700.0)), cost, doubt, n_train, n_fresh)
+        return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 300.0)), cost, doubt, n_train, n_fresh)
     if isinstance(claim, PureDP | ApproxDP):
         delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
         return lambda p, q: _predict_epsilon(p, q, delta, cost, doubt, n_train, n_fresh)
