@@ -5,26 +5,28 @@ of privacy is refuted, with a certified lower bound on the true loss and a count
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from epsilometer import zoo
-from epsilometer.audit import audit, compare, measure, replay
-from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
-from epsilometer.errors import (
-    EpsilometerError,
-    EpsilometerWarning,
-    InputError,
-    MechanismError,
-    MissingExtraError,
-    PrivacyViolation,
-)
-from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
-from epsilometer.mechanisms.repeated import repeated
-from epsilometer.profile import Profile, profile
-from epsilometer.planning import plan
-from epsilometer.result import AuditResult, Finding, Verdict, Witness
-from epsilometer.scores import from_scores, one_run
+if TYPE_CHECKING:  # what type checkers and editors see; at run time each name is imported when it is first used
+    from epsilometer import zoo
+    from epsilometer.auditing.planning import plan
+    from epsilometer.auditing.profile import Profile, profile
+    from epsilometer.auditing.public import audit, compare, measure, replay
+    from epsilometer.auditing.scores import from_scores, one_run
+    from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+    from epsilometer.errors import (
+        EpsilometerError,
+        EpsilometerWarning,
+        InputError,
+        MechanismError,
+        MissingExtraError,
+        PrivacyViolation,
+    )
+    from epsilometer.inputs import Pair
+    from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
+    from epsilometer.mechanisms.repeated import repeated
+    from epsilometer.methods import ldp, local, renyi, sequential
+    from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 __all__ = [
     "ZCDP",
@@ -54,29 +56,67 @@ __all__ = [
     "from_opendp",
     "from_recording",
     "from_scores",
+    "ldp",
+    "local",
     "measure",
     "one_run",
     "plan",
     "profile",
+    "renyi",
     "repeated",
     "replay",
+    "sequential",
     "zoo",
 ]
 
-# Namespaces that most audits do not need: imported when they are first used.
+# Where each name lives. Nothing is imported before it is used: `epsilometer --version` need not load NumPy.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "epsilometer.auditing.planning": ("plan",),
+    "epsilometer.auditing.profile": ("Profile", "profile"),
+    "epsilometer.auditing.public": ("audit", "compare", "measure", "replay"),
+    "epsilometer.auditing.scores": ("from_scores", "one_run"),
+    "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
+    "epsilometer.errors": (
+        "EpsilometerError",
+        "EpsilometerWarning",
+        "InputError",
+        "MechanismError",
+        "MissingExtraError",
+        "PrivacyViolation",
+    ),
+    "epsilometer.inputs": ("Pair",),
+    "epsilometer.mechanisms": (
+        "from_batch",
+        "from_callable",
+        "from_command",
+        "from_http",
+        "from_opendp",
+        "from_recording",
+    ),
+    "epsilometer.mechanisms.repeated": ("repeated",),
+    "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+# Rooms that are offered under a short name.
 _NAMESPACES: dict[str, str] = {
     "ldp": "epsilometer.methods.ldp",
-    "sequential": "epsilometer.methods.sequential",
     "local": "epsilometer.methods.local",
     "renyi": "epsilometer.methods.renyi",
+    "sequential": "epsilometer.methods.sequential",
+    "zoo": "epsilometer.zoo",
 }
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _NAMESPACES:
-        return import_module(_NAMESPACES[name])
-    raise AttributeError(f"module 'epsilometer' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value: Any = getattr(import_module(_HOME_OF[name]), name)
+    elif name in _NAMESPACES:
+        value = import_module(_NAMESPACES[name])
+    else:
+        raise AttributeError(f"module 'epsilometer' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMESPACES})
+    return sorted({*globals(), *__all__})

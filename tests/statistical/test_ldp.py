@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.settings import training_size
 from epsilometer.bounds import Counts, two_bounds_value
 from epsilometer.bounds.ratio import epsilon_test
-from epsilometer.settings import training_size
 from epsilometer.testing import assert_rare
 
 CONFIDENCE = 0.9

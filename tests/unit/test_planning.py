@@ -6,9 +6,9 @@ import math
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.planning import EventsPlan, seconds_per_draw
+from epsilometer.auditing.settings import training_size
 from epsilometer.cli import main
-from epsilometer.planning import EventsPlan, seconds_per_draw
-from epsilometer.settings import training_size
 
 SMOOTH = {"lipschitz": 0.667, "domain": (0, 1)}
 

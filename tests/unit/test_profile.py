@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.profile import profile_of
 from epsilometer.bounds.bands import Band
-from epsilometer.profile import profile_of
 from epsilometer.report.profile_figure import profile_curves
 from epsilometer.result import HealthReport
 

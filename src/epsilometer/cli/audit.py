@@ -68,7 +68,7 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
     plan = make_plan(target, {name: value for name, value in flags.items() if name not in ("target", "all")})
     claim = _claim(plan.parameters, plan.mechanism)
 
-    from epsilometer.audit import audit as audit_mechanism
+    from epsilometer.auditing.public import audit as audit_mechanism
 
     result = run(
         lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),

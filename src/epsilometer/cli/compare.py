@@ -42,7 +42,7 @@ def compare(
       epsilometer compare runs.npz:left runs.npz:right --epsilon 1 --delta 1e-6
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
-    from epsilometer.audit import compare as compare_outputs
+    from epsilometer.auditing.public import compare as compare_outputs
     from epsilometer.cli.files import check_writable, read_recording
     from epsilometer.cli.running import deliver, run
 

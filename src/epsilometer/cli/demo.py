@@ -68,7 +68,7 @@ def demo() -> int:
 
 def perform(act: Act, number: int, console: Console | None) -> AuditResult:
     """Explains one audit, runs it, and shows its result."""
-    from epsilometer.audit import audit
+    from epsilometer.auditing.public import audit
     from epsilometer.cli.targets import open_target
     from epsilometer.report.terminal import show_result
 

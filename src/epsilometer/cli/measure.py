@@ -50,7 +50,7 @@ def measure(
     plan = make_plan(target, {name: flags[name] for name in flags if name not in ("target", "notion", *fixed)})
 
     def work(progress: Any) -> Any:
-        from epsilometer.audit import measure as measure_mechanism
+        from epsilometer.auditing.public import measure as measure_mechanism
 
         return measure_mechanism(plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed)
 

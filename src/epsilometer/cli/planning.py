@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.ldp import HistogramPlan
-    from epsilometer.planning import EventsPlan
 
 _HIDE = {"show_default": False}
 
@@ -54,7 +54,7 @@ def plan(
       epsilometer plan --epsilon 1 --truth 1.2 --power .9
     """
     flags = dict(locals())
-    from epsilometer.planning import plan as make_plan
+    from epsilometer.auditing.planning import plan as make_plan
 
     made = make_plan(**_keywords(flags))
     if json:
@@ -86,8 +86,8 @@ def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
+    from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.ldp.plans import MOST_DRAWS
-    from epsilometer.planning import EventsPlan
 
     yield from _event_rows(made) if isinstance(made, EventsPlan) else _histogram_rows(made)
     too_many = f", above the limit of {MOST_DRAWS:,} that an estimate has" if made.draws > MOST_DRAWS else ""

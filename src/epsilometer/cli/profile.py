@@ -54,7 +54,7 @@ def profile(
     plan = make_plan(target, {name: flags[name] for name in flags if name not in ("target", "claim", "plot")})
 
     def work(progress: Any) -> Any:
-        from epsilometer.profile import profile as profile_mechanism
+        from epsilometer.auditing.profile import profile as profile_mechanism
 
         return profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords)
 

@@ -41,7 +41,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     """Counts the stored event again, shows the result and gives the exit status."""
     from pathlib import Path
 
-    from epsilometer.audit import replay as replay_witness
+    from epsilometer.auditing.public import replay as replay_witness
     from epsilometer.cli.files import check_writable, read_text, read_value
     from epsilometer.cli.running import default_samples, deliver, run
     from epsilometer.cli.targets import open_target

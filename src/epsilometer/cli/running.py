@@ -73,7 +73,7 @@ def default_samples(keywords: Mapping[str, Any]) -> int:
     """Draws per side if none are given."""
     import inspect
 
-    from epsilometer.audit import audit
+    from epsilometer.auditing.public import audit
 
     default: int = inspect.signature(audit).parameters["samples"].default
     return int(keywords.get("samples", default))

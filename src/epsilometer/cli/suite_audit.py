@@ -41,7 +41,7 @@ def write_page(result: AuditResult, page: Path) -> None:
 
 
 def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
-    from epsilometer.audit import audit, measure
+    from epsilometer.auditing.public import audit, measure
     from epsilometer.claims import from_parameters
     from epsilometer.cli.notions import find_notion
     from epsilometer.cli.plan import plan_from

@@ -16,7 +16,7 @@ from epsilometer.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from epsilometer.profile import Profile
+    from epsilometer.auditing.profile import Profile
 
 Floats = NDArray[np.float64]
 _KINDS = (".svg", ".png", ".pdf")

@@ -1,7 +1,7 @@
 """Bets on an event against the claim, exact at any stopping time.
 
 `SequentialProposal` is one bet, fixed on training draws, on a given number of fresh draws; the loop in
-`epsilometer.sequential_loop` places a new one per batch and stops when the claim is refuted.
+`epsilometer.auditing.sequential_loop` places a new one per batch and stops when the claim is refuted.
 
 Reference: METHODS section 8 of our notes.
 """

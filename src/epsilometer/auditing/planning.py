@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from epsilometer.auditing.settings import FEWEST, check_confidence, training_size
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim
 from epsilometer.claims.base import as_number
@@ -18,7 +19,6 @@ from epsilometer.errors import InputError
 from epsilometer.mechanisms import as_mechanism
 from epsilometer.methods.ldp.estimating import find_smoothness
 from epsilometer.methods.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
-from epsilometer.settings import FEWEST, check_confidence, training_size
 
 # A mechanism is timed for at most about this long.
 _PILOT_SECONDS = 0.2

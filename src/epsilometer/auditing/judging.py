@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing.implied import implied_findings
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.engine import health
 from epsilometer.environment import describe_environment
-from epsilometer.implied import implied_findings
 from epsilometer.methods import Proposal
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.power import detectable_value

@@ -1,4 +1,4 @@
-"""The public face: audit, measure, compare, replay. The loops behind them are in `epsilometer.loops`."""
+"""The public face: audit, measure, compare, replay. The loops behind them are in `epsilometer.auditing.loops`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing.checkpoints import stored_seed
+from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.modes import choose_mode, spread_findings
+from epsilometer.auditing.sequential_loop import run_sequential
+from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
-from epsilometer.checkpoints import stored_seed
 from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.storing import is_complete
-from epsilometer.judging import Question, conclude, examine_draws, without
-from epsilometer.loops import AuditRun
 from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
 from epsilometer.methods import Task
 from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.restoring import restore_proposal
-from epsilometer.modes import choose_mode, spread_findings
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult
-from epsilometer.sequential_loop import run_sequential
-from epsilometer.settings import FEWEST, Settings, check_settings, training_size
 
 
 def audit(

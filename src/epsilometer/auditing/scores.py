@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epsilometer.auditing.profile import ClaimCheck, Profile
+from epsilometer.auditing.settings import check_confidence
 from epsilometer.bounds.bands import band_from_scores
 from epsilometer.bounds.one_run import check_guesses, one_run_epsilon, one_run_mu, one_run_p_value
 from epsilometer.claims import ApproxDP, Claim
 from epsilometer.environment import describe_environment
 from epsilometer.errors import InputError
-from epsilometer.profile import ClaimCheck, Profile
-from epsilometer.settings import check_confidence
 
 Floats = NDArray[np.float64]
 # Fewer scores per side prove next to nothing: the outermost rank alone needs about that many.

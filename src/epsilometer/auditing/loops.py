@@ -14,17 +14,17 @@ from functools import partial, reduce
 from operator import add
 from typing import Any
 
+from epsilometer.auditing.judging import Question, conclude, examine_draws, examine_tallies, without
+from epsilometer.auditing.settings import EXPLORE_SHARE, FEWEST_PER_PAIR, Settings, check_enough_for, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Chunk, Phase, Sampler
 from epsilometer.engine.health import check_repeats
 from epsilometer.engine.seeds import order_rng
 from epsilometer.inputs import Pair
-from epsilometer.judging import Question, conclude, examine_draws, examine_tallies, without
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Proposal, Task
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, HealthReport
-from epsilometer.settings import EXPLORE_SHARE, FEWEST_PER_PAIR, Settings, check_enough_for, training_size
 
 Sides = tuple[Outputs, Outputs]
 # Trials that a result keeps; more would make it large, and nobody looks at them.

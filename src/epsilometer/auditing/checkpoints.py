@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.sequential_state import State
 from epsilometer.errors import InputError
 from epsilometer.inputs.storing import pair_to_dict
-from epsilometer.loops import AuditRun
 from epsilometer.methods.sequential import SequentialMethod
 from epsilometer.outputs import Block, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column
-from epsilometer.sequential_state import State
 
 _VERSION = 1
 _SIDES = ("left", "right")

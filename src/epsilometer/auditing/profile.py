@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit import measure
+from epsilometer.auditing.public import measure
 from epsilometer.bounds.bands import Band
 from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.engine import Progress

@@ -17,15 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.auditing.checkpoints import Checkpoint, key_of
+from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.sequential_state import Stake, State
+from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
-from epsilometer.checkpoints import Checkpoint, key_of
 from epsilometer.engine import Chunk, Phase, Sampler
 from epsilometer.engine.health import check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.judging import Question, conclude, examine_draws, without
-from epsilometer.loops import AuditRun
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
@@ -34,8 +36,6 @@ from epsilometer.methods.sequential.choosing import Chosen, cautious_rate, choos
 from epsilometer.methods.sequential.wealth import Ladder, ladder_of
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, Witness
-from epsilometer.sequential_state import Stake, State
-from epsilometer.settings import Settings
 
 # A pilot of so many draws per side finds an event that is good enough to start with.
 _PILOT = 40
