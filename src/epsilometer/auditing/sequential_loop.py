@@ -25,7 +25,7 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
 from epsilometer.engine import Chunk, Phase, Sampler
-from epsilometer.engine.health import check_repeats
+from epsilometer.engine.health import check_constant, check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -214,7 +214,10 @@ class SequentialRun:
         task = Task(question.claim, (n, n), failure)
         event, flipped = stake.chosen.event, stake.chosen.flipped
         proposal = EventProposal(event, flipped, task, finding.lower_bound, 0.5, *stake.guess())
-        reports = examine_draws(proposal, state.left, state.right)
+        # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
+        later = slice(state.chosen_at, None)
+        reports = check_constant(state.left, state.right)
+        reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         prints = [[bytes.fromhex(each) for each in side] for side in state.fingerprints]
         reports += check_repeats(prints, _CHUNK, state.left, state.right)
         result = conclude(
