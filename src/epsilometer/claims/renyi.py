@@ -43,7 +43,11 @@ class RenyiDP(Claim):
 
     def least_value(self, p: float, q: float) -> float:
         """The larger divergence of the two coins, 0 when p ≤ q."""
-        return float(_both_directions(np.array(p), np.array(q), np.array(self.order))) if p > q else 0.0
+        return float(self.least_values(np.array([p]), np.array([q]))[0])
+
+    def least_values(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for arrays of shape (n,)."""
+        return np.where(p > q, _both_directions(p, q, np.array(self.order)), 0.0)
 
     def with_value(self, value: float) -> Self:
         """Another ε at the same order."""
@@ -76,10 +80,13 @@ class ZCDP(Claim):
 
     def least_value(self, p: float, q: float) -> float:
         """The greatest divergence/order of the two coins over orders from 1 (Kullback–Leibler) up."""
-        if p <= q:
-            return 0.0
-        renyi = float(np.max(_both_directions(np.array(p), np.array(q), _ZCDP_ORDERS) / _ZCDP_ORDERS))
-        return max(renyi, _kullback_leibler(p, q), _kullback_leibler(q, p))
+        return float(self.least_values(np.array([p]), np.array([q]))[0])
+
+    def least_values(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for arrays of shape (n,)."""
+        divided = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
+        entropies = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
+        return np.where(p > q, np.maximum(divided.max(axis=1), entropies), 0.0)
 
     def with_value(self, value: float) -> Self:
         """Another ρ."""
@@ -122,21 +129,18 @@ def _both_directions(p: NDArray[np.float64], q: NDArray[np.float64], order: NDAr
     return np.maximum(bernoulli_divergence(p, q, order), bernoulli_divergence(q, p, order))
 
 
-def _kullback_leibler(p: float, q: float) -> float:
-    return float(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q))
+def _kullback_leibler(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), dtype=np.float64)
 
 
 def _greatest_power(claim: RenyiDP | ZCDP, q: Real) -> Real:
     """Bisects p in [q, 1]; keeps the upper end, so the answer is never below the true curve."""
-    if isinstance(q, np.ndarray):
-        return np.array([_greatest_power(claim, float(each)) for each in q.ravel()]).reshape(q.shape)
-    allowed, refused = float(q), 1.0
-    if claim.least_value(refused, allowed) <= claim.value:
-        return 1.0
+    wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    allowed, refused = wanted.copy(), np.ones_like(wanted)
+    free = claim.least_values(refused, wanted) <= claim.value
     for _ in range(_STEPS):
         middle = 0.5 * (allowed + refused)
-        if claim.least_value(middle, float(q)) <= claim.value:
-            allowed = middle
-        else:
-            refused = middle
-    return refused
+        holds = claim.least_values(middle, wanted) <= claim.value
+        allowed, refused = np.where(holds, middle, allowed), np.where(holds, refused, middle)
+    power = np.where(free, 1.0, refused)
+    return power if isinstance(q, np.ndarray) else float(power[0])
