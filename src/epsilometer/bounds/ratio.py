@@ -24,6 +24,7 @@ from epsilometer.bounds.unconditional import (
     Region,
     evenly_spread,
     greatest_probability,
+    normal_probability,
     region_probability,
 )
 
@@ -35,8 +36,10 @@ _NUISANCE_SHARE = 1.0 / 50.0
 _INTERVALS, _BLOCKS = 64, 128
 # Resolution of the rough look that finds the place of the proof.
 _ROUGH_POINTS, _ROUGH_BLOCKS = 11, 96
+# From so many hits and misses on both sides the rough look takes the counts as normal.
+_LARGE = 2000
 # The proof starts this share of the distance between bound and estimate (0.5 at most) below the rough place.
-_SLACK = 0.01
+_SLACK = 0.015
 # Steps longer than this are refined afterwards.
 _COARSE = 0.01
 # How close (in normal quantiles) and after how many looks the rough place is good enough.
@@ -52,6 +55,8 @@ class RatioTest:
         self.level = failure_probability - nuisance
         self.q_range = (lower(right, nuisance / 2), upper(right, nuisance / 2))
         self.region = region
+        misses = left.trials - left.hits, right.trials - right.hits
+        self._is_large = min(left.hits, right.hits, *misses) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
@@ -62,6 +67,8 @@ class RatioTest:
         """The p-value at a few values of q only: a guide, not a proof."""
         null = NullLine(_grow(epsilon), delta)
         q = evenly_spread(self.q_range, _ROUGH_POINTS)
+        if self._is_large:
+            return float(normal_probability(self.region, null.power(q), q, _BLOCKS).max())
         return float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
 
     def rejects(self, epsilon: float, delta: float) -> bool:

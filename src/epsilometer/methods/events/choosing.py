@@ -33,6 +33,8 @@ _MANY_ATOMS = 16
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25
+# A monotone order may be that much worse: it has few cells to be lucky with, and gives one interval.
+_NEAR_MONOTONE = 1.0
 # But never more than this: an event that was never seen on the other side has a huge spread.
 _MOST_SLACK = 0.1
 
@@ -100,7 +102,7 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     ]
     best, place = _best(directions)
     if on_line:
-        best, place = _largest_near_best(directions, best, place)
+        best, place = _safest_near_best(directions, best, place)
     counts = folds.swapped() if best.flipped else folds
     above = counts.left[0] + counts.left[1]
     order = orderings(above, counts.right[0] + counts.right[1], layout)[best.rules[place]]
@@ -163,11 +165,24 @@ def _best(directions: list[_Candidates]) -> tuple[_Candidates, int]:
     return best, int(np.argmax(best.predicted))
 
 
-def _largest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:
-    """The largest event, in either direction, that is predicted nearly as good as the best."""
-    enough = best.predicted[place] - min(_NEAR_BEST * float(best.spread[place]), _MOST_SLACK)
-    found = [(each, int(near)) for each in directions for near in np.flatnonzero(each.predicted >= enough)]
-    return max(found, key=lambda item: (round(float(item[0].p[item[1]]), 3), float(item[0].predicted[item[1]])))
+def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:
+    """A monotone event that is about as good as the best if there is one, else the largest that is nearly as good."""
+    top, spread = float(best.predicted[place]), float(best.spread[place])
+    every = [(each, int(near)) for each in directions for near in np.flatnonzero(each.predicted >= top - _MOST_SLACK)]
+    monotone = [found for found in every if _is_monotone(found) and _predicted(found) >= top - _NEAR_MONOTONE * spread]
+    if monotone:
+        return max(monotone, key=_predicted)
+    near = [found for found in every if _predicted(found) >= top - _NEAR_BEST * spread]
+    return max(near, key=lambda found: (round(float(found[0].p[found[1]]), 3), _predicted(found)))
+
+
+def _predicted(candidate: tuple[_Candidates, int]) -> float:
+    return float(candidate[0].predicted[candidate[1]])
+
+
+def _is_monotone(candidate: tuple[_Candidates, int]) -> bool:
+    """Whether the cells were taken from one end of the line to the other: one interval."""
+    return isinstance(candidate[0].rules[candidate[1]], str)
 
 
 def _fill_gaps(chosen: NDArray[np.bool_], seen: Integers, layout: Layout) -> NDArray[np.bool_]:
