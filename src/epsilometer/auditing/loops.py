@@ -74,12 +74,20 @@ class AuditRun:
         if fixed is not None:
             return self._audit_fixed(*fixed)
         number, explored, spent = self._explore()
-        n_train = training_size(self.settings.samples - spent)
-        n_fresh = self.settings.samples - spent - n_train
+        proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
+        return self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+
+    def learn(self, number: int, explored: Sides, samples: int) -> tuple[Proposal, Sides, int]:
+        """What to prove about a pair, from earlier draws of it and some of the samples that are left.
+
+        Returns:
+            The proposal, the draws that it was learned from, and the samples that remain for the proof.
+        """
+        n_train = training_size(samples)
+        n_fresh = samples - n_train
         left, right = (concatenate([explored[side], self._draw(number, side, n_train)]) for side in (0, 1))
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
-        proposal = self._propose(number, (left, right), task)
-        return self.certify(proposal, number, n_fresh, Phase.CERTIFY, (left, right))
+        return self._propose(number, (left, right), task), (left, right), n_fresh
 
     def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
         """Learns from so many draws of every pair, for a method with sizes of its own; the best is certified."""
