@@ -103,13 +103,6 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
     return reports
 
 
-def examine_tallies(tallies: Sequence[Sequence[Any]]) -> list[HealthReport]:
-    """The checks that need only the tallies of chunks, in order."""
-    if all(isinstance(tally, Counts) for side in tallies for tally in side):
-        return health.check_drift(tallies)
-    return []
-
-
 def without(reports: Sequence[HealthReport], suppressed: frozenset[str]) -> list[HealthReport]:
     """Each finding once, without those of switched-off checks."""
     kept: dict[tuple[str, str], HealthReport] = {}

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
-from epsilometer.auditing.judging import Question, conclude, examine_draws, examine_tallies, without
-from epsilometer.auditing.settings import EXPLORE_SHARE, FEWEST_PER_PAIR, Settings, check_enough_for, training_size
+from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.settings import (
+    EXPLORE_SHARE,
+    FEWEST_PER_PAIR,
+    MOST_PER_ROUND,
+    Settings,
+    check_enough_for,
+    training_size,
+)
 from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import Chunk, Phase, Sampler
-from epsilometer.engine.health import check_repeats
+from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
+from epsilometer.engine.health import check_drift, check_repeats
 from epsilometer.engine.seeds import order_rng
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -42,7 +47,7 @@ class AuditRun:
         settings: how to run.
         sampler: draws.
         budget: the failure probability.
-        fingerprints: of all chunks drawn so far, left and right.
+        fingerprints: of the chunks that learn and prove, left and right.
         history: the trials of the search over pairs, for the report.
     """
 
@@ -52,7 +57,7 @@ class AuditRun:
     sampler: Sampler
     budget: ErrorBudget
     began: float
-    fingerprints: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
+    fingerprints: list[Fingerprints] = field(default_factory=lambda: [Fingerprints(), Fingerprints()])
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -63,7 +68,7 @@ class AuditRun:
         if check is not None:
             check(question.claim, len(pairs), settings.samples)
         settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
-        sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
+        sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
         budget = ErrorBudget(settings.failure_probability)
         return cls(pairs, question, settings, sampler, budget, time.perf_counter())
 
@@ -117,16 +122,13 @@ class AuditRun:
         self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
     ) -> AuditResult:
         """Tallies the proposal on fresh draws and pays for the bound."""
-        pair = self.pairs[number]
-        tallies: list[list[Any]] = []
-        for side in (0, 1):
-            chunks = self.sampler.chunks(phase, number, pair, side, n_fresh, partial(proposal.tally, side=side))
-            tallies.append(self._collect(side, chunks))
-        left, right = (reduce(add, side) for side in tallies)
-        finding = proposal.certify(left, right, pair, self.budget.spend(self.budget.total, "certificate"))
+        pair, examples = self.pairs[number], self._examples(proposal, number, training)
+        left, right = (self._fold(proposal, number, side, n_fresh, phase, examples[side]) for side in (0, 1))
+        price = self.budget.spend(self.budget.total, "certificate")
+        finding = proposal.certify(left.total, right.total, pair, price)
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
-        reports = self._examine(proposal, tallies, training)
+        reports = self._examine(proposal, (left, right), training)
         return conclude(
             self.question,
             finding,
@@ -139,17 +141,30 @@ class AuditRun:
             training=training if len(training[0]) else None,
         )
 
-    def _collect(self, side: int, chunks: Iterable[Chunk[Any]]) -> list[Any]:
-        values = []
-        for chunk in chunks:
-            values.append(chunk.value)
-            if chunk.size > 1:  # one output repeats by chance
-                self.fingerprints[side].append(chunk.fingerprint)
-        return values
+    def _examples(self, proposal: Proposal, number: int, training: Sides) -> tuple[Any, Any]:
+        """What the proposal makes of the training draws, for a journal that must recognise it; else nothing."""
+        journal = self.settings.journal
+        if not journal.is_kept:
+            return None, None
+        examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
+        journal.recognise(number, examples)
+        return examples
+
+    def _fold(self, proposal: Proposal, number: int, side: int, n: int, phase: Phase, example: Any) -> Folded:
+        """What fresh draws of one side add up to."""
+        tally, earlier = partial(proposal.tally, side=side), self.fingerprints[side]
+        pair = self.pairs[number]
+        folded = self.sampler.fold(phase, number, pair, side, n, tally, earlier=earlier, example=example)
+        self.fingerprints[side] = folded.fingerprints
+        return folded
 
     def _draw(self, number: int, side: int, n: int) -> Outputs:
-        chunks = self.sampler.chunks(Phase.TRAIN, number, self.pairs[number], side, n, Outputs.copied)
-        return concatenate(self._collect(side, chunks))
+        parts = []
+        for chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], side, n):
+            parts.append(chunk.value)
+            if chunk.size > 1:  # one output repeats by chance
+                self.fingerprints[side].add(chunk.fingerprint)
+        return concatenate(parts)
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.
@@ -159,7 +174,7 @@ class AuditRun:
         """
         alive = list(range(len(self.pairs)))
         rounds = max(1, math.ceil(math.log2(len(self.pairs))))
-        per_round = int(self.settings.samples * EXPLORE_SHARE / rounds)
+        per_round = min(int(self.settings.samples * EXPLORE_SHARE / rounds), MOST_PER_ROUND)
         draws = dict.fromkeys(alive, NOTHING)
         spent = 0
         for turn in range(rounds):
@@ -174,6 +189,7 @@ class AuditRun:
                 {"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])} for number in alive
             ]
             alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
+            draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent
 
     def _explore_more(self, number: int, turn: int, before: Sides, n: int) -> Sides:
@@ -190,10 +206,10 @@ class AuditRun:
         task = Task(self.question.claim, (rest, rest), self.budget.total)
         return self.settings.method.propose(draws[0], draws[1], task).predicted
 
-    def _examine(self, proposal: Proposal, tallies: list[list[Any]], training: Sides) -> list[HealthReport]:
+    def _examine(self, proposal: Proposal, folded: tuple[Folded, Folded], training: Sides) -> list[HealthReport]:
         reports: list[HealthReport] = []
         if len(training[0]):
             reports += examine_draws(proposal, *training)
             reports += check_repeats(self.fingerprints, self.sampler.mechanism.chunk_size, *training)
-        reports += examine_tallies(tallies)
+        reports += check_drift([side.pieces.counts for side in folded])
         return without(reports, self.settings.suppressed)

@@ -24,7 +24,7 @@ from epsilometer.auditing.sequential_state import Stake, State
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
-from epsilometer.engine import Chunk, Phase, Sampler
+from epsilometer.engine import Chunk, Fingerprints, Phase, Sampler
 from epsilometer.engine.health import check_constant, check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -218,7 +218,7 @@ class SequentialRun:
         later = slice(state.chosen_at, None)
         reports = check_constant(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
-        prints = [[bytes.fromhex(each) for each in side] for side in state.fingerprints]
+        prints = [Fingerprints(map(bytes.fromhex, side)) for side in state.fingerprints]
         reports += check_repeats(prints, _CHUNK, state.left, state.right)
         result = conclude(
             question,

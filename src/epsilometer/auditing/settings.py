@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.engine import NoProgress, Progress, Runner, check_seed, open_runner
+from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner, check_seed, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, find_method
@@ -18,6 +18,10 @@ FEWEST = 20
 # Fewest draws per side and pair that tell anything about a pair, and the share of all draws that explores pairs.
 FEWEST_PER_PAIR = 50
 EXPLORE_SHARE = 0.25
+# Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of any size. They are
+# kept in memory, and more of them find nothing better (decision 0031). Audits of less than 1e7 draws never get there.
+MOST_PER_ROUND = 2_500_000
+_MOST_TRAINING = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Settings:
         runner: where chunks are drawn.
         suppressed: health checks that are switched off.
         progress: is told about every drawn chunk.
+        journal: remembers the draws of an audit that may be interrupted.
         record: the same for the result, as plain data.
     """
 
@@ -42,6 +47,7 @@ class Settings:
     runner: Runner
     suppressed: frozenset[str]
     progress: Progress = field(default_factory=NoProgress)
+    journal: Journal = field(default_factory=NoJournal)
     record: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -104,4 +110,4 @@ def check_enough_for(n_pairs: int, samples: int) -> None:
 
 def training_size(samples: int) -> int:
     """Draws per side that learn: 30 % of a small audit, a falling share of a large one, where events are clear."""
-    return max(FEWEST // 2, min(int(0.3 * samples), int(20_000 + 0.1 * samples)))
+    return max(FEWEST // 2, min(int(0.3 * samples), int(20_000 + 0.1 * samples), _MOST_TRAINING))

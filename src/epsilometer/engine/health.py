@@ -6,7 +6,6 @@ Each check is a test with a false alarm of about 1e-9, so a healthy mechanism pr
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln, ndtr
 
 from epsilometer.bounds import Counts
+from epsilometer.engine.folding import Fingerprints
 from epsilometer.engine.sampler import FINGERPRINT_ROWS
 from epsilometer.errors import InputError
 from epsilometer.outputs import Labels, Outputs
@@ -56,7 +56,7 @@ def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
 
 
 def check_repeats(
-    fingerprints: Sequence[Sequence[bytes]], chunk_size: int, left: Outputs, right: Outputs
+    fingerprints: Sequence[Fingerprints], chunk_size: int, left: Outputs, right: Outputs
 ) -> list[HealthReport]:
     """Whether chunks repeat that independent draws would practically never repeat.
 
@@ -68,15 +68,16 @@ def check_repeats(
     """
     reports = []
     for side, (prints, outputs) in enumerate(zip(fingerprints, (left, right), strict=True)):
-        repeats = sum(count - 1 for count in Counter(prints).values())
-        if not repeats:
+        if not prints.repeats:
             continue
         coincidence = _coincidence_rate(row_hashes(outputs))
         # Coincidences of k independent outputs multiply; a constant side (rate 1) proves nothing.
         same = min(chunk_size, FINGERPRINT_ROWS, len(outputs))
-        log_chance = 2.0 * np.log(len(prints)) + same * np.log(max(coincidence, 1e-12))
+        log_chance = 2.0 * np.log(prints.total) + same * np.log(max(coincidence, 1e-12))
         if log_chance < np.log(_FALSE_ALARM):
-            text = f"{repeats} of {len(prints)} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
+            text = (
+                f"{prints.repeats} of {prints.total} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
+            )
             reports.append(HealthReport("repeated-chunks", f"{text}: is a seed frozen inside?", untrusted=True))
     return reports
 
@@ -120,6 +121,7 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
 
 def row_hashes(outputs: Outputs) -> NDArray[np.uint64]:
     """A number per output (of the first ones): equal outputs, equal numbers."""
+    outputs = outputs.take(slice(0, _MOST_ROWS))
     hashes = np.zeros(len(outputs), dtype=np.uint64)
     for block in outputs:
         total = np.full(block.size, zlib.crc32(block.shape.encode()), dtype=np.uint64)
@@ -131,7 +133,7 @@ def row_hashes(outputs: Outputs) -> NDArray[np.uint64]:
                 bits = np.ascontiguousarray(column.values, dtype=np.float64).view(np.uint64)
             total = total * np.uint64(0x9E3779B97F4A7C15) + (bits ^ (bits >> np.uint64(29)))
         hashes[slice(None) if block.rows is None else block.rows] = total
-    return hashes[:_MOST_ROWS]
+    return hashes
 
 
 def _coincidence_rate(hashes: NDArray[np.uint64]) -> float:

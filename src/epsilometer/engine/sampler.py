@@ -9,10 +9,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from epsilometer.engine.folding import Fingerprints, Folded
+from epsilometer.engine.journal import Journal, NoJournal
 from epsilometer.engine.runners import Runner, SerialRunner
 from epsilometer.engine.seeds import Phase, chunk_rng
+from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.base import shown
 from epsilometer.outputs import Labels, Outputs, concatenate
 
 T = TypeVar("T")
@@ -45,17 +49,26 @@ class Chunk(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _Drawing:
+    """The work that all chunks of one side share: sent to a worker once, and a pure function of the chunk."""
+
     mechanism: Mechanism
     dataset: Any
-    n: int
-    key: tuple[int, int, int, int, int]
+    stream: tuple[int, int, int, int]
     reduce: Callable[[Outputs], Any]
 
+    def __call__(self, task: tuple[int, int]) -> Chunk[Any]:
+        """Draws one chunk.
 
-def _run(task: _Task) -> Chunk[Any]:
-    outputs = task.mechanism.sample(task.dataset, task.n, chunk_rng(*task.key))
-    return Chunk(task.reduce(outputs), len(outputs), fingerprint(outputs))
+        Args:
+            task: its number in the stream, and how many outputs it has.
+        """
+        number, n = task
+        outputs = self.mechanism.sample(self.dataset, n, chunk_rng(*self.stream, number))
+        return Chunk(self.reduce(outputs), len(outputs), fingerprint(outputs))
+
+    def __str__(self) -> str:
+        return f"{self.mechanism.name} on the input {shown(self.dataset)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +96,20 @@ def fingerprint(outputs: Outputs) -> bytes:
     return digest.digest()
 
 
-def keep(outputs: Outputs) -> Outputs:
-    """The reduction that keeps everything."""
-    return outputs
-
-
 @dataclass(slots=True)
 class Sampler:
     """Draws from one mechanism with one seed.
 
     Attributes:
-        drawn: outputs drawn so far, left and right.
+        journal: remembers draws of an interrupted audit.
+        drawn: outputs drawn so far, left and right; those of an audit that was interrupted are among them.
     """
 
     mechanism: Mechanism
     seed: int
     runner: Runner = field(default_factory=SerialRunner)
     progress: Progress = field(default_factory=NoProgress)
+    journal: Journal = field(default_factory=NoJournal)
     drawn: list[int] = field(default_factory=lambda: [0, 0])
 
     def chunks(
@@ -115,26 +125,63 @@ class Sampler:
         dataset = pair.side(side)
         keeper = getattr(self.mechanism, "keeper", None)
         reduction: Callable[[Outputs], Any] = reduce if keeper is None else _Kept(reduce)
-        tasks = (
-            _Task(
-                self.mechanism,
-                dataset,
-                min(size, n - start),
-                (self.seed, phase, number, side, skip + start // size),
-                reduction,
-            )
-            for start in range(0, n, size)
-        )
-        for chunk in self.runner.map(_run, tasks):
-            self.drawn[side] += chunk.size
-            self.progress.advance(chunk.size)
+        drawing = _Drawing(self.mechanism, dataset, (self.seed, phase, number, side), reduction)
+        tasks = ((skip + start // size, min(size, n - start)) for start in range(0, n, size))
+        for chunk in self.runner.map(drawing, tasks):
+            self._count(side, chunk.size)
             if keeper is not None:
                 value, outputs = chunk.value
                 keeper.keep(dataset, outputs)
                 chunk = replace(chunk, value=value)
             yield chunk
 
+    def kept(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Iterator[Chunk[Outputs]]:
+        """Like `chunks`, with all outputs; a chunk that the journal knows is not drawn again."""
+        stream, place, missing = (int(phase), number, side), skip, n
+        while missing > 0 and (known := self.journal.recall(stream, place)) is not None:
+            outputs, print_of = known
+            if len(outputs) != min(self.mechanism.chunk_size, missing):
+                raise InputError(f"a chunk of {len(outputs)} outputs was remembered where another number is drawn")
+            self._count(side, len(outputs))
+            yield Chunk(outputs, len(outputs), print_of)
+            place, missing = place + 1, missing - len(outputs)
+        for chunk in self.chunks(phase, number, pair, side, missing, Outputs.copied, place):
+            self.journal.keep(stream, place, chunk.value, chunk.fingerprint)
+            place += 1
+            yield chunk
+
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
         """Draws n outputs and keeps them all."""
-        parts = [chunk.value for chunk in self.chunks(phase, number, pair, side, n, keep, skip)]
-        return concatenate(parts) if parts else Outputs((), 0)
+        return concatenate([chunk.value for chunk in self.kept(phase, number, pair, side, n, skip)])
+
+    def fold(
+        self,
+        phase: Phase,
+        number: int,
+        pair: Pair,
+        side: int,
+        n: int,
+        reduce: Callable[[Outputs], Any],
+        *,
+        earlier: Fingerprints,
+        example: Any = None,
+    ) -> Folded:
+        """Draws n outputs and adds up what their chunks are reduced to, from where the journal stopped.
+
+        Args:
+            earlier: fingerprints of other draws of this side; those of these draws are added to them.
+            example: what other outputs of this side are reduced to; only a journal that is kept needs it.
+        """
+        stream = (int(phase), number, side)
+        known = self.journal.resume(stream, example)
+        folded = Folded(fingerprints=earlier) if known is None else known
+        self._count(side, folded.size)
+        for chunk in self.chunks(phase, number, pair, side, n - folded.size, reduce, folded.chunks):
+            folded.add(chunk.value, chunk.size, chunk.fingerprint)
+            self.journal.save(stream, folded)
+        return folded
+
+    def _count(self, side: int, n: int) -> None:
+        if n:
+            self.drawn[side] += n
+            self.progress.advance(n)

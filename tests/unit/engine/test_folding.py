@@ -1,0 +1,130 @@
+"""What chunks add up to, next to the slow way that keeps them all."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from epsilometer.bounds import Counts
+from epsilometer.engine import Fingerprints, Folded, Phase, Sampler, folding
+from epsilometer.engine.health import check_repeats
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch
+from epsilometer.methods.bits import TwoCounts
+from epsilometer.outputs import read_outputs
+
+PAIR = Pair(0.0, 1.0)
+
+
+def chunk_counts(n, seed):
+    rng = np.random.default_rng(seed)
+    return [Counts(int(rng.binomial(100, 0.3)), 100) for _ in range(n)]
+
+
+def folded(counts):
+    result = Folded()
+    for number, each in enumerate(counts):
+        result.add(each, each.trials, number.to_bytes(16))
+    return result
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 64, 1000])
+def test_pieces_are_sums_of_neighbouring_chunks(n, monkeypatch):
+    monkeypatch.setattr(folding, "MOST_PIECES", 8)
+    counts = chunk_counts(n, n)
+    pieces = folded(counts).pieces
+    assert len(pieces.counts) <= 8
+    starts = range(0, n, pieces.width)
+    assert pieces.counts == [sum(counts[at : at + pieces.width], Counts(0, 0)) for at in starts]
+    assert pieces.filled == n % pieces.width
+
+
+def test_few_chunks_stay_apart():
+    counts = chunk_counts(folding.MOST_PIECES - 1, 0)
+    assert folded(counts).pieces.counts == counts
+
+
+def test_the_total_and_the_sizes():
+    counts = chunk_counts(50, 1)
+    result = folded(counts)
+    assert (result.chunks, result.size, result.total) == (50, 5000, sum(counts, Counts(0, 0)))
+
+
+def test_counts_of_two_events_keep_both_in_the_total_and_the_first_in_the_pieces():
+    result = Folded()
+    for _ in range(3):
+        result.add(TwoCounts(2, 5, Counts(1, 5)), 5, b"")
+    assert result.total == TwoCounts(6, 15, Counts(3, 15))
+    assert result.pieces.counts == [Counts(2, 5)] * 3
+
+
+def test_other_tallies_have_no_pieces():
+    result = Folded()
+    for number in range(4):
+        result.add(np.array([number, 1]), 2, bytes([number]))
+    assert result.total.tolist() == [6, 4]
+    assert result.pieces.counts == []
+
+
+class Unaddable:
+    def __add__(self, other):
+        raise KeyboardInterrupt
+
+
+def test_what_was_added_by_half_says_so():
+    result = Folded()
+    result.add(Unaddable(), 2, b"a")
+    assert result.is_whole
+    with pytest.raises(KeyboardInterrupt):
+        result.add(Unaddable(), 2, b"b")
+    assert not result.is_whole
+
+
+def test_repeats_are_all_but_the_first_of_each():
+    prints = [bytes([number]) for number in np.random.default_rng(0).integers(20, size=100)]
+    seen = Fingerprints(prints)
+    assert seen.total == 100
+    assert seen.repeats == sum(count - 1 for count in Counter(prints).values())
+    again = Fingerprints.restored(seen.known(), seen.total, seen.repeats)
+    assert (again.known(), again.total, again.repeats) == (seen.known(), seen.total, seen.repeats)
+
+
+def test_only_so_many_fingerprints_are_remembered(monkeypatch):
+    monkeypatch.setattr(folding, "MOST_FINGERPRINTS", 10)
+    seen = Fingerprints(bytes([number]) for number in range(50))
+    assert (len(seen.known()), seen.total, seen.repeats) == (10, 50, 0)
+    seen.add(bytes([3]))  # an early one is recognised
+    seen.add(bytes([30]))  # a late one is not
+    assert seen.repeats == 1
+    outputs = read_outputs(np.arange(1000.0))
+    assert [report.name for report in check_repeats([seen, Fingerprints()], 256, outputs, outputs)] == [
+        "repeated-chunks"
+    ]
+
+
+def test_a_chunk_of_one_output_has_no_fingerprint():
+    result = Folded()
+    result.add(Counts(1, 1), 1, b"same")
+    result.add(Counts(1, 1), 1, b"same")
+    assert result.fingerprints.total == 0
+
+
+def uniform(dataset, n, rng):
+    return dataset + rng.random(n)
+
+
+def count_low(outputs):
+    return Counts(int(np.count_nonzero(outputs.blocks[0].columns[0].values < 0.5)), len(outputs))
+
+
+def test_folding_is_adding_up_the_chunks():
+    n = 200_000
+    chunks = list(Sampler(from_batch(uniform), 5).chunks(Phase.CERTIFY, 0, PAIR, 0, n, count_low))
+    sampler = Sampler(from_batch(uniform), 5)
+    earlier = Fingerprints([chunks[2].fingerprint])
+    result = sampler.fold(Phase.CERTIFY, 0, PAIR, 0, n, count_low, earlier=earlier)
+    assert result.total == sum((chunk.value for chunk in chunks), Counts(0, 0))
+    assert result.pieces.counts == [chunk.value for chunk in chunks]
+    assert (result.chunks, result.size, sampler.drawn) == (len(chunks), n, [n, 0])
+    assert result.fingerprints is earlier
+    assert (earlier.total, earlier.repeats) == (len(chunks) + 1, 1)
