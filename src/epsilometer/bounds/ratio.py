@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
+from epsilometer.bounds.interpolation import interpolated_supremum
 from epsilometer.bounds.unconditional import (
     NullLine,
     Region,
@@ -61,6 +62,9 @@ class RatioTest:
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
         null = NullLine(_grow(epsilon), delta)
+        smooth = interpolated_supremum(self.region, null, self.q_range, self.level, _BLOCKS)
+        if smooth is not None:
+            return smooth
         return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
 
     def rough_p_value(self, epsilon: float, delta: float) -> float:

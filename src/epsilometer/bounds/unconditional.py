@@ -17,6 +17,7 @@ outside the blocks is added in full.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ from scipy.special import betainc, betaincc, ndtr
 Array = NDArray[np.float64]
 
 # Covers the rounding of the incomplete beta function (relative error below 1e-13 up to 1e9 trials) many times over.
-_ROUNDING = 1e-11
+ROUNDING = 1e-11
 # How often an interval that is not yet below the level may be halved; each halving shrinks the chord term 4×.
 _DEPTH = 6
 
@@ -62,16 +63,17 @@ class NullLine:
         return np.minimum(self.slope * q + self.shift, 1.0)
 
 
-def region_probability(region: Region, p: Array, q: Array, blocks: int) -> Array:
+def region_probability(region: Region, p: Array, q: Array, blocks: int | Array) -> Array:
     """P(X ≥ threshold(Y)) for each (p, q), from above (equal to it where a block is one value of Y).
 
     Args:
         p: shape (k,), left probabilities.
         q: shape (k,), right probabilities.
-        blocks: into how many blocks the bulk of Y is cut at most.
+        blocks: into how many blocks the bulk of Y is cut at most, for each q on its own; or the lowest values of blocks
+            that all q share, which makes it the probability of one fixed region that contains this one.
     """
     n, m = float(region.n_left), float(region.n_right)
-    edges = _block_edges(m, q, blocks, region.reach)
+    edges = _block_edges(m, q, blocks, region.reach) if isinstance(blocks, int) else np.tile(blocks, (len(q), 1))
     # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is wrong in the third
     # digit at 1e7 trials.
     inner = np.clip(edges, 1.0, m)
@@ -84,7 +86,7 @@ def region_probability(region: Region, p: Array, q: Array, blocks: int) -> Array
     inside = np.clip(needed, 1.0, n)
     tail = betainc(inside, n - inside + 1.0, p[:, None])
     tail = np.where(needed <= 0.0, 1.0, np.where(needed > n, 0.0, tail))
-    total = (below[:, 0] + (np.maximum(mass, 0.0) * tail).sum(axis=1)) * (1.0 + _ROUNDING)
+    total = (below[:, 0] + (np.maximum(mass, 0.0) * tail).sum(axis=1)) * (1.0 + ROUNDING)
     return np.asarray(np.minimum(total, 1.0), dtype=np.float64)
 
 
@@ -97,6 +99,16 @@ def _block_edges(m: float, q: Array, blocks: int, reach: float) -> Array:
     needed = int(np.max(np.ceil((stop - start + 1.0) / step))) + 1
     edges = start[:, None] + step[:, None] * np.arange(needed)
     return np.minimum(edges, m + 1.0)
+
+
+def common_edges(region: Region, q_range: tuple[float, float], blocks: int) -> Array:
+    """Lowest values of blocks that hold the bulk of Y for every q in a range, each as wide as one of `blocks` is."""
+    m, q = float(region.n_right), np.array(q_range)
+    spread = np.sqrt(m * q * (1.0 - q))
+    start = max(math.floor(m * q[0] - region.reach * spread[0] - 4.0), 0)
+    stop = min(math.ceil(m * q[1] + (region.reach + 0.5) * spread[1] + 12.0), region.n_right)
+    step = max(math.floor(((2.0 * region.reach + 0.5) * float(spread.max()) + 17.0) / blocks), 1)
+    return np.append(np.arange(start, stop + 1, step, dtype=np.float64), min(stop, m) + 1.0)
 
 
 def normal_probability(region: Region, p: Array, q: Array, blocks: int) -> Array:
