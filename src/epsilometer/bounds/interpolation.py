@@ -42,7 +42,7 @@ def interpolated_supremum(
     degree = needed_degree(region, null, (low, high), _TOLERANCE * level)
     if degree is None:
         return None
-    angles: Array = (np.arange(degree + 1) + 0.5) * (np.pi / (degree + 1))
+    angles = np.arange(0.5, degree + 1.0) * (np.pi / (degree + 1))
     q = (0.5 * (low + high) + 0.5 * (high - low) * np.cos(angles)) ** 2
     values = region_probability(region, null.power(q), q, common_edges(region, q_range, blocks))
     # The rounding of the values, at most doubled a few times by the interpolation.
