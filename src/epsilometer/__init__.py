@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
         MissingExtraError,
         PrivacyViolation,
     )
-    from epsilometer.inputs import Pair
+    from epsilometer.inputs import Pair, domains, finders
     from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
     from epsilometer.mechanisms.repeated import repeated
     from epsilometer.methods import ldp, local, renyi, sequential
@@ -49,6 +49,8 @@ __all__ = [
     "Witness",
     "audit",
     "compare",
+    "domains",
+    "finders",
     "from_batch",
     "from_callable",
     "from_command",
@@ -99,6 +101,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 # Rooms that are offered under a short name.
 _NAMESPACES: dict[str, str] = {
+    "domains": "epsilometer.inputs.domains",
+    "finders": "epsilometer.inputs.finders",
     "ldp": "epsilometer.methods.ldp",
     "local": "epsilometer.methods.local",
     "renyi": "epsilometer.methods.renyi",

@@ -14,6 +14,7 @@ from epsilometer.auditing.checkpoints import stored_seed
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, spread_findings
+from epsilometer.auditing.search_loop import run_search
 from epsilometer.auditing.sequential_loop import run_sequential
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
@@ -21,6 +22,7 @@ from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
+from epsilometer.inputs.finders import Finder
 from epsilometer.inputs.storing import is_complete
 from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
 from epsilometer.methods import Task
@@ -32,7 +34,7 @@ from epsilometer.result import AuditResult
 
 def audit(
     mechanism: object,
-    inputs: Inputs | None = None,
+    inputs: Inputs | Finder | None = None,
     claim: Claim | str | None = None,
     *,
     samples: int = 100_000,
@@ -56,9 +58,11 @@ def audit(
     Args:
         mechanism: a function of the dataset (and optionally `rng`), anything made by `from_callable`, `from_batch`, …,
             or an entry of the zoo.
-        inputs: a `Pair` of neighbouring datasets, a 2-tuple, or a list of pairs. A zoo entry brings its worst pair.
+        inputs: a `Pair` of neighbouring datasets, a 2-tuple, a list of pairs, or a finder of `epsilometer.finders`,
+            which searches a domain. A zoo entry brings its worst pair.
         claim: what is promised, e.g. `PureDP(1.0)` or "eps=1,delta=1e-6". A zoo entry brings its own.
-        samples: draws per side for the whole audit: search, training and certification included.
+        samples: draws per side for the whole audit: search, training and certification included. With a finder, draws
+            per side for each pair that is certified; a trial takes the finder's own samples.
         confidence: the probability with which the bound must hold.
         seed: makes the audit repeatable; None takes fresh entropy and records it.
         method: a name of `epsilometer methods`.
@@ -111,7 +115,7 @@ def audit(
 
 def measure(
     mechanism: object,
-    inputs: Inputs | None = None,
+    inputs: Inputs | Finder | None = None,
     notion: type[Claim] | None = None,
     *,
     samples: int = 100_000,
@@ -250,20 +254,28 @@ def replay(
 
 
 def _run(
-    mechanism: object, inputs: Inputs | None, question: Question, settings: Settings, record: str | Path | None = None
+    mechanism: object,
+    inputs: Inputs | Finder | None,
+    question: Question,
+    settings: Settings,
+    record: str | Path | None = None,
 ) -> AuditResult:
-    pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
     settings.record.update({} if record is None else {"recorded_to": str(record)})
+    if isinstance(inputs, Finder):
+        with keeping(as_mechanism(mechanism), [], record) as source:
+            return run_search(source, inputs, question, settings)
+    pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
     with keeping(as_mechanism(mechanism).prepared(pairs, settings.samples), pairs, record) as source:
         if settings.method.name == "sequential":
             return run_sequential(source, pairs, question, settings)
         return AuditRun.start(source, pairs, question, settings).audit()
 
 
-def _own_claim(mechanism: object, inputs: Inputs | None) -> object:
+def _own_claim(mechanism: object, inputs: Inputs | Finder | None) -> object:
     """What a zoo entry, or an object of another library, claims itself."""
     own = getattr(mechanism, "claim", None)
-    return as_mechanism(mechanism).promise([] if inputs is None else as_pairs(inputs)) if own is None else own
+    pairs = [] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs)
+    return as_mechanism(mechanism).promise(pairs) if own is None else own
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:

@@ -35,6 +35,11 @@ def pair_from_dict(data: Mapping[str, Any]) -> Pair:
     return Pair(_restore(data["left"]), _restore(data["right"]))
 
 
+def pair_digest(pair: Pair) -> str:
+    """A short text that tells pairs apart."""
+    return hashlib.sha256(json.dumps(pair_to_dict(pair), sort_keys=True).encode()).hexdigest()[:16]
+
+
 def is_complete(pair: Pair) -> bool:
     """Whether both inputs are there, so that a mechanism can be run on them."""
     return not isinstance(pair.left, StoredDigest) and not isinstance(pair.right, StoredDigest)

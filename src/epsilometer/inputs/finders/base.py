@@ -1,0 +1,172 @@
+"""What a finder is: it is asked for a pair of neighbouring inputs, and told how much that pair promised."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.errors import InputError
+from epsilometer.inputs.checking import check_whole
+from epsilometer.inputs.domains.base import Domain, Point
+from epsilometer.inputs.pairs import Pair
+
+# Fewer draws per side than this tell nothing about a pair.
+FEWEST = 50
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
+
+    What is asked next must depend on nothing but the finder's own settings and what it was told so far: an interrupted
+    search asks again.
+
+    Attributes:
+        trials: the most pairs that it proposes.
+        samples: draws per side with which a trial looks at its pair.
+        stop_at_refutation: whether the search ends at the first refutation, or tries every pair for the largest bound.
+    """
+
+    trials: int
+    samples: int
+    stop_at_refutation: bool
+
+    def ask(self) -> Pair | None:
+        """The next pair to try, the same until it is told about; None when there is none left."""
+
+    def tell(self, score: float | None) -> None:
+        """What the pair promised: a number, 0.0 included, the more the better; None if there is nothing to tell."""
+
+    def state(self) -> dict[str, Any]:
+        """What it was told so far, as plain data for JSON."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of a finder with the same settings."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its settings, as plain data for the result."""
+
+
+class Told(NamedTuple):
+    """A trial: its point, and its score if it has one."""
+
+    point: tuple[float, ...]
+    score: float | None
+
+
+class PointFinder(ABC):
+    """A finder whose proposals are points; what it asks next is a function of its seed and of what it was told."""
+
+    name: ClassVar[str]
+
+    def __init__(self, *, trials: int, samples: int, seed: int, stop_at_refutation: bool) -> None:
+        self.trials = check_whole("trials", trials, 1, ": a search without trials finds nothing")
+        self.samples = check_whole("samples", samples, FEWEST, ": fewer draws per trial tell nothing about a pair")
+        self.seed = check_whole("seed", seed, 0)
+        self.stop_at_refutation = bool(stop_at_refutation)
+        self._told: list[Told] = []
+        self._asked: tuple[float, ...] | None = None
+
+    def ask(self) -> Pair | None:
+        """The next pair, the same until it is told about; None after the last trial."""
+        if self._asked is None:
+            if len(self._told) >= self.trials:
+                return None
+            self._asked = tuple(float(u) for u in self._next_point(len(self._told)))
+        return self._pair(self._asked)
+
+    def tell(self, score: float | None) -> None:
+        """The score of the pair that was asked last; None if it has none."""
+        if self._asked is None:
+            raise InputError("tell() without ask(): there is no pair that the score could belong to")
+        self._told.append(Told(self._asked, _checked(score)))
+        self._asked = None
+
+    def state(self) -> dict[str, Any]:
+        """Plain data for JSON; `restore` is the inverse."""
+        return {"finder": self.describe(), "told": [[list(each.point), each.score] for each in self._told]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of a finder with the same settings; more trials may be allowed than before."""
+        try:
+            stored, told = dict(state["finder"]), [_read_told(each) for each in state["told"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"this is no state of a finder: {error!r}") from error
+        own = self.describe()
+        different = [key for key in own if key != "trials" and stored.get(key) != own[key]]
+        if different:
+            raise InputError(f"the state is of another search (its {', '.join(different)} differ)")
+        self._told, self._asked = told, None
+
+    def describe(self) -> dict[str, Any]:
+        """Name, trials, samples and seed; subclasses add theirs."""
+        return {
+            "name": self.name,
+            "trials": self.trials,
+            "samples": self.samples,
+            "seed": self.seed,
+            "stop_at_refutation": self.stop_at_refutation,
+        }
+
+    @abstractmethod
+    def _next_point(self, number: int) -> Point | NDArray[np.float64]:
+        """The point of trial `number`, which counts from 0."""
+
+    @abstractmethod
+    def _pair(self, point: tuple[float, ...]) -> Pair:
+        """The pair that a point stands for."""
+
+
+class DomainFinder(PointFinder):
+    """A finder over the unit cube of a domain's pairs of neighbours."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        relation: str | None = None,
+        *,
+        trials: int = 50,
+        samples: int = 20_000,
+        seed: int = 0,
+        stop_at_refutation: bool = True,
+    ) -> None:
+        super().__init__(trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation)
+        self.domain = check_domain(domain)
+        self.relation = domain.relations[0] if relation is None else relation
+        self.neighbours = domain.neighbours(self.relation)
+
+    def describe(self) -> dict[str, Any]:
+        """The settings, with the domain in words."""
+        return {**super().describe(), "domain": repr(self.domain), "relation": self.relation}
+
+    def _pair(self, point: tuple[float, ...]) -> Pair:
+        return self.neighbours.pair(point)
+
+    def _rng(self, number: int) -> np.random.Generator:
+        """A stream per trial, so that a search that was interrupted goes on as if it had not been."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+
+
+def check_domain(domain: Any) -> Any:
+    """A domain, or an InputError for something else."""
+    if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
+        raise InputError(f"domain={domain!r:.100} must be one of epsilometer.domains, such as Vector(4, low=0, high=1)")
+    return domain
+
+
+def _checked(score: object) -> float | None:
+    if score is None:
+        return None
+    if isinstance(score, bool) or not isinstance(score, int | float | np.number) or not math.isfinite(score):
+        raise InputError(f"score={score!r} must be a finite number, or None for a trial that has none")
+    return float(score)
+
+
+def _read_told(entry: Any) -> Told:
+    point, score = entry
+    return Told(tuple(float(u) for u in point), _checked(score))

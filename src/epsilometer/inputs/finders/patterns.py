@@ -1,0 +1,94 @@
+"""Known patterns of query answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from epsilometer.errors import InputError
+from epsilometer.inputs.checking import check_number
+from epsilometer.inputs.domains import Queries
+from epsilometer.inputs.finders.base import PointFinder
+from epsilometer.inputs.pairs import Pair
+from epsilometer.inputs.patterns import PATTERNS, farthest, moved_in_all
+from epsilometer.inputs.relations import check_relation
+
+
+class Patterns(PointFinder):
+    """Tries the patterns of StatDP's table: one above, one below, …, x shape.
+
+    Args:
+        queries: how many queries there are and how far their answers move, or just how many.
+        relation: "linf", or "l1", which leaves the patterns in which one answer moves.
+        levels: answers from which the patterns step away; None takes one sensitivity above the smallest answer, so
+            that the answers are 0, 1 and 2 by default.
+        trials: the most pairs to try; None tries all.
+        samples: draws per side to look at a pair.
+        stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
+    """
+
+    name = "patterns"
+
+    def __init__(
+        self,
+        queries: Queries | int,
+        relation: str = "linf",
+        *,
+        levels: Sequence[float] | None = None,
+        trials: int | None = None,
+        samples: int = 20_000,
+        stop_at_refutation: bool = True,
+    ) -> None:
+        self.queries = queries if isinstance(queries, Queries) else Queries(queries)
+        self.relation = check_relation(relation, Queries.relations, "answers of queries")
+        lowest = self.queries.low + self.queries.sensitivity
+        self.levels = [lowest] if levels is None else [check_number("levels", level) for level in levels]
+        self._found = self._all()
+        if not self._found:
+            raise InputError(f"no pattern fits into {self.queries!r} around levels={levels!r}: no pair to try")
+        most = len(self._found)
+        super().__init__(
+            trials=most if trials is None else min(trials, most),
+            samples=samples,
+            seed=0,
+            stop_at_refutation=stop_at_refutation,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The settings."""
+        own = {"queries": repr(self.queries), "relation": self.relation, "levels": self.levels}
+        return {**super().describe(), **own}
+
+    @property
+    def patterns(self) -> list[str]:
+        """The names of the patterns, in the order in which they are tried."""
+        return [name for name, _ in self._found]
+
+    def _all(self) -> list[tuple[str, Pair]]:
+        found = []
+        distance = moved_in_all if self.relation == "l1" else farthest
+        for level in self.levels:
+            for name, make in PATTERNS.items():
+                left, right = make(self.queries.count)
+                pair = Pair(*(self._answers(level, steps) for steps in (left, right)))
+                if distance(left, right) <= 1 and left != right and self._holds(pair):
+                    found.append((name, pair))
+        distinct = [(name, pair) for place, (name, pair) in enumerate(found) if pair not in _pairs(found[:place])]
+        return distinct
+
+    def _answers(self, level: float, steps: list[int]) -> list[float]:
+        answers = [level + step * self.queries.sensitivity for step in steps]
+        return [int(each) for each in answers] if self.queries.whole else answers
+
+    def _holds(self, pair: Pair) -> bool:
+        return all(self.queries.low <= each <= self.queries.high for each in (*pair.left, *pair.right))
+
+    def _next_point(self, number: int) -> tuple[float]:
+        return (float(number),)
+
+    def _pair(self, point: tuple[float, ...]) -> Pair:
+        return self._found[int(point[0])][1]
+
+
+def _pairs(found: list[tuple[str, Pair]]) -> list[Pair]:
+    return [pair for _, pair in found]
