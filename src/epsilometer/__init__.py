@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.auditing.scores import from_scores, one_run
     from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
     from epsilometer.errors import (
+        EngineError,
         EpsilometerError,
         EpsilometerWarning,
         InputError,
@@ -32,6 +33,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "AuditResult",
+    "EngineError",
     "EpsilometerError",
     "EpsilometerWarning",
     "Finding",
@@ -79,6 +81,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.auditing.scores": ("from_scores", "one_run"),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
+        "EngineError",
         "EpsilometerError",
         "EpsilometerWarning",
         "InputError",

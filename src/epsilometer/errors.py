@@ -5,6 +5,7 @@ Exception
 └── EpsilometerError            the root: catch this to catch all of ours
     ├── MechanismError          the mechanism raised, hung, or returned something unusable
     ├── InputError              a parameter, file or claim that makes no sense (also a ValueError)
+    ├── EngineError             workers died again and again, or there are none
     ├── MissingExtraError       an optional package is not installed (also an ImportError)
     ├── BudgetError             a bug of ours: more failure probability was spent than there was
     └── PrivacyViolation        raised by `AuditResult.raise_if_refuted` (also an AssertionError)
@@ -41,6 +42,10 @@ class MissingExtraError(EpsilometerError, ImportError):
             f"{purpose} needs the package {package}, which is not installed; "
             f"install it with: pip install 'epsilometer[{extra}]'"
         )
+
+
+class EngineError(EpsilometerError):
+    """Workers died again and again, a scheduler went away, or there is none where it should be."""
 
 
 class BudgetError(EpsilometerError):

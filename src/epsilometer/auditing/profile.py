@@ -188,7 +188,7 @@ def profile(
     confidence: float = 0.95,
     seed: int | None = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Profile:

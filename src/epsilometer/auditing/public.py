@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.checkpoints import stored_seed
+from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, spread_findings
@@ -43,10 +45,10 @@ def audit(
     method: str = "auto",
     options: object = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
-    stop_early: bool = False,
+    stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
     representation: str = "value",
@@ -67,14 +69,16 @@ def audit(
         seed: makes the audit repeatable; None takes fresh entropy and records it.
         method: a name of `epsilometer methods`.
         options: settings of that method, an object of its own kind.
-        jobs: worker processes.
-        engine: where the workers run.
+        jobs: worker processes on this machine; they do not change the result.
+        engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
+            ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
         progress: is told about every drawn chunk.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: stops at the latest after so long; implies stop_early.
-        checkpoint: a file from which an interrupted audit goes on; implies stop_early.
+        checkpoint: a file from which an interrupted audit goes on. Implies stop_early, unless stop_early=False or a
+            method is given: then all samples are drawn, and the result is that of an audit without interruption.
         representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
             floating-point numbers, "all" by their values, with a separate finding about the bits.
         distance: the inputs are so many steps of neighbours apart; the claim is scaled to the group.
@@ -110,7 +114,7 @@ def audit(
     promised = as_claim(_own_claim(mechanism, inputs) if claim is None else claim).scaled(distance)
     settings.record.update({"representation": representation} if representation != "value" else {})
     settings.record.update({"distance": distance} if distance != 1 else {})
-    return spread_findings(_run(mechanism, inputs, Question(promised, judged=True), settings, record))
+    return spread_findings(_run(mechanism, inputs, Question(promised, judged=True), settings, record, checkpoint))
 
 
 def measure(
@@ -124,25 +128,30 @@ def measure(
     method: str = "auto",
     options: object = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
     record: str | Path | None = None,
+    checkpoint: str | Path | None = None,
     **fixed: float,
 ) -> AuditResult:
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
     Args:
         notion: a claim class, e.g. `PureDP` or `RenyiDP`.
+        checkpoint: a file from which an interrupted run goes on.
         fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds ε) or `epsilon=`
             (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
     """
+    method, options = choose_mode(
+        method, options, stop_early=False, max_seconds=None, checkpoint=checkpoint, representation="value"
+    )
     settings = check_settings(
         samples=samples,
         confidence=confidence,
-        seed=seed,
+        seed=stored_seed(checkpoint) if seed is None and checkpoint is not None else seed,
         method=method,
         options=options,
         jobs=jobs,
@@ -150,7 +159,7 @@ def measure(
         suppress=suppress,
         progress=progress,
     )
-    return _run(mechanism, inputs, Question(_open(notion, fixed), judged=False), settings, record)
+    return _run(mechanism, inputs, Question(_open(notion, fixed), judged=False), settings, record, checkpoint)
 
 
 def compare(
@@ -216,7 +225,7 @@ def replay(
     seed: int | None = None,
     pair: Pair | tuple[Any, Any] | None = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     progress: Progress | None = None,
 ) -> AuditResult:
     """Certifies the same witness again, on fresh draws: nothing is learned, everything proves.
@@ -250,7 +259,8 @@ def replay(
     source = as_mechanism(mechanism).prepared([inputs], settings.samples)
     run = AuditRun.start(source, [inputs], question, settings)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
-    return run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
+    with closing(settings.runner):
+        return run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
 
 
 def _run(
@@ -259,16 +269,21 @@ def _run(
     question: Question,
     settings: Settings,
     record: str | Path | None = None,
+    checkpoint: str | Path | None = None,
 ) -> AuditResult:
     settings.record.update({} if record is None else {"recorded_to": str(record)})
     if isinstance(inputs, Finder):
-        with keeping(as_mechanism(mechanism), [], record) as source:
-            return run_search(source, inputs, question, settings)
+        with (
+            keeping(as_mechanism(mechanism), [], record) as source,
+            journal_of(checkpoint, source, inputs, question, settings) as journal,
+        ):
+            return run_search(source, inputs, question, replace(settings, journal=journal))
     pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
     with keeping(as_mechanism(mechanism).prepared(pairs, settings.samples), pairs, record) as source:
         if settings.method.name == "sequential":
             return run_sequential(source, pairs, question, settings)
-        return AuditRun.start(source, pairs, question, settings).audit()
+        with journal_of(checkpoint, source, pairs, question, settings) as journal:
+            return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
 
 
 def _own_claim(mechanism: object, inputs: Inputs | Finder | None) -> object:

@@ -10,6 +10,7 @@ import numpy as np
 
 from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner, check_seed, open_runner
 from epsilometer.engine.health import check_suppressed
+from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, find_method
 
@@ -63,7 +64,7 @@ def check_settings(
     seed: int | None,
     method: str,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     options: object = None,
     suppress: Collection[str] = (),
     progress: Progress | None = None,
@@ -79,7 +80,7 @@ def check_settings(
         progress or NoProgress(),
     )
     checked.record.update(method=method, samples=checked.samples, confidence=checked.confidence)
-    checked.record.update(seed=checked.seed, jobs=jobs, engine=engine)
+    checked.record.update(seed=checked.seed, jobs=jobs, engine=engine_name(engine))
     if options is not None:
         checked.record["options"] = repr(options)
     return checked

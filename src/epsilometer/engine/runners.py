@@ -1,15 +1,21 @@
-"""Where chunks of work run: in this process, or in local worker processes."""
+"""Where chunks of work run: in this process, in local worker processes, on Dask, on Ray."""
 
 from __future__ import annotations
 
-import pickle
+import multiprocessing
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from importlib.util import find_spec
+from typing import Any, Protocol, TypeVar
 
-from epsilometer.errors import InputError
+from epsilometer.engine.dispatching import PoolRunner
+from epsilometer.errors import InputError, MissingExtraError
 
 T = TypeVar("T")
 R = TypeVar("R")
+# Addresses of Dask schedulers; dask:// stands for tcp://.
+_DASK_SCHEMES = ("dask", "tcp", "tls")
+_KNOWN = "local, serial, dask://host:port, ray://host:port, ray://auto, ray://local, or a Client of Dask"
 
 
 class Runner(Protocol):
@@ -17,6 +23,9 @@ class Runner(Protocol):
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Results in order, as they come."""
+
+    def close(self) -> None:
+        """Ends what was begun for it. It may be used again afterwards."""
 
 
 class SerialRunner:
@@ -26,39 +35,62 @@ class SerialRunner:
         """The built-in map."""
         return map(function, tasks)
 
-
-class ProcessRunner:
-    """Spreads tasks over local processes (joblib's loky)."""
-
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-
-    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """Results in order; a few tasks per worker are under way at a time."""
-        from joblib import Parallel, delayed  # not needed for serial work, and slow to import
-
-        call = delayed(function)
-        try:
-            yield from Parallel(n_jobs=self.jobs, return_as="generator")(call(task) for task in tasks)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            if "pickle" not in str(error).lower():
-                raise
-            raise InputError(
-                f"jobs={self.jobs}: the mechanism or its input cannot be sent to worker processes ({_reason(error)}); "
-                "define it at the top level of a module, or use jobs=1"
-            ) from error
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
-def open_runner(jobs: int = 1, engine: str = "local") -> Runner:
-    """The runner for a number of workers on an engine."""
+def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
+    """The runner for an engine. Nothing is started or connected to before the first task.
+
+    Args:
+        jobs: worker processes of the local engine and of ray://local; other engines have workers of their own.
+        engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of Dask.
+    """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
+    if _is_dask_client(engine):
+        return _dask_runner(engine)
+    if not isinstance(engine, str):
+        raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
+    scheme, separator, place = engine.partition("://")
+    if separator and place and scheme in _DASK_SCHEMES:
+        return _dask_runner(engine)
+    if separator and place and scheme == "ray":
+        return _ray_runner(engine, jobs)
     if engine not in ("local", "serial"):
-        raise InputError(f"engine={engine!r} is unknown; known are local and serial")
-    return SerialRunner() if jobs == 1 or engine == "serial" else ProcessRunner(jobs)
+        raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
+    # A daemon process may not have children. What it draws is the same with one worker.
+    is_alone = jobs == 1 or engine == "serial" or multiprocessing.current_process().daemon
+    return SerialRunner() if is_alone else _local_runner(jobs)
 
 
-def _reason(error: Exception) -> str:
-    """What the object itself said: joblib hands it on as the last line of a traceback in text."""
-    lines = str(error.__cause__ or error).strip('\n" ').splitlines()
-    return lines[-1] if lines else str(error)
+def engine_name(engine: Any) -> str:
+    """The engine as a text, for the record of an audit."""
+    return f"dask at {engine.scheduler.address}" if _is_dask_client(engine) else str(engine)
+
+
+def _is_dask_client(engine: Any) -> bool:
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    return distributed is not None and isinstance(engine, distributed.Client)
+
+
+def _local_runner(jobs: int) -> Runner:
+    from epsilometer.engine.local_pool import LocalPool
+
+    return PoolRunner(LocalPool(jobs))
+
+
+def _dask_runner(engine: Any) -> Runner:
+    if find_spec("distributed") is None:
+        raise MissingExtraError("distributed", "dask", f"engine={engine!r}")
+    from epsilometer.engine.dask_pool import DaskPool
+
+    return PoolRunner(DaskPool(engine))
+
+
+def _ray_runner(engine: str, jobs: int) -> Runner:
+    if find_spec("ray") is None:
+        raise MissingExtraError("ray", "ray", f"engine={engine!r}")
+    from epsilometer.engine.ray_pool import RayPool
+
+    return PoolRunner(RayPool(engine, jobs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -74,7 +75,7 @@ def estimate(
     most_draws: float = MOST_DRAWS,
     seed: int | None = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     progress: Progress | None = None,
 ) -> Estimate:
     """Estimates ε* = sup ln(p/q) of left against right, or the Rényi divergence of left from right (Algorithm 1).
@@ -106,7 +107,8 @@ def estimate(
     samples = check_n(n, plan, most_draws)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
     cells = Cells(smoothness.domain, plan.cells)
-    left, right = (_count(sampler, 0, inputs, side, samples, cells) for side in (0, 1))
+    with closing(sampler.runner):
+        left, right = (_count(sampler, 0, inputs, side, samples, cells) for side in (0, 1))
     check_inside(cells, left, right)
     check_filled(cells, left, right)
     value = divergence(left, right, plan.order)
@@ -129,7 +131,7 @@ def overall(
     most_draws: float = MOST_DRAWS,
     seed: int | None = None,
     jobs: int = 1,
-    engine: str = "local",
+    engine: object = "local",
     progress: Progress | None = None,
 ) -> Estimate:
     """Estimates the level over all pairs of inputs in an interval (Algorithm 2).
@@ -156,7 +158,8 @@ def overall(
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
     cells = Cells(smoothness.domain, plan.cells)
     inputs = middle_points(interval, places)
-    counts = [_count(sampler, number, Pair(x, x), 0, samples, cells) for number, x in enumerate(inputs)]
+    with closing(sampler.runner):
+        counts = [_count(sampler, number, Pair(x, x), 0, samples, cells) for number, x in enumerate(inputs)]
     check_inside(cells, *counts)
     check_filled(cells, *counts)
     value, left, right = greatest_divergence(counts, plan.order)

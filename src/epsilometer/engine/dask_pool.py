@@ -1,0 +1,131 @@
+"""Workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from concurrent.futures import CancelledError
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from epsilometer.engine.parcels import Fault, run_parcel
+from epsilometer.errors import EngineError
+
+# A scheduler that does not answer in so many seconds is not there.
+_CONNECT_SECONDS = 5
+# Workers may still be starting, or starting again, for so many seconds.
+_WORKER_SECONDS = 60
+# How often a long wait looks whether there still are workers.
+_PULSE_SECONDS = 5
+
+
+class DaskPool:
+    """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times."""
+
+    def __init__(self, engine: Any) -> None:
+        is_address = isinstance(engine, str)
+        self.address = engine.replace("dask://", "tcp://", 1) if is_address else engine.scheduler.address
+        self.asked = f"engine={engine!r}" if is_address else f"engine=Client({self.address!r})"
+        self._given = None if is_address else engine
+        self._client: Any = None
+        self._numbers = count()
+        self._name = f"epsilometer-{uuid4().hex}"
+
+    def open(self) -> int:
+        """Connects and waits for workers."""
+        if self._client is None:
+            self._client = self._given or self._connect()
+        self._check_alive()
+        deadline = time.monotonic() + _WORKER_SECONDS
+        while not (threads := self._count_threads()):
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"{self.asked}: the scheduler has no workers; start some with: dask worker {self.address}"
+                )
+            time.sleep(0.1)
+        return threads
+
+    def ship(self, key: str, content: bytes) -> Any:
+        """Sends the parcel to all workers; later ones get it from them."""
+        return self._guarded(lambda: self._client.scatter([content], broadcast=True, hash=False)[0])
+
+    def submit(self, key: str, shipped: Any, task: Any) -> Any:
+        """A future of Dask's. Every try has a name of its own, or Dask would answer with an earlier one."""
+        name = f"{self._name}-{next(self._numbers)}"
+        return self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
+
+    def collect(self, ticket: Any) -> bytes:
+        """Waits for the future, as long as there is somebody to do the work."""
+        while True:
+            try:
+                answer: bytes = self._guarded(lambda: ticket.result(timeout=_PULSE_SECONDS))
+                return answer
+            except _StillWaiting:
+                self.open()
+
+    def has_answer(self, ticket: Any) -> bool:
+        """Answers are with the workers until they are collected."""
+        return False
+
+    def drop(self) -> None:
+        """Lets go of the connection."""
+        self.close()
+
+    def cancel(self, tickets: Iterable[Any], shipped: Any) -> None:
+        """Dask forgets what has no future here."""
+        waiting = list(tickets)
+        if waiting and self._client is not None and self._client.status == "running":
+            self._guarded(lambda: self._client.cancel(waiting))
+
+    def close(self) -> None:
+        """Ends a connection that was made here; a client that was given stays open."""
+        client, self._client = self._client, None
+        if client is not None and client is not self._given:
+            client.close(timeout=_CONNECT_SECONDS)
+
+    def _connect(self) -> Any:
+        from distributed import Client
+
+        try:
+            return Client(self.address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:  # also its TimeoutError
+            raise EngineError(
+                f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
+            ) from error
+
+    def _count_threads(self) -> int:
+        return int(sum(self._guarded(self._client.nthreads).values()))
+
+    def _check_alive(self) -> None:
+        if self._client.status != "running":
+            raise Fault(f"the connection to {self.address} is {self._client.status}", engine_lost=True)
+
+    def _guarded(self, action: Any) -> Any:
+        """Does something with the client, and turns what goes wrong with the cluster into faults."""
+        from distributed import KilledWorker
+
+        try:
+            return action()
+        except KilledWorker as error:
+            raise Fault(f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True) from error
+        except ImportError as error:
+            raise EngineError(
+                f"{self.asked}: the workers cannot import {error.name}; install the same packages for them as here"
+            ) from error
+        except TimeoutError as error:
+            self._check_alive()
+            raise _StillWaiting from error
+        except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
+            self._check_alive()
+            raise Fault(f"{type(error).__name__}: {error}") from error
+
+
+class _StillWaiting(Exception):
+    """Nothing came yet."""
+
+
+def _run_here(key: str, content: bytes, task: Any) -> bytes:
+    """Does one task in a worker, which has the parcel already."""
+    return run_parcel(key, lambda: content, task)

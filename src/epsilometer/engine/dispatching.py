@@ -1,0 +1,163 @@
+"""Tasks spread over workers that may die: in order, a few at a time, run again when they are lost."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from epsilometer.engine.parcels import Fault, open_answer, pack
+from epsilometer.errors import EngineError
+
+T = TypeVar("T")
+R = TypeVar("R")
+# Tasks out per worker: one that runs, one that waits for it, and some that are done while an earlier one is not.
+_OUT_PER_WORKER = 4
+# So often in a row may a task be run again.
+_MOST_FAULTS = 3
+
+
+class Pool(Protocol):
+    """The workers of one engine. Whatever goes wrong with them, and not with the work, is raised as a `Fault`.
+
+    Attributes:
+        asked: how the user asked for them, for messages: "jobs=2".
+    """
+
+    asked: str
+
+    def open(self) -> int:
+        """Makes sure that there are workers, and says how many tasks they do at a time."""
+
+    def ship(self, key: str, content: bytes) -> Any:
+        """Brings a parcel to where the workers can fetch it."""
+
+    def submit(self, key: str, shipped: Any, task: Any) -> Any:
+        """Sends a task out; the ticket stands for its answer."""
+
+    def collect(self, ticket: Any) -> bytes:
+        """Waits for an answer."""
+
+    def has_answer(self, ticket: Any) -> bool:
+        """Whether an answer can be collected although the engine was lost."""
+
+    def drop(self) -> None:
+        """Lets go of workers that are lost, so that `open` makes a new beginning."""
+
+    def cancel(self, tickets: Iterable[Any], shipped: Any) -> None:
+        """Calls back what nobody waits for any more, and the parcel."""
+
+    def close(self) -> None:
+        """Ends what `open` began."""
+
+
+@dataclass(slots=True)
+class _Errand:
+    task: Any
+    ticket: Any = None
+
+
+class PoolRunner:
+    """Spreads tasks over a pool. An answer is taken from one ticket per task, so no task counts twice or is lost."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Results in order; a few tasks per worker are under way at a time.
+
+        Raises:
+            EngineError: if a task was lost again and again.
+        """
+        dispatch = _Dispatch(self.pool, function)
+        try:
+            for task in tasks:
+                dispatch.begin(task)
+                if dispatch.is_full:
+                    yield dispatch.finish()
+            while dispatch.errands:
+                yield dispatch.finish()
+        finally:
+            dispatch.call_back()
+
+    def close(self) -> None:
+        """Ends the pool, if it was begun by us."""
+        self.pool.close()
+
+
+class _Dispatch:
+    """One map under way: the tasks that are out, oldest first."""
+
+    def __init__(self, pool: Pool, function: Callable[[Any], Any]) -> None:
+        self.pool = pool
+        self.function = function
+        self.parcel = pack(function, pool.asked)
+        self.errands: deque[_Errand] = deque()
+        self._shipped: Any = None
+        self._workers = 1
+        self._faults = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether to wait for an answer before sending more."""
+        return len(self.errands) >= _OUT_PER_WORKER * self._workers
+
+    def begin(self, task: Any) -> None:
+        """Sends one more task out."""
+        self.errands.append(_Errand(task))
+        self._send()
+
+    def finish(self) -> Any:
+        """Waits for the oldest task that is out."""
+        while True:
+            self._send()
+            try:
+                answer = self.pool.collect(self.errands[0].ticket)
+                value = open_answer(answer, self.pool.asked)
+            except Fault as fault:
+                self.errands[0].ticket = None
+                self._recover(fault)
+                continue
+            self.errands.popleft()
+            self._faults = 0
+            return value
+
+    def call_back(self) -> None:
+        """Nobody waits for what is still out."""
+        tickets = [errand.ticket for errand in self.errands if errand.ticket is not None]
+        if self._shipped is not None:
+            self.pool.cancel(tickets, self._shipped)
+
+    def _send(self) -> None:
+        """Sends out what is not: new tasks, and lost ones."""
+        while True:
+            try:
+                if self._shipped is None:
+                    self._workers = self.pool.open()
+                    self._shipped = self.pool.ship(self.parcel.key, self.parcel.content)
+                for errand in self.errands:
+                    if errand.ticket is None:
+                        errand.ticket = self.pool.submit(self.parcel.key, self._shipped, errand.task)
+                return
+            except Fault as fault:
+                self._recover(fault)
+
+    def _recover(self, fault: Fault) -> None:
+        """Prepares another try, or gives up."""
+        self._faults += 1
+        if fault.is_final or self._faults > _MOST_FAULTS:
+            raise EngineError(self._despair(fault)) from fault
+        self._shipped = None  # it may be lost as well; the same work is sent again
+        if fault.engine_lost:
+            for errand in self.errands:
+                if errand.ticket is not None and not self.pool.has_answer(errand.ticket):
+                    errand.ticket = None
+            self.pool.drop()
+
+    def _despair(self, fault: Fault) -> str:
+        tries = "" if fault.is_final else f" {self._faults} times in a row"
+        return (
+            f"{self.pool.asked}: work was lost{tries} while running {self.function}; the last time: {fault}. "
+            "If it ends its own process or takes too much memory, jobs=1 on the local engine shows where"
+        )
