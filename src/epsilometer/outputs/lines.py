@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.outputs.placing import places
+
 # Up to this many ends of intervals, comparing every value with each end is faster than sorting (measured: 0.4 ns
 # per value and end against 12 ns per value for the sort).
 _FEW_ENDS = 16
@@ -44,13 +46,13 @@ class Line:
     def index(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The cell of each value, shape (n,)."""
         numbers = np.asarray(values, dtype=np.float64)
-        cells = np.searchsorted(self.edges, numbers, side="right")
+        cells = places(self.edges, numbers)
         # NaN sorts last: it is the only value at or above every edge that is not equal to itself.
         cells[np.isnan(numbers)] = len(self.edges) + 1
         return cells
 
     def count(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
-        """How many values fall into each cell, shape (n_cells,): by sorting pieces, 5× faster than indexing."""
+        """How many values fall into each cell, shape (n_cells,): by sorting pieces, no slower than indexing."""
         numbers = np.asarray(values, dtype=np.float64)
         below = np.zeros(len(self.edges), dtype=np.int64)
         n_nan = 0
