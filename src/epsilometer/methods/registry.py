@@ -1,34 +1,24 @@
-"""All methods by name."""
+"""All methods by name. A method's code is loaded when it is asked for: most audits need one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
+from importlib import import_module
 
 from epsilometer.errors import InputError
-from epsilometer.methods.auto import AutoMethod
 from epsilometer.methods.base import Method
-from epsilometer.methods.bits import BitsMethod
-from epsilometer.methods.events import EventsMethod
-from epsilometer.methods.ldp.method import HistogramMethod
-from epsilometer.methods.local.method import LocalMethod
-from epsilometer.methods.profile import ProfileMethod
-from epsilometer.methods.renyi.method import RenyiFlooredMethod
-from epsilometer.methods.renyi_bet import RenyiBetMethod
-from epsilometer.methods.sequential import SequentialMethod
 
-# Each makes its method from an options object of that method's own, or from None for its defaults.
-_METHODS: dict[str, Callable[[Any], Method]] = {
-    "auto": AutoMethod,
-    "events": EventsMethod,
-    "ldp-histogram": HistogramMethod,
-    "profile": ProfileMethod,
-    "sequential": SequentialMethod,
-    "bits": BitsMethod,
-    "local": LocalMethod,
-    "renyi-bet": RenyiBetMethod,
-    "renyi-floored": RenyiFlooredMethod,
+# Where each is at home. The class makes its method from an options object of its own, or from None for its defaults.
+_METHODS: dict[str, tuple[str, str]] = {
+    "auto": ("epsilometer.methods.auto", "AutoMethod"),
+    "events": ("epsilometer.methods.events", "EventsMethod"),
+    "ldp-histogram": ("epsilometer.methods.ldp.method", "HistogramMethod"),
+    "profile": ("epsilometer.methods.profile", "ProfileMethod"),
+    "sequential": ("epsilometer.methods.sequential", "SequentialMethod"),
+    "bits": ("epsilometer.methods.bits", "BitsMethod"),
+    "local": ("epsilometer.methods.local.method", "LocalMethod"),
+    "renyi-bet": ("epsilometer.methods.renyi_bet", "RenyiBetMethod"),
+    "renyi-floored": ("epsilometer.methods.renyi.method", "RenyiFlooredMethod"),
 }
 
 
@@ -43,4 +33,6 @@ def find_method(name: str, options: object = None) -> Method:
         close = get_close_matches(str(name), names(), 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
-    return _METHODS[name](options)
+    module, kind = _METHODS[name]
+    method: Method = getattr(import_module(module), kind)(options)
+    return method
