@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.auditing.journals import is_journal, journal_seed
 from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.packing import pack_outputs, unpack_outputs
 from epsilometer.auditing.sequential_state import State
 from epsilometer.errors import InputError
 from epsilometer.inputs.storing import pair_to_dict
 from epsilometer.methods.sequential import SequentialMethod
-from epsilometer.outputs import Block, Labels, Numbers, Outputs
-from epsilometer.outputs.columns import Column
 
 _VERSION = 1
 _SIDES = ("left", "right")
@@ -58,7 +58,9 @@ class Checkpoint:
     def write(self, state: State) -> None:
         """Replaces the file in one step, safely on the disk when this returns."""
         arrays: dict[str, NDArray[Any]] = {"log_wealth": state.log_wealth, "best": state.best}
-        tables = [_pack(side, outputs, arrays) for side, outputs in zip(_SIDES, (state.left, state.right), strict=True)]
+        tables = [
+            pack_outputs(side, outputs, arrays) for side, outputs in zip(_SIDES, (state.left, state.right), strict=True)
+        ]
         meta = {"version": _VERSION, "key": self.key, "state": state.to_dict(), "tables": tables}
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
         beside = self.path.with_name(self.path.name + ".new")
@@ -80,15 +82,17 @@ class Checkpoint:
                 "give another file, or the same settings"
             )
         try:
-            draws = [_unpack(side, table, arrays) for side, table in zip(_SIDES, meta["tables"], strict=True)]
+            draws = [unpack_outputs(side, table, arrays) for side, table in zip(_SIDES, meta["tables"], strict=True)]
             return State.from_dict(meta["state"], arrays["log_wealth"], arrays["best"], draws)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"checkpoint={str(self.path)!r} cannot be read: {error!r}") from error
 
 
 def stored_seed(path: str | Path) -> int | None:
-    """The seed of the audit that a checkpoint belongs to; None if there is no file yet."""
-    return int(_load(Path(path))[1]["key"]["seed"]) if Path(path).exists() else None
+    """The seed of the audit that a file belongs to, whether it stops early or not; None if there is no file yet."""
+    if not Path(path).is_file() or not Path(path).stat().st_size:
+        return None
+    return journal_seed(path) if is_journal(path) else int(_load(Path(path))[1]["key"]["seed"])
 
 
 def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -101,31 +105,3 @@ def _load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"checkpoint={str(path)!r} is no checkpoint of a sequential audit: {error}") from error
     return arrays, meta
-
-
-def _pack(side: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Puts the draws of one side into the arrays and returns what JSON must hold of them."""
-    blocks = []
-    for number, block in enumerate(outputs.blocks):
-        place = f"{side}.{number}"
-        if block.rows is not None:
-            arrays[f"{place}.rows"] = block.rows
-        labels = []
-        for column, values in enumerate(block.columns):
-            arrays[f"{place}.{column}"] = values.codes if isinstance(values, Labels) else values.values
-            labels.append(list(values.labels) if isinstance(values, Labels) else None)
-        blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
-    return {"size": outputs.size, "blocks": blocks}
-
-
-def _unpack(side: str, table: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Outputs:
-    blocks = []
-    for number, stored in enumerate(table["blocks"]):
-        place = f"{side}.{number}"
-        columns: list[Column] = []
-        for column, labels in enumerate(stored["labels"]):
-            values = arrays[f"{place}.{column}"]
-            columns.append(Numbers(values) if labels is None else Labels(values, tuple(map(str, labels))))
-        rows = arrays.get(f"{place}.rows")
-        blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
-    return Outputs(tuple(blocks), int(table["size"]))

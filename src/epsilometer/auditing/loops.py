@@ -155,7 +155,7 @@ class AuditRun:
         tally, earlier = partial(proposal.tally, side=side), self.fingerprints[side]
         pair = self.pairs[number]
         folded = self.sampler.fold(phase, number, pair, side, n, tally, earlier=earlier, example=example)
-        self.fingerprints[side] = folded.fingerprints
+        self.fingerprints[side] = folded.fingerprints.copy()  # a journal may yet have to write these
         return folded
 
     def _draw(self, number: int, side: int, n: int) -> Outputs:

@@ -16,15 +16,24 @@ def choose_mode(
     method: str,
     options: object,
     *,
-    stop_early: bool,
+    stop_early: bool | None,
     max_seconds: float | None,
     checkpoint: str | Path | None,
     representation: str,
+    searches: bool = False,
 ) -> tuple[str, object]:
-    """The name of the method and its options; an InputError where the wishes do not go together."""
+    """The name of the method and its options; an InputError where the wishes do not go together.
+
+    A checkpoint means stopping early, unless the caller says otherwise, names a method, asks for another view, or
+    searches for pairs.
+    """
     if representation not in _REPRESENTATIONS:
         raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
-    if stop_early or max_seconds is not None or checkpoint is not None or method == "sequential":
+    if stop_early is False and max_seconds is not None:
+        raise InputError(f"max_seconds={max_seconds!r} is for audits that stop early; leave stop_early=False out")
+    is_ordinary = method == "auto" and representation == "value" and not searches
+    implied = checkpoint is not None and stop_early is None and is_ordinary
+    if stop_early or implied or max_seconds is not None or method == "sequential":
         if representation != "value":
             raise InputError(f"representation={representation!r} cannot be combined with stopping early")
         return "sequential", _sequential_options(method, options, max_seconds, checkpoint)

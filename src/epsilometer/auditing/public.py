@@ -97,6 +97,7 @@ def audit(
         max_seconds=max_seconds,
         checkpoint=checkpoint,
         representation=representation,
+        searches=isinstance(inputs, Finder),
     )
     settings = check_settings(
         samples=samples,

@@ -152,7 +152,7 @@ def run_search(mechanism: Mechanism, finder: Finder, question: Question, setting
     """Audits the pairs that a finder proposes."""
     check_search(mechanism, question, settings)
     settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
-    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
+    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
     run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
     return SearchRun(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
 

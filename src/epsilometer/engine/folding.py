@@ -40,6 +40,10 @@ class Fingerprints:
         """The distinct ones that are remembered, the oldest first."""
         return tuple(self._known)
 
+    def copy(self) -> Fingerprints:
+        """Another set of the same ones, for further chunks that do not belong here."""
+        return self.restored(self._known, self.total, self.repeats)
+
     @classmethod
     def restored(cls, known: Iterable[bytes], total: int, repeats: int) -> Fingerprints:
         """The inverse of `known`, `total` and `repeats`."""
