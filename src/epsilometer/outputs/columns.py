@@ -33,6 +33,10 @@ class Numbers:
         """The given rows."""
         return Numbers(self.values[rows])
 
+    def copied(self) -> Numbers:
+        """All rows, in memory of their own."""
+        return Numbers(self.values.copy())
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -52,6 +56,10 @@ class Labels:
     def take(self, rows: IntArray | slice) -> Labels:
         """The given rows; the table of labels stays whole."""
         return Labels(self.codes[rows], self.labels)
+
+    def copied(self) -> Labels:
+        """All rows, in memory of their own."""
+        return Labels(self.codes.copy(), self.labels)
 
 
 Column = Numbers | Labels
@@ -93,7 +101,13 @@ class Outputs:
 
     def copied(self) -> Outputs:
         """A copy that does not change when the mechanism reuses its arrays."""
-        return self.take(np.arange(self.size))
+        return Outputs(
+            tuple(
+                Block(block.shape, block.rows, tuple(column.copied() for column in block.columns), block.size)
+                for block in self.blocks
+            ),
+            self.size,
+        )
 
     def take(self, rows: IntArray | slice) -> Outputs:
         """The outputs at the given positions, in that order."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from epsilometer.errors import EpsilometerError, MechanismError
 from epsilometer.outputs.columns import Outputs
+from epsilometer.outputs.reading_leaves import FLAT_KINDS, read_flat
 from epsilometer.outputs.reading_pieces import Piece, Place, product
 from epsilometer.outputs.reading_refusals import BATCH, cut_repr, not_a_batch, safe_repr, type_name
 from epsilometer.outputs.reading_trees import read_array, read_values
@@ -122,6 +123,8 @@ def _checked_size(batch: Batch, expected: int | None) -> int:
 
 
 def _read_batch(batch: Batch, size: int) -> list[Piece]:
+    if isinstance(batch, np.ndarray) and batch.ndim == 1 and batch.dtype.kind in FLAT_KINDS:
+        return read_flat(batch)  # the usual case, and nothing can go wrong that would need a place to be named
     place = Place(np.arange(size))
     if not isinstance(batch, dict):
         return _read_sequence(batch, place)

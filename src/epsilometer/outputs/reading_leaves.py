@@ -6,9 +6,10 @@ Every function here gets values of one type and returns pieces; only integers ca
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
-from itertools import compress
+from itertools import compress, count
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _member_text(member: Enum) -> str:
 
 def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
     """Values as labels; `text` is called once per distinct value and must keep them distinct."""
-    table = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
     codes = np.fromiter(map(table.__getitem__, values), np.int32, len(values))
     return Labels(codes, tuple(map(text, table)))
 
