@@ -39,7 +39,15 @@ Samples = Annotated[int | None, typer.Option("--samples", help="Draws per input.
 Confidence = Annotated[float | None, typer.Option("--confidence", help="Of the bound.  [default: 0.95]")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatable.  [default: fresh]")]
 MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes.  [default: 1]")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes of the local engine.  [default: 1]")]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="WHERE",
+        help="local, dask://host:port, ray://host:port or ray://auto; the result is the same.  [default: local]",
+    ),
+]
 Batch = Annotated[
     bool | None, typer.Option("--batch", help="The target draws many outputs at once: f(dataset, n, rng).")
 ]
@@ -56,7 +64,8 @@ MarkdownFile = Annotated[
     typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
 ]
 StopEarly = Annotated[
-    bool | None, typer.Option("--stop-early", help="Stop as soon as the claim is refuted; --samples is the most.")
+    bool | None,
+    typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
 ]
 MaxSeconds = Annotated[
     float | None, typer.Option("--max-seconds", help="Stop after so long at the latest.", show_default=False)

@@ -14,7 +14,7 @@ from epsilometer.errors import InputError
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 FILE_KEYS = ("json", "html", "junit", "markdown")
 RUN_KEYS = (
-    *("samples", "confidence", "seed", "method", "jobs", "suppress"),
+    *("samples", "confidence", "seed", "method", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
 )
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -22,6 +22,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "batch": bool,
     "pairs": list,
     "method": str,
+    "engine": str,
     "json": str,
     "html": str,
     "junit": str,

@@ -30,6 +30,7 @@ class DaskPool:
         self.asked = f"engine={engine!r}" if is_address else f"engine=Client({self.address!r})"
         self._given = None if is_address else engine
         self._client: Any = None
+        self._was_open = False
         self._numbers = count()
         self._name = f"epsilometer-{uuid4().hex}"
 
@@ -37,6 +38,7 @@ class DaskPool:
         """Connects and waits for workers."""
         if self._client is None:
             self._client = self._given or self._connect()
+            self._was_open = True
         self._check_alive()
         deadline = time.monotonic() + _WORKER_SECONDS
         while not (threads := self._count_threads()):
@@ -91,6 +93,8 @@ class DaskPool:
         try:
             return Client(self.address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:  # also its TimeoutError
+            if self._was_open:  # one that went away may come back
+                raise Fault(f"the scheduler at {self.address} is gone", engine_lost=True) from error
             raise EngineError(
                 f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
             ) from error

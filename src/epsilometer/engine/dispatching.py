@@ -159,5 +159,5 @@ class _Dispatch:
         tries = "" if fault.is_final else f" {self._faults} times in a row"
         return (
             f"{self.pool.asked}: work was lost{tries} while running {self.function}; the last time: {fault}. "
-            "If it ends its own process or takes too much memory, jobs=1 on the local engine shows where"
+            "If workers die every time, the mechanism may end its process, or need more memory than there is"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -12,20 +13,19 @@ from epsilometer.errors import EngineError
 
 # A cluster that does not answer in so many seconds is not there.
 _CONNECT_SECONDS = 5
-# Parcels and answers are small; Ray would take a third of the memory.
-_STORE_BYTES = 100 << 20
 
 
 class RayPool:
-    """A running cluster (ray://host:port, ray://auto), or one that lives as long as it is needed (ray://local).
+    """A running cluster: that of a client server (ray://host:port), or the one of this machine (ray://auto).
 
     A connection that the program has made itself is used as it is, and left open.
     """
 
-    def __init__(self, engine: str, jobs: int) -> None:
-        self.engine, self.jobs = engine, jobs
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
         self.asked = f"engine={engine!r}"
         self._is_ours = False
+        self._was_open = False
         self._run: Any = None
 
     def open(self) -> int:
@@ -34,7 +34,7 @@ class RayPool:
 
         if not ray.is_initialized():
             self._connect()
-            self._is_ours = True
+            self._is_ours = self._was_open = True
         if self._run is None:
             # Tries are counted in one place: ours.
             self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
@@ -87,15 +87,14 @@ class RayPool:
         place = self.engine.removeprefix("ray://")
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         try:
-            if place == "local":
-                own: dict[str, Any] = {"num_cpus": self.jobs, "include_dashboard": False}
-                ray.init(address="local", object_store_memory=_STORE_BYTES, **own, **quiet)
-            elif place == "auto":
+            if place == "auto":
                 ray.init(address="auto", **quiet)
             else:
                 _knock(place)
                 ray.init(address=self.engine, **quiet)
         except (OSError, ValueError, RuntimeError) as error:
+            if self._was_open:  # one that went away may come back
+                raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
             raise EngineError(
                 f"{self.asked}: no Ray cluster answers ({error}); start one with: ray start --head, and give the port "
                 "of its client server (10001 unless set otherwise)"
@@ -108,10 +107,16 @@ class RayPool:
 
         try:
             return action()
-        except (RayError, ConnectionError) as error:
-            is_lost = isinstance(error, ConnectionError) or not ray.is_initialized()
+        except (RayError, ConnectionError, *_connection_errors()) as error:
+            is_lost = not isinstance(error, RayError) or not ray.is_initialized()
             text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise Fault(text, engine_lost=is_lost) from error
+
+
+def _connection_errors() -> tuple[type[Exception], ...]:
+    """What the client of a cluster raises when it has lost it; without that client there is no such thing."""
+    grpc = sys.modules.get("grpc")
+    return () if grpc is None else (grpc.RpcError,)
 
 
 def _fetch(wrapped: list[Any]) -> bytes:

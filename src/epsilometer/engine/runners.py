@@ -15,7 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 # Addresses of Dask schedulers; dask:// stands for tcp://.
 _DASK_SCHEMES = ("dask", "tcp", "tls")
-_KNOWN = "local, serial, dask://host:port, ray://host:port, ray://auto, ray://local, or a Client of Dask"
+_KNOWN = "local, serial, dask://host:port, ray://host:port, ray://auto, or a Client of Dask"
 
 
 class Runner(Protocol):
@@ -43,7 +43,7 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
     """The runner for an engine. Nothing is started or connected to before the first task.
 
     Args:
-        jobs: worker processes of the local engine and of ray://local; other engines have workers of their own.
+        jobs: worker processes of the local engine; other engines have workers of their own.
         engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of Dask.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
@@ -56,7 +56,7 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
     if separator and place and scheme in _DASK_SCHEMES:
         return _dask_runner(engine)
     if separator and place and scheme == "ray":
-        return _ray_runner(engine, jobs)
+        return _ray_runner(engine)
     if engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     # A daemon process may not have children. What it draws is the same with one worker.
@@ -88,9 +88,9 @@ def _dask_runner(engine: Any) -> Runner:
     return PoolRunner(DaskPool(engine))
 
 
-def _ray_runner(engine: str, jobs: int) -> Runner:
+def _ray_runner(engine: str) -> Runner:
     if find_spec("ray") is None:
         raise MissingExtraError("ray", "ray", f"engine={engine!r}")
     from epsilometer.engine.ray_pool import RayPool
 
-    return PoolRunner(RayPool(engine, jobs))
+    return PoolRunner(RayPool(engine))
