@@ -12,11 +12,14 @@ from epsilometer.methods.base import Method
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("epsilometer.methods.auto", "AutoMethod"),
     "events": ("epsilometer.methods.events", "EventsMethod"),
+    "hockey-stick": ("epsilometer.methods.hockey_stick", "HockeyStickMethod"),
     "ldp-histogram": ("epsilometer.methods.ldp.method", "HistogramMethod"),
     "profile": ("epsilometer.methods.profile", "ProfileMethod"),
     "sequential": ("epsilometer.methods.sequential", "SequentialMethod"),
     "bits": ("epsilometer.methods.bits", "BitsMethod"),
     "local": ("epsilometer.methods.local.method", "LocalMethod"),
+    "mmd": ("epsilometer.methods.mmd", "MmdMethod"),
+    "poisson-histogram": ("epsilometer.methods.poisson_histogram", "PoissonHistogramMethod"),
     "renyi-bet": ("epsilometer.methods.renyi_bet", "RenyiBetMethod"),
     "renyi-floored": ("epsilometer.methods.renyi.method", "RenyiFlooredMethod"),
 }

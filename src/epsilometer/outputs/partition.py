@@ -7,6 +7,8 @@ several. Discrete, continuous and mixed laws are the same thing here.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from epsilometer.outputs.atoms import Atoms, atoms_from_dict, atoms_to_dict
 from epsilometer.outputs.columns import Block, Numbers, Outputs
 from epsilometer.outputs.lines import Line
-from epsilometer.outputs.scores import AdditiveScore
+from epsilometer.outputs.score_kinds import Score, score_from_dict
 
 Cells = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -24,6 +26,8 @@ Mask = NDArray[np.bool_]
 # Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two signatures with one
 # hash would share a cell: harmless, because an event stays a fixed set of outputs.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# Up to so many combinations of atoms the group of a signature is looked up in a table: 2^16 entries stay in the cache.
+_MOST_COMBINATIONS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Group:
     signature: tuple[int, ...]
     line: Line | None = None
     column: int = 0
-    score: AdditiveScore | None = None
+    score: Score | None = None
 
     @property
     def n_cells(self) -> int:
@@ -94,8 +98,14 @@ class BlockPartition:
         """The group of each row, −1 for none."""
         if not self.groups:
             return np.full(block.size, -1, dtype=np.int64)
-        hashes = hash_signatures(self.codes(block))
-        known = hash_signatures(np.array([group.signature for group in self.groups], dtype=np.int64).T)
+        codes = self.codes(block)
+        signatures = np.array([group.signature for group in self.groups], dtype=np.int64).T
+        sizes = [len(atoms) + 1 if atoms else 1 for atoms in self.atoms] or [2]
+        if math.prod(sizes) <= _MOST_COMBINATIONS:
+            table = np.full(math.prod(sizes), -1, dtype=np.int64)
+            table[_combined(signatures, sizes)] = np.arange(len(self.groups))
+            return table[_combined(codes, sizes)]
+        hashes, known = hash_signatures(codes), hash_signatures(signatures)
         order = np.argsort(known, kind="stable")
         place = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
         return np.where(known[order][place] == hashes, order[place], -1)
@@ -110,6 +120,14 @@ class BlockPartition:
                 for atoms, column in zip(self.atoms, block.columns, strict=True)
             ]
         )
+
+
+def _combined(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """One number per signature, different for all of them; `codes` has shape (columns, signatures), −1 is a code."""
+    total = np.zeros(codes.shape[1], dtype=np.int64)
+    for row, size in zip(codes, sizes, strict=True):
+        total = total * size + (row + 1 if size > 1 else 0)
+    return total
 
 
 def hash_signatures(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -209,10 +227,12 @@ def _check_group(block: BlockPartition, group: Group) -> None:
     columns = len(block.atoms)
     if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
         raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")
+    if not columns and group.signature != (0,):
+        raise ValueError(f"a signature {group.signature!r:.80} for outputs without values")
     for code, atoms in zip(group.signature, block.atoms, strict=False):
         if not -1 <= code < (len(atoms) if atoms else 0):
             raise ValueError(f"a signature {group.signature!r:.80} names an atom that does not exist")
-    if group.score and any(not 0 <= term.column < columns for term in group.score.terms):
+    if group.score and any(not 0 <= column < columns for column in group.score.columns):
         raise ValueError("a score uses a column that does not exist")
 
 
@@ -221,5 +241,5 @@ def _group_from_dict(data: dict[str, Any]) -> Group:
         tuple(int(code) for code in data["signature"]),
         Line.from_list(data["edges"]) if "edges" in data else None,
         int(data.get("column", 0)),
-        AdditiveScore.from_dict(data["score"]) if "score" in data else None,
+        score_from_dict(data["score"]) if "score" in data else None,
     )

@@ -60,6 +60,11 @@ class AdditiveScore:
 
     terms: tuple[Term, ...]
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return tuple(term.column for term in self.terms)
+
     def evaluate(self, columns: Sequence[Column]) -> NDArray[np.float64]:
         """The score of each row, shape (n,)."""
         total: NDArray[np.float64] = self.terms[0].weights[self.terms[0].index(columns)]

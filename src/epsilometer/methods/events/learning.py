@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from epsilometer.methods.events.cells import blocks_of_both, learn_groups, learn_line
 from epsilometer.methods.events.scoring import MOST_BINS, fit_score
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
+from epsilometer.outputs.score_kinds import Score
 
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
@@ -22,6 +23,8 @@ _ENOUGH_PER_WEIGHT = 100
 _MANY_GROUPS = 64
 
 Rows = NDArray[np.int64]
+# Makes a score of the given columns from training outputs of one shape, left and right.
+FitScore = Callable[[Block, Block, Sequence[int]], Score]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,22 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     if not any(needs_score):
         return ways
     fit, rest = _for_scores(left, right, pairs)
-    ways.append(Learned(Partition(tuple(_by_score(a, b) for a, b in fit)), *rest))
+    ways.append(Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
     if any(len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True) if needs):
         ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
     return ways
+
+
+def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: int = 2) -> Learned | None:
+    """Cells of one score over all columns, made by `fit` on half of the draws and counted on the other half.
+
+    None when no shape has so many columns.
+    """
+    learning = blocks_of_both(_half(left, 0), _half(right, 0))
+    if all(len(a.columns) < fewest_columns for a, _ in learning):
+        return None
+    blocks = [_by_score(a, b, fit) if len(a.columns) >= fewest_columns else _by_values(a, b) for a, b in learning]
+    return Learned(Partition(tuple(blocks)), _half(left, 1), _half(right, 1))
 
 
 def _for_scores(
@@ -97,11 +112,11 @@ def _leave_whole(group: Group, left: Block, right: Block) -> Group:
     return group
 
 
-def _cut_by_score(group: Group, left: Block, right: Block) -> Group:
+def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_score) -> Group:
     """Cuts a group that varies in several columns by a score of them."""
     if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
         return group
-    score = fit_score(left, right, _varying(group))
+    score = fit(left, right, _varying(group))
     line = learn_line(score.evaluate(left.columns), score.evaluate(right.columns))
     return replace(group, line=line, score=score)
 
@@ -120,12 +135,15 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     return replace(partition, groups=tuple(groups))
 
 
-def _by_score(left: Block, right: Block) -> BlockPartition:
+def _by_score_or_values(left: Block, right: Block) -> BlockPartition:
+    """Cells of an additive score over all columns, where there are several."""
+    return _by_score(left, right, fit_score) if len(left.columns) > 1 else _by_values(left, right)
+
+
+def _by_score(left: Block, right: Block, fit: FitScore) -> BlockPartition:
     """Cells of one score over all columns."""
-    if len(left.columns) < 2:
-        return _by_values(left, right)
     whole = Group((-1,) * len(left.columns))
-    return BlockPartition(left.shape, (None,) * len(left.columns), (_cut_by_score(whole, left, right),))
+    return BlockPartition(left.shape, (None,) * len(left.columns), (_cut_by_score(whole, left, right, fit),))
 
 
 def _varying(group: Group) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.events.ordering import Layout, lay_out
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 
@@ -53,24 +53,27 @@ class Way:
 
 def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
     """Every way that may be best."""
-    ways = []
-    for learned in learn_partitions(left, right):
-        layout = lay_out(learned.partition)
-        fits = (*_count_fits(layout), *_score_fits(learned.partition, layout))
-        ways.append(_way(learned.partition, learned.left, learned.right, fits))
+    ways = [way_of(learned) for learned in learn_partitions(left, right)]
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1 and _is_continuous(*pairs[0]):
         ways.append(_kernel_way(left, right, *pairs[0]))
     return ways
 
 
-def _way(partition: Partition, left: Outputs, right: Outputs, fits: tuple[Fit, ...]) -> Way:
+def way_of(learned: Learned) -> Way:
+    """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
+    layout = lay_out(learned.partition)
+    return make_way(learned, (*_count_fits(layout), *_score_fits(learned.partition, layout)))
+
+
+def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
+    """Cells with the counts of two halves of the draws, and the given fits."""
     halves = []
-    for side in (left, right):
+    for side in (learned.left, learned.right):
         middle = len(side) // 2
         parts = side.take(slice(0, middle)), side.take(slice(middle, len(side)))
-        halves.append((partition.count(parts[0]), partition.count(parts[1])))
-    return Way(partition, halves[0], halves[1], fits)
+        halves.append((learned.partition.count(parts[0]), learned.partition.count(parts[1])))
+    return Way(learned.partition, halves[0], halves[1], fits)
 
 
 # --- one number: a kernel on even cells ------------------------------------------------------------------------------
@@ -104,7 +107,7 @@ def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
     thumb = 0.9 * spread * (len(values) / 2) ** -0.2 / spacing
     n_cells = line.n_cells - 1
     fits = tuple(_KernelFit(n_cells, max(width * thumb, 0.75)) for width in _KERNEL_WIDTHS)
-    return _way(partition, left, right, fits)
+    return make_way(Learned(partition, left, right), fits)
 
 
 @dataclass(frozen=True, slots=True)

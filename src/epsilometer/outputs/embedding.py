@@ -1,0 +1,130 @@
+"""Outputs of one shape as points: numbers in units of their spread, names as corners.
+
+Any fixed embedding gives a valid kernel, so a bad one costs power, never soundness. NaN and names that training did not
+know have corners of their own; infinities end at the same distance as very large numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.outputs.coding import CodedColumn
+from epsilometer.outputs.columns import Column, Numbers
+
+Floats = NDArray[np.float64]
+
+# Beyond so many spreads from the middle all numbers are one point: a kernel cannot tell them apart anyway.
+FARTHEST = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class NumberAxis:
+    """A column of numbers as one coordinate, and a second one that is not 0 for NaN.
+
+    Attributes:
+        column: position of the column.
+        middle: what becomes 0.
+        spread: what becomes 1; positive.
+    """
+
+    column: int
+    middle: float
+    spread: float
+
+    @property
+    def dimensions(self) -> int:
+        """The number and whether it is one."""
+        return 2
+
+    def points(self, columns: Sequence[Column]) -> Floats:
+        """Shape (n, 2)."""
+        column = columns[self.column]
+        assert isinstance(column, Numbers)  # axes of numbers are only made for numbers
+        values = np.asarray(column.values, dtype=np.float64)
+        missing = np.isnan(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            placed = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        return np.stack([np.where(np.isnan(placed), 0.0, placed), np.where(missing, FARTHEST, 0.0)], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"column": self.column, "middle": self.middle, "spread": self.spread}
+
+
+@dataclass(frozen=True, slots=True)
+class NameAxis:
+    """A column of names as corners, all equally far from each other.
+
+    Attributes:
+        coding: the names that have a corner of their own; all others share one.
+    """
+
+    coding: CodedColumn
+
+    @property
+    def column(self) -> int:
+        """Position of the column."""
+        return self.coding.column
+
+    @property
+    def dimensions(self) -> int:
+        """One for each name, one for all others."""
+        return self.coding.n_codes
+
+    def points(self, columns: Sequence[Column]) -> Floats:
+        """Shape (n, names + 1)."""
+        return np.eye(self.coding.n_codes)[self.coding.codes(columns)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return self.coding.to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Outputs of one shape as points of a space."""
+
+    axes: tuple[NumberAxis | NameAxis, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return tuple(axis.column for axis in self.axes)
+
+    @property
+    def dimensions(self) -> int:
+        """Coordinates of a point."""
+        return sum(axis.dimensions for axis in self.axes)
+
+    def points(self, columns: Sequence[Column]) -> Floats:
+        """Shape (n, dimensions)."""
+        return np.concatenate([axis.points(columns) for axis in self.axes], axis=1)
+
+    def check(self, dimensions: int) -> Embedding:
+        """Itself, if a stored score for so many coordinates can read it."""
+        if dimensions != self.dimensions:
+            raise ValueError(f"a score of {dimensions} coordinates reads points of {self.dimensions}")
+        return self
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain data; `from_list` is the inverse."""
+        return [axis.to_dict() for axis in self.axes]
+
+    @classmethod
+    def from_list(cls, data: Sequence[dict[str, Any]]) -> Embedding:
+        """The inverse of `to_list`."""
+        return cls(tuple(_axis_from_dict(axis) for axis in data))
+
+
+def _axis_from_dict(data: dict[str, Any]) -> NumberAxis | NameAxis:
+    if "spread" not in data:
+        return NameAxis(CodedColumn.from_dict(data))
+    axis = NumberAxis(int(data["column"]), float(data["middle"]), float(data["spread"]))
+    if not (np.isfinite(axis.middle) and 0.0 < axis.spread < np.inf):
+        raise ValueError("an axis needs a finite middle and a positive spread")
+    return axis
