@@ -107,16 +107,18 @@ class RayPool:
 
         try:
             return action()
-        except (RayError, ConnectionError, *_connection_errors()) as error:
+        except _cluster_errors() as error:
             is_lost = not isinstance(error, RayError) or not ray.is_initialized()
             text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise Fault(text, engine_lost=is_lost) from error
 
 
-def _connection_errors() -> tuple[type[Exception], ...]:
-    """What the client of a cluster raises when it has lost it; without that client there is no such thing."""
+def _cluster_errors() -> tuple[type[Exception], ...]:
+    """What is raised when something is wrong with the cluster; the client from outside has errors of its own."""
+    from ray.exceptions import RayError
+
     grpc = sys.modules.get("grpc")
-    return () if grpc is None else (grpc.RpcError,)
+    return (RayError, ConnectionError) if grpc is None else (RayError, ConnectionError, grpc.RpcError)
 
 
 def _fetch(wrapped: list[Any]) -> bytes:
