@@ -10,6 +10,8 @@ from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.storing import pair_digest, pair_to_dict
 
+# Trials that a result keeps; more would make it large, and nobody looks at them.
+_MOST_TRIALS = 2000
 # Pairs up to this size (as JSON text) stand in the history as they are, larger ones as a digest.
 _MOST_TEXT = 500
 
@@ -41,7 +43,7 @@ def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
     """The trials as plain data, each with the best prediction so far."""
     best: float | None = None
     entries = []
-    for trial in trials:
+    for trial in trials[:_MOST_TRIALS]:
         if trial.predicted is not None and (best is None or trial.predicted > best):
             best = trial.predicted
         entry: dict[str, Any] = {

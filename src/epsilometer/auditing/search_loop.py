@@ -11,11 +11,14 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 
+from scipy.special import ndtr, ndtri
+
 from epsilometer.auditing.judging import Question
 from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.search_history import Trial, history_of
 from epsilometer.auditing.settings import Settings, training_size
-from epsilometer.bounds import ErrorBudget
+from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.claims import Claim
 from epsilometer.engine import Phase, Sampler
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
@@ -38,7 +41,6 @@ class SearchRun:
         finder: proposes pairs.
         trials: what came of each.
         certified: the result of each certificate, in order.
-        drawn_before: draws of left and right before the search was interrupted.
     """
 
     run: AuditRun
@@ -65,8 +67,8 @@ class SearchRun:
         try:
             explored = self._explore(number, pair)
             trial.predicted = _as_score(self._predict(explored).predicted)
-            if self._stops_at_refutation and self._exceeds_claim(trial.predicted):
-                self._look_closer(trial, explored)
+            if self._stops_at_refutation and self._is_promising(trial, explored):
+                self._pay_and_certify(trial, number, explored, self._share())
         except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
             trial.failed = str(error)
             trial.error = error
@@ -80,34 +82,50 @@ class SearchRun:
     def _predict(self, explored: Sides) -> Proposal:
         samples = self.run.settings.samples
         n_fresh = samples - training_size(samples)
-        task = Task(self.run.question.claim, (n_fresh, n_fresh), self._share())
+        # At the whole failure probability in every trial, so that scores can be compared.
+        task = Task(self.run.question.claim, (n_fresh, n_fresh), self.run.budget.total)
         return self.run.settings.method.propose(*explored, task)
 
-    def _look_closer(self, trial: Trial, explored: Sides) -> None:
-        """Learns from more draws of a promising pair, and certifies it if it still is one."""
-        share = self._share()
-        look = replace(self.run, budget=ErrorBudget(share))
-        proposal, training, n_fresh = look.learn(trial.number, explored, self.run.settings.samples)
-        if self._exceeds_claim(_as_score(proposal.predicted)):
-            self.run.budget.spend(share, f"certificate of trial {trial.number + 1}")
-            self.certified.append(look.certify(proposal, trial.number, n_fresh, Phase.CERTIFY, training))
-            trial.certified = self.certified[-1].lower_bound
+    def _is_promising(self, trial: Trial, explored: Sides) -> bool:
+        """Whether a certificate of the pair has a fair chance to refute the claim."""
+        if trial.predicted is None:
+            return False
+        return self._exceeds_claim(trial.predicted) or self._exceeds_claim(self._rehearse(trial.pair, explored))
+
+    def _rehearse(self, pair: Pair, explored: Sides) -> float:
+        """A certificate from the exploring draws alone, which proves nothing but tells what a real one would say.
+
+        Half of the draws propose, half prove, with the failure probability at which so few draws pay as much for being
+        sure as the fresh ones will. The prediction is more careful: it is there to compare pairs.
+        """
+        claim, samples = self.run.question.claim, self.run.settings.samples
+        half = self.finder.samples // 2
+        n_fresh, n_rest = samples - training_size(samples), self.finder.samples - half
+        failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
+        some = [outputs.take(slice(0, half)) for outputs in explored]
+        proposal = self.run.settings.method.propose(some[0], some[1], Task(claim, (n_rest, n_rest), failure))
+        rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
+        left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
+        if isinstance(left, Counts) and _seen_value(claim, left, right) <= claim.value:
+            return 0.0  # no certificate exceeds what was seen, and a certificate takes long
+        return proposal.certify(left, right, pair, failure).lower_bound
 
     def _certify_best(self) -> None:
         """Certifies the pair that promised most, with all that is left of the failure probability."""
         best = max((trial for trial in self.trials if not trial.failed), key=_promise, default=None)
         if best is None:
             raise _all_failed(self.trials)
-        # A number of its own: the pair may have been certified before, and its fresh draws must be fresh.
+        # A number of its own: the pair may have been certified before, and fresh draws must be fresh.
         number = len(self.run.pairs)
         self.run.pairs.append(best.pair)
-        rest = self.run.budget.remaining
-        look = replace(self.run, budget=ErrorBudget(self.run.budget.spend(rest, "certificate of the best pair")))
-        explored = self._explore(number, best.pair)
+        self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
+
+    def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
+        self.run.budget.spend(share, f"certificate of trial {trial.number + 1}")
+        look = replace(self.run, budget=ErrorBudget(share))
         proposal, training, n_fresh = look.learn(number, explored, self.run.settings.samples)
         self.certified.append(look.certify(proposal, number, n_fresh, Phase.CERTIFY, training))
-        bound = self.certified[-1].lower_bound
-        best.certified = bound if best.certified is None else max(bound, best.certified)
+        trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
 
     @property
     def _stops_at_refutation(self) -> bool:
@@ -115,9 +133,7 @@ class SearchRun:
 
     def _share(self) -> float:
         """What the next certificate may spend."""
-        if not self._stops_at_refutation:
-            return self.run.budget.total  # there will be one only
-        t = len(self.certified) + 1
+        t = len(self.run.budget.ledger) + 1
         return self.run.budget.total * 6.0 / (math.pi * t) ** 2
 
     def _exceeds_claim(self, score: float | None) -> bool:
@@ -172,6 +188,11 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
         check(question.claim, 1, settings.samples)
     if getattr(method, "fixed_sizes", lambda n_pairs, samples: None)(2, settings.samples) is not None:
         raise InputError(f"the method {method.name} with sizes of its own does not go with a finder; leave them out")
+
+
+def _seen_value(claim: Claim, left: Counts, right: Counts) -> float:
+    """What the shares of an event would mean if they were its probabilities."""
+    return max(claim.least_value(left.share, right.share), claim.least_value(right.share, left.share))
 
 
 def _as_score(predicted: float) -> float | None:
