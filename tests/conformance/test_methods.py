@@ -6,7 +6,7 @@ from epsilometer.methods import find_method, names
 from epsilometer.testing import MethodConformance
 
 # Methods that work only with options of their own, or on laws that are no coin, have a suite of their own.
-SPECIAL = {"ldp-histogram"}
+SPECIAL = {"ldp-histogram", "mmd"}
 
 
 class TestOurMethods(MethodConformance):

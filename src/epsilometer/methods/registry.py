@@ -21,6 +21,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "mmd": ("epsilometer.methods.mmd", "MmdMethod"),
     "poisson-histogram": ("epsilometer.methods.poisson_histogram", "PoissonHistogramMethod"),
     "renyi-bet": ("epsilometer.methods.renyi_bet", "RenyiBetMethod"),
+    "renyi-variational": ("epsilometer.methods.renyi_variational", "RenyiVariationalMethod"),
     "renyi-floored": ("epsilometer.methods.renyi.method", "RenyiFlooredMethod"),
 }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from epsilometer.claims import PureDP
 from epsilometer.methods.base import Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.renyi_bet.method import restored_bet
+from epsilometer.methods.renyi_variational.method import restored_function
 from epsilometer.outputs.log_ratio import LogRatio
 from epsilometer.result import Witness
 
@@ -20,5 +22,7 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
     above, below = witness.counts[::-1] if witness.flipped else witness.counts
     if isinstance(witness.event, LogRatio):
         n_known = min(above.trials, below.trials)
+        if isinstance(task.claim, PureDP):
+            return restored_function(witness.event, witness.flipped, task, n_known)
         return restored_bet(witness.event, witness.flipped, task, predicted, n_known)
     return EventProposal(witness.event, witness.flipped, task, predicted, 0.5, above.share, below.share)

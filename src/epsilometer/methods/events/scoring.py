@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.methods.events.cells import learn_line
+from epsilometer.methods.threads import one_thread
 from epsilometer.outputs import Block, Numbers
 from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.columns import Labels
@@ -83,5 +84,6 @@ def _logistic(cells: Sequence[NDArray[np.int64]], sizes: Sequence[int], n_left: 
         ridge = _RIDGE / scale
         return value + 0.5 * ridge * float(parameters @ parameters), gradient + ridge * parameters
 
-    fitted = minimize(loss, np.zeros(starts[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    with one_thread():
+        fitted = minimize(loss, np.zeros(starts[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     return [fitted.x[start:stop] for start, stop in pairwise(starts)]

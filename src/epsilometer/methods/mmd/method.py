@@ -40,6 +40,7 @@ from epsilometer.methods.mmd.thresholds import (
     greatest_discrepancy,
     value_of_discrepancy,
 )
+from epsilometer.methods.threads import one_thread
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
@@ -105,7 +106,8 @@ class FunctionProposal:
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """How often each cell of the function happened, shape (cells,)."""
-        return self.cells.partition.count(outputs)
+        with one_thread():
+            return self.cells.partition.count(outputs)
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
@@ -177,7 +179,12 @@ class MmdMethod:
     def propose(self, left: Outputs, right: Outputs, task: Task) -> FunctionProposal | PairsProposal:
         """Kernel, bandwidth and function from training draws."""
         self.check(task.claim)
-        shapes = learn_shapes(left, right)
+        with one_thread():
+            return self._propose(learn_shapes(left, right), left, right, task)
+
+    def _propose(
+        self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task
+    ) -> FunctionProposal | PairsProposal:
         if self.options.certificate == "exact":
             return self._propose_function(shapes, left, right, task)
         points = [points_of(side, shapes).joined() for side in (left, right)]

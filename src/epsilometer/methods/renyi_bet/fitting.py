@@ -76,6 +76,11 @@ def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
     return Way(learned.partition, halves[0], halves[1], fits)
 
 
+def finite_numbers(left: Block, right: Block) -> Floats | None:
+    """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
+    return _finite(left, right) if _is_continuous(left, right) else None
+
+
 # --- one number: a kernel on even cells ------------------------------------------------------------------------------
 
 
