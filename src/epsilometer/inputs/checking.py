@@ -39,3 +39,11 @@ def check_interval(low: object, high: object) -> tuple[float, float]:
     if not ends[0] < ends[1]:
         raise InputError(f"low={low!r} must be below high={high!r}: an interval of one value has no neighbours")
     return ends
+
+
+def check_whole_interval(low: object, high: object) -> tuple[int, int]:
+    """Two whole numbers, the first below the second; 10.0 is one."""
+    ends = check_interval(low, high)
+    if not all(end.is_integer() for end in ends):
+        raise InputError(f"low={low!r} and high={high!r} must be whole numbers")
+    return int(ends[0]), int(ends[1])

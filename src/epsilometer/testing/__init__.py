@@ -4,6 +4,7 @@ The suites need no import of pytest: subclass one in a test module and add the f
 """
 
 from epsilometer.testing.claims import ClaimConformance
+from epsilometer.testing.domains import DomainConformance
 from epsilometer.testing.fakes import (
     HOSTILE_NUMBERS,
     Coin,
@@ -15,6 +16,7 @@ from epsilometer.testing.fakes import (
     raising,
     serially_correlated,
 )
+from epsilometer.testing.finders import FinderConformance
 from epsilometer.testing.mechanisms import MechanismConformance
 from epsilometer.testing.methods import MethodConformance
 from epsilometer.testing.rarity import assert_rare
@@ -23,6 +25,8 @@ __all__ = [
     "HOSTILE_NUMBERS",
     "ClaimConformance",
     "Coin",
+    "DomainConformance",
+    "FinderConformance",
     "MechanismConformance",
     "MethodConformance",
     "assert_rare",

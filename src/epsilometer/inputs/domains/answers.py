@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_interval, check_positive, check_whole
+from epsilometer.inputs.checking import check_interval, check_positive, check_whole, check_whole_interval
 from epsilometer.inputs.coordinates import Coordinate, signed_step, whole_within, within
 from epsilometer.inputs.domains.base import Neighbours, Point
 from epsilometer.inputs.pairs import Pair
@@ -71,8 +71,7 @@ class ShiftedAnswers:
 
     def __post_init__(self) -> None:
         if self.whole:
-            check_whole("low", self.low, int(self.low))
-            check_whole("high", self.high, int(self.low))
+            check_whole_interval(self.low, self.high)
             if self.sensitivity < 1.0:
                 raise InputError(f"sensitivity={self.sensitivity!r}: whole numbers have no neighbour less than 1 away")
 

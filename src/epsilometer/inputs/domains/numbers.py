@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_interval, check_positive, check_whole
+from epsilometer.inputs.checking import check_interval, check_positive, check_whole, check_whole_interval
 from epsilometer.inputs.coordinates import Coordinate, level_of, whole_within, within
 from epsilometer.inputs.domains.base import Neighbours, Point
 from epsilometer.inputs.pairs import Pair
@@ -77,9 +77,9 @@ class Integer:
     is_fixed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_interval(self.low, self.high)
-        check_whole("low", self.low, self.low)
-        check_whole("high", self.high, self.low)
+        low, high = check_whole_interval(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
         if self.sensitivity is not None:
             check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
 

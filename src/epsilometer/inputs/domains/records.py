@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_interval, check_positive, check_whole
+from epsilometer.inputs.checking import check_interval, check_positive, check_whole, check_whole_interval
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.domains.answers import ShiftedAnswers
 from epsilometer.inputs.domains.base import Neighbours, Point, Record
@@ -54,8 +54,9 @@ class Vector:
         return records(self._number(), self.size, relation)
 
     def _number(self) -> Record:
-        # A Number or an Integer complains itself about ends that make no sense.
-        return Integer(self.low, self.high) if self.whole else Number(self.low, self.high)  # type: ignore[arg-type]
+        if self.whole:
+            return Integer(*check_whole_interval(self.low, self.high))
+        return Number(self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ _ROOT5 = math.sqrt(5.0)
 # coordinates are still near each other; the noise about a tenth of the signal.
 _LENGTH, _LENGTH_SPREAD = 0.3, 1.0
 _NOISE, _NOISE_SPREAD = 0.05, 1.5
+# Beyond these a length is as good as zero or infinite, and noise all or nothing.
+_LENGTHS, _NOISES = (0.02, 50.0), (1e-5, 10.0)
 _STEPS = 20
 # Keeps the matrix invertible when points coincide.
 _JITTER = 1e-6
@@ -70,7 +72,9 @@ def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> 
     length = _LENGTH * math.sqrt(len(coordinates))
     start = np.log(np.array([length] * len(coordinates) + [_NOISE]))
     spread = np.array([_LENGTH_SPREAD] * len(coordinates) + [_NOISE_SPREAD])
-    found = minimize(_loss, start, (squares, scores, start, spread), "L-BFGS-B", jac=True, options={"maxiter": _STEPS})
+    limits = np.log([_LENGTHS] * len(coordinates) + [_NOISES])
+    arguments = (squares, scores, start, spread)
+    found = minimize(_loss, start, arguments, "L-BFGS-B", jac=True, bounds=limits, options={"maxiter": _STEPS})
     lengths, noise = np.exp(found.x[:-1]), math.exp(found.x[-1])
     factor = cholesky(_with_noise(_correlation(np.tensordot(lengths**-2, squares, 1)), noise), lower=True)
     weights = cho_solve((factor, True), scores)

@@ -16,11 +16,11 @@ from epsilometer.inputs.finders.gaussian_process import GaussianProcess, expecte
 Floats = NDArray[np.float64]
 
 # Points that are tried on the model: anywhere, and around the best ones known, in rounds of shrinking width.
-_ANYWHERE, _AROUND = 600, 100
+_ANYWHERE, _AROUND = 400, 60
 _BEST = 4
 _WIDTHS = (0.2, 0.08, 0.03)
 # Of a search longer than this, the model sees the best trials and the latest ones: its cost grows with the cube.
-_MOST_TRIALS = 150
+_MOST_TRIALS = 120
 
 
 class GreatestImprovement:
