@@ -1,52 +1,77 @@
-"""`python -m benchmarks [power|speed|memory|import|all]`: measures, prints a table, writes JSON."""
+"""`python -m benchmarks [group …]`: measures, prints a table, writes JSON and pictures, compares with the baseline."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import baseline, plots
+from benchmarks.effort import SIZES, Effort
+from benchmarks.growth import measure_growth
 from benchmarks.measurement import Measurement
 from benchmarks.memory import measure_memory
+from benchmarks.papers import measure_papers
 from benchmarks.power import measure_power
-from benchmarks.speed import measure_speed
-from benchmarks.starting import measure_import
+from benchmarks.speed import measure_small, measure_speed
+from benchmarks.starting import measure_start
+from benchmarks.workers import measure_workers
 
-GROUPS: dict[str, Callable[[argparse.Namespace], list[Measurement]]] = {
-    "import": lambda chosen: measure_import(chosen.repeats),
-    "memory": lambda chosen: measure_memory(chosen.repeats),
-    "speed": lambda chosen: measure_speed(chosen.repeats),
-    "power": lambda chosen: measure_power(chosen.runs, chosen.out, chosen.jobs),
+GROUPS: dict[str, Callable[[Effort], list[Measurement]]] = {
+    "start": measure_start,
+    "small": measure_small,
+    "speed": measure_speed,
+    "growth": measure_growth,
+    "workers": measure_workers,
+    "papers": measure_papers,
+    "memory": measure_memory,
+    "power": measure_power,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the chosen groups; the exit status is 0 if every target is met and 1 if one is missed."""
+    """Runs the chosen groups; the exit status is 1 if a target is missed or a ratio got worse, else 0."""
     chosen = _parse(arguments)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    names = list(GROUPS) if chosen.group == "all" else [chosen.group]
-    measured = [measurement for name in names for measurement in GROUPS[name](chosen)]
-    path = chosen.out / f"{chosen.group}.json"
-    path.write_text(json.dumps(describe(measured, chosen.repeats, chosen.runs), indent=1), encoding="utf-8")
-    _print_table([measurement for measurement in measured if measurement.group != "power"])
-    missed = [measurement for measurement in measured if measurement.is_met is False]
-    print(summary(measured))
-    print(f"written to {path}")
-    return 1 if missed else 0
+    effort = Effort(chosen.repeats, chosen.sizes, chosen.runs, chosen.jobs, chosen.out, chosen.share)
+    effort.out.mkdir(parents=True, exist_ok=True)
+    measured: list[Measurement] = []
+    for name in chosen.groups or GROUPS:
+        found = GROUPS[name](effort)
+        measured += found
+        plots.draw_ratios(found, effort.out / f"{name}.svg")
+        _print_table(name, found)
+    settings = describe_run(effort)
+    baseline.write(effort.out / "results.json", measured, settings)
+    changes = baseline.compare(baseline.read(chosen.baseline), measured)
+    print(summary(measured), baseline.describe(changes), f"written to {effort.out}", sep="\n")
+    if chosen.update_baseline:
+        baseline.write(chosen.baseline, measured, settings)
+        print(f"the baseline {chosen.baseline} holds these figures from now on")
+        return 0
+    is_bad = any(each.is_met is False for each in measured) or any(each.verdict == "worse" for each in changes)
+    return 1 if is_bad else 0
 
 
-def describe(measured: Sequence[Measurement], repeats: int, runs: int) -> dict[str, Any]:
-    """The content of the JSON file."""
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    settings = {"repeats": repeats, "runs": runs, **machine}
-    return {"measurements": [measurement.to_dict() for measurement in measured], "settings": settings}
+def describe_run(effort: Effort) -> dict[str, Any]:
+    """What the figures were measured with."""
+    return {
+        "repeats": effort.repeats,
+        "runs": effort.runs,
+        "share": effort.share,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "machine": platform.machine(),
+        "system": platform.system(),
+    }
 
 
 def summary(measured: Sequence[Measurement]) -> str:
@@ -57,30 +82,35 @@ def summary(measured: Sequence[Measurement]) -> str:
     return f"{met}; missed: {'; '.join(missed)}" if missed else met
 
 
-def _print_table(measured: Sequence[Measurement]) -> None:
-    if not measured:
-        return
-    table = Table(title="benchmarks", title_justify="left")
-    for heading in ("group", "measurement"):
-        table.add_column(heading)
+def _print_table(title: str, measured: Sequence[Measurement]) -> None:
+    table = Table(title=title, title_justify="left")
+    table.add_column("measurement")
     for heading in ("figure", "target", "met"):
         table.add_column(heading, justify="right")
     table.add_column("how")
     for each in measured:
         target = "" if each.target is None else f"{each.relation} {each.target:g} {each.unit}"
         met = {True: "yes", False: "no", None: ""}[each.is_met]
-        table.add_row(each.group, each.name, f"{each.value:.3g} {each.unit}", target, met, each.detail)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+        table.add_row(each.name, f"{each.value:.3g} {each.unit}", target, met, each.detail)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("group", nargs="?", default="all", choices=[*GROUPS, "all"])
-    parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats of each timing")
-    parser.add_argument("--runs", type=int, default=10, help="seeds per line of the power table")
-    parser.add_argument("--jobs", type=int, default=2, help="processes for the power table; timings use one")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"), help="where to write")
+    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], metavar="group", help=", ".join(GROUPS))
+    parser.add_argument("--repeats", type=int, default=Effort.repeats, help="interleaved repeats of each timing")
+    parser.add_argument("--sizes", type=_sizes, default=SIZES, help="draws per side, such as 1e4,1e6")
+    parser.add_argument("--runs", type=int, default=Effort.runs, help="seeds per line of the power table")
+    parser.add_argument("--jobs", type=int, default=Effort.jobs, help="processes for the power table; timings use one")
+    parser.add_argument("--share", type=float, default=Effort.share, help="of the draws of all other figures")
+    parser.add_argument("--out", type=Path, default=Effort.out, help="where to write")
+    parser.add_argument("--baseline", type=Path, default=baseline.PATH, help="what to compare with")
+    parser.add_argument("--update-baseline", action="store_true", help="make these figures the baseline")
     return parser.parse_args(arguments)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted(int(float(part)) for part in text.split(",")))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from benchmarks.effort import Effort, short
 from benchmarks.measurement import Measurement
 from benchmarks.processes import run_fresh
-from benchmarks.speed import LARGE
 
-SAMPLE_BYTES = 2 * LARGE * 8
+_DRAWS = 5_000_000
 # The kernel's own high-water mark of resident memory. What ru_maxrss says may be left from the parent process.
 _PEAK = """
 def peak():
@@ -23,28 +23,32 @@ def noisy(dataset, n, rng):
 mechanism = em.from_batch(noisy)
 em.audit(mechanism, (0.0, 1.0), em.PureDP(1.0), samples=1000, seed=0)
 """
-_AUDIT = f"""{_PEAK}
+_AUDIT = """
 before = peak()
-em.audit(mechanism, (0.0, 1.0), em.PureDP(1.0), samples={LARGE}, seed=0)
+em.audit(mechanism, (0.0, 1.0), em.PureDP(1.0), samples={n}, seed=0)
 print(peak() - before)
 """
-_COMPARE = f"""{_PEAK}
+_COMPARE = """
 before = peak()
-left, right = (np.random.default_rng(seed).laplace(seed, 1.0, {LARGE}) for seed in (0, 1))
+left, right = (np.random.default_rng(seed).laplace(seed, 1.0, {n}) for seed in (0, 1))
 em.compare(left, right, em.PureDP(1.0), seed=0)
 print(peak() - before)
 """
 
 
-def measure_memory(repeats: int) -> list[Measurement]:
+def measure_memory(effort: Effort) -> list[Measurement]:
     """Growth of the peak from after a first small audit, which has loaded everything; largest of the repeats."""
-    audit, compare = (max(run_fresh(code) for _ in range(repeats)) for code in (_AUDIT, _COMPARE))
+    n = effort.draws(_DRAWS)
+    audit, compare = (
+        max(run_fresh(_PEAK + code.format(n=n)) for _ in range(min(effort.repeats, 3))) for code in (_AUDIT, _COMPARE)
+    )
     return [
-        _measurement("audit of 2 × 5e6 scalars / size of the samples", audit, 3.0),
-        _measurement("compare of 2 × 5e6 recorded scalars, samples included", compare, None),
+        _measurement(f"audit of 2 × {short(n)} scalars / size of the samples", audit, n, effort.target(3.0)),
+        _measurement(f"compare of 2 × {short(n)} recorded scalars, samples included", compare, n, None),
     ]
 
 
-def _measurement(name: str, grown: float, target: float | None) -> Measurement:
-    detail = f"peak grows by {grown / 1e6:.0f} MB, the samples are {SAMPLE_BYTES / 1e6:.0f} MB"
-    return Measurement("memory", name, grown / SAMPLE_BYTES, "×", "≤", target, detail)
+def _measurement(name: str, grown: float, n: int, target: float | None) -> Measurement:
+    size = 2 * n * 8
+    detail = f"peak grows by {grown / 1e6:.0f} MB, the samples are {size / 1e6:.0f} MB"
+    return Measurement("memory", name, grown / size, "×", "≤", target, detail)

@@ -1,20 +1,93 @@
-"""The power table: the experiment self/power, and its rows as measurements."""
+"""How near the certified bound comes to the truth, and to the bound of one who knows the best event in advance."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from joblib import Parallel, delayed
+
+import epsilometer as em
+from benchmarks.effort import Effort, short
 from benchmarks.measurement import Measurement
-from epsilometer_experiments import run
+from benchmarks.oracle import oracle_bounds
+from benchmarks.plots import draw_power
+from epsilometer_experiments.self.measuring import entry_of
 from epsilometer_experiments.self.power import REQUIRED
 
+SIZES = (10_000, 100_000, 1_000_000)
+ENTRIES = (*(spec for spec, _, _ in REQUIRED), "svt1?epsilon=.7", "geometric", "numerical_svt?epsilon=.7")
+# For the oracle, whose counts cost nothing to draw.
+_ORACLE_RUNS = 40
 
-def measure_power(runs: int, out: Path, jobs: int) -> list[Measurement]:
-    """Mean certified ε over the runs, each with a seed of its own; prints the experiment's own table."""
-    path = run("self/power", runs=runs, out=out / "power", seed=0, jobs=jobs)
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return [
-        Measurement("power", row["case"], row["measured"], "ε", "≥", least, f"mean of {row['runs']} seeds")
-        for row, (_, _, least) in zip(rows, REQUIRED, strict=True)
-    ]
+
+@dataclass(frozen=True, slots=True)
+class PowerRow:
+    """One line of the power table.
+
+    Attributes:
+        entry: of the zoo.
+        n: draws per side in all.
+        bounds: certified, one per seed.
+        truth: None where it is not known, inf where the loss is.
+        oracle: the mean bound of the best event; None where the law is not known exactly.
+    """
+
+    entry: str
+    n: int
+    bounds: tuple[float, ...]
+    truth: float | None
+    oracle: float | None
+
+    @property
+    def mean(self) -> float:
+        """The mean certified bound."""
+        return float(np.mean(self.bounds))
+
+    @property
+    def half_width(self) -> float:
+        """Half of the normal 95 % interval of the mean; nan for a single run."""
+        if len(self.bounds) < 2:
+            return math.nan
+        return float(1.96 * np.std(self.bounds, ddof=1) / math.sqrt(len(self.bounds)))
+
+
+def measure_power(effort: Effort) -> list[Measurement]:
+    """Certified bounds of the zoo, at every size."""
+    rows = power_rows(effort, ENTRIES)
+    draw_power(rows, effort.out / "power_by_draws.svg")
+    least = {(spec, n): value for spec, n, value in REQUIRED}
+    return [measurement for row in rows for measurement in _measurements(row, least.get((row.entry, row.n)))]
+
+
+def power_rows(effort: Effort, entries: Sequence[str]) -> list[PowerRow]:
+    """The whole table; every seed of every line is a task of its own."""
+    cases = [(spec, n) for spec in entries for n in sorted({effort.draws(n) for n in SIZES})]
+    tasks = [(spec, n, seed) for spec, n in cases for seed in range(effort.runs)]
+    bounds = Parallel(n_jobs=effort.jobs)(delayed(_certified)(*task) for task in tasks)
+    found = dict(zip(tasks, bounds, strict=True))
+    return [_row(spec, n, tuple(found[spec, n, seed] for seed in range(effort.runs))) for spec, n in cases]
+
+
+def _certified(spec: str, n: int, seed: int) -> float:
+    return em.measure(entry_of(spec), None, em.PureDP, samples=n, seed=seed).lower_bound
+
+
+def _row(spec: str, n: int, bounds: tuple[float, ...]) -> PowerRow:
+    entry = entry_of(spec)
+    oracle = oracle_bounds(entry.pair_law, n, _ORACLE_RUNS)
+    return PowerRow(spec, n, bounds, entry.truth(em.PureDP), None if oracle is None else float(np.mean(oracle)))
+
+
+def _measurements(row: PowerRow, least: float | None) -> list[Measurement]:
+    name = f"{row.entry} at {short(row.n)}"
+    truth = "not known" if row.truth is None else f"{row.truth:.4g}"
+    oracle = "not known" if row.oracle is None else f"{row.oracle:.4g}"
+    detail = f"± {row.half_width:.2g} (95 %, {len(row.bounds)} seeds); truth {truth}, oracle {oracle}"
+    bound = Measurement("power", name, row.mean, "ε", "≥", least, detail, row.bounds)
+    if not row.oracle:
+        return [bound]
+    shares = tuple(value / row.oracle for value in row.bounds)
+    return [bound, Measurement("power", f"{name} / oracle", float(np.mean(shares)), "×", "≥", None, "", shares)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from functools import cache
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,19 @@ def _bytecode_folder() -> TemporaryDirectory[str]:
 
 
 def run_fresh(code: str) -> float:
-    """Runs code in a new process and returns the number that it prints last.
+    """Runs code in a new process and returns the number that it prints last."""
+    return float(_run(["-c", code]).split()[-1])
+
+
+def start_fresh(arguments: list[str]) -> float:
+    """The seconds that a new Python process with these arguments takes, by the clock."""
+    began = time.perf_counter()
+    _run(arguments)
+    return time.perf_counter() - began
+
+
+def _run(arguments: list[str]) -> str:
+    """Runs Python with these arguments and returns what it printed.
 
     PYTHONDONTWRITEBYTECODE would make every process compile our sources again, which an installed package never does.
     So it is unset here and all bytecode goes to a temporary folder: ours, NumPy's and SciPy's alike.
@@ -23,8 +36,8 @@ def run_fresh(code: str) -> float:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = _bytecode_folder().name
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"the benchmark process failed:\n{done.stderr}")
-    return float(done.stdout.split()[-1])
+    return done.stdout
