@@ -26,7 +26,17 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.inputs import Pair, domains, finders
     from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
     from epsilometer.mechanisms.repeated import repeated
-    from epsilometer.methods import ldp, local, renyi, sequential
+    from epsilometer.methods import (
+        hockey_stick,
+        ldp,
+        local,
+        mmd,
+        poisson_histogram,
+        renyi,
+        renyi_variational,
+        sequential,
+    )
+    from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 __all__ = [
@@ -44,6 +54,7 @@ __all__ = [
     "Pair",
     "PrivacyViolation",
     "Profile",
+    "ProgressBar",
     "PureDP",
     "RenyiDP",
     "TradeOffDP",
@@ -60,13 +71,17 @@ __all__ = [
     "from_opendp",
     "from_recording",
     "from_scores",
+    "hockey_stick",
     "ldp",
     "local",
     "measure",
+    "mmd",
     "one_run",
     "plan",
+    "poisson_histogram",
     "profile",
     "renyi",
+    "renyi_variational",
     "repeated",
     "replay",
     "sequential",
@@ -99,6 +114,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "from_recording",
     ),
     "epsilometer.mechanisms.repeated": ("repeated",),
+    "epsilometer.report.progress": ("ProgressBar",),
     "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -106,9 +122,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _NAMESPACES: dict[str, str] = {
     "domains": "epsilometer.inputs.domains",
     "finders": "epsilometer.inputs.finders",
+    "hockey_stick": "epsilometer.methods.hockey_stick",
     "ldp": "epsilometer.methods.ldp",
     "local": "epsilometer.methods.local",
+    "mmd": "epsilometer.methods.mmd",
+    "poisson_histogram": "epsilometer.methods.poisson_histogram",
     "renyi": "epsilometer.methods.renyi",
+    "renyi_variational": "epsilometer.methods.renyi_variational",
     "sequential": "epsilometer.methods.sequential",
     "zoo": "epsilometer.zoo",
 }

@@ -1,68 +1,109 @@
-"""A sequential audit that is killed, again and again, decides as one that was left alone."""
+"""An audit that is killed, again and again, decides as one that was left alone."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 
+import pytest
+
 MODULE = """
+import random
 import time
 
 
 def slow_coin(dataset, rng):
     time.sleep(0.002)
     return bool(rng.random() < dataset)
+
+
+def noisy(dataset, n, rng):
+    time.sleep(0.1)
+    return rng.laplace(dataset, 1.0, n)
+
+
+def unseeded(dataset):
+    with open("calls.txt", "a") as file:
+        file.write(".")
+    time.sleep(0.0005)
+    return random.gauss(dataset, 1.0)
 """
+INPUTS = ["--left", "0.5", "--right", "0.3", "--epsilon", "0.45"]
+EARLY = ["coins:slow_coin", *INPUTS, "--samples", "1500", "--seed", "11", "--stop-early"]
+PLAIN = ["coins:noisy", *INPUTS, "--samples", "1000000", "--seed", "11", "--batch", "--no-stop-early"]
+UNSEEDED = ["coins:unseeded", *INPUTS, "--samples", "3000", "--seed", "11", "--method", "events"]
 
 
-def command(folder, name):
-    files = ["--json", f"{name}.json", "--checkpoint", f"{name}.npz"]
-    settings = ["--epsilon", "0.45", "--samples", "1500", "--seed", "11", "--stop-early"]
-    return [
-        sys.executable,
-        "-m",
-        "epsilometer",
-        "audit",
-        "coins:slow_coin",
-        "--left",
-        "0.5",
-        "--right",
-        "0.3",
-        *settings,
-        *files,
-    ]
+def command(name, settings):
+    files = ["--json", f"{name}.json", "--checkpoint", f"{name}.checkpoint"]
+    return [sys.executable, "-m", "epsilometer", "audit", *settings, *files]
+
+
+def folder_with_mechanisms(tmp_path):
+    (tmp_path / "coins.py").write_text(MODULE, encoding="utf-8")
+    return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path)}}
+
+
+def run_with_stops(name, settings, place, rng, patience=1.0):
+    """Kills and interrupts an audit until it gets through; how often it was stopped, and its exit status."""
+    for stops, how in enumerate([signal.SIGKILL, signal.SIGINT] * 20):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command(name, settings), **place, **quiet, start_new_session=True)
+        try:
+            # Longer from stop to stop, so that a busy machine gets through in the end.
+            return stops, process.wait(timeout=patience + float(rng.random()) + 0.3 * stops)
+        except subprocess.TimeoutExpired:
+            process.send_signal(how)
+            process.wait(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # workers that outlive a kill for a while
+                os.killpg(process.pid, signal.SIGKILL)
+    raise AssertionError("never got through")
+
+
+def stored(folder, name):
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def decisions(folder, name):
-    result = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    result = stored(folder, name)
     details = result["findings"][0]["details"]
     return result["verdict"], result["samples_used"], details["wealth"], details["bound_over_time"]
 
 
 def test_killed_and_interrupted_runs_go_on(tmp_path, rng):
-    (tmp_path / "coins.py").write_text(MODULE, encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    whole = subprocess.run(command(tmp_path, "whole"), cwd=tmp_path, env=environment, capture_output=True, check=False)
+    place = folder_with_mechanisms(tmp_path)
+    whole = subprocess.run(command("whole", EARLY), **place, capture_output=True, check=False)
     assert whole.returncode in (0, 1), whole.stderr
-    stops = 0
-    for how in [signal.SIGKILL, signal.SIGINT] * 20:
-        process = subprocess.Popen(
-            command(tmp_path, "killed"),
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            # Longer from stop to stop, so that a busy machine gets through in the end.
-            process.communicate(timeout=1.0 + float(rng.random()) + 0.3 * stops)
-        except subprocess.TimeoutExpired:
-            process.send_signal(how)
-            process.communicate()
-            stops += 1
-            continue
-        assert process.returncode == whole.returncode
-        break
+    stops, status = run_with_stops("killed", EARLY, place, rng)
     assert stops >= 2
+    assert status == whole.returncode
     assert decisions(tmp_path, "killed") == decisions(tmp_path, "whole")
+
+
+@pytest.mark.parametrize(("jobs", "patience"), [("1", 1.0), ("2", 2.5)])  # workers have to be started, too
+def test_an_audit_of_all_samples_comes_to_the_identical_result(tmp_path, rng, jobs, patience):
+    place = folder_with_mechanisms(tmp_path)
+    whole = subprocess.run(command("whole", PLAIN), **place, capture_output=True, check=False)
+    assert whole.returncode in (0, 1), whole.stderr
+    stops, status = run_with_stops("killed", [*PLAIN, "--jobs", jobs], place, rng, patience)
+    assert stops >= 2
+    assert status == whole.returncode
+    results = [stored(tmp_path, name) for name in ("killed", "whole")]
+    for result in results:
+        del result["seconds"], result["settings"]["jobs"]
+    assert results[0] == results[1]
+
+
+def test_without_a_seed_no_draw_is_counted_twice_or_lost(tmp_path, rng):
+    place = folder_with_mechanisms(tmp_path)
+    stops, status = run_with_stops("killed", UNSEEDED, place, rng)
+    assert stops >= 2
+    assert status == 0
+    result = stored(tmp_path, "killed")
+    assert result["samples_used"] == [3000, 3000]
+    # A kill takes the chunk under way with it, and what was drawn in the last half second or so.
+    calls = (tmp_path / "calls.txt").stat().st_size
+    assert 6000 <= calls <= 6000 + stops * 2500

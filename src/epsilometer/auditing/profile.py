@@ -191,6 +191,7 @@ def profile(
     engine: object = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
 
@@ -211,6 +212,7 @@ def profile(
         engine=engine,
         suppress=suppress,
         progress=progress,
+        checkpoint=checkpoint,
     )
     return profile_of(measured)
 

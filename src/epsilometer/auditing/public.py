@@ -21,7 +21,7 @@ from epsilometer.auditing.sequential_loop import run_sequential
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import Claim, as_claim, open_claim
-from epsilometer.engine import Phase, Progress
+from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finders import Finder
@@ -73,7 +73,7 @@ def audit(
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: is told about every drawn chunk.
+        progress: is told about every drawn chunk; `ProgressBar()` shows how far it is, and the time left.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: stops at the latest after so long; implies stop_early.
@@ -260,7 +260,7 @@ def replay(
     source = as_mechanism(mechanism).prepared([inputs], settings.samples)
     run = AuditRun.start(source, [inputs], question, settings)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
-    with closing(settings.runner):
+    with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         return run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
 
 
@@ -275,12 +275,19 @@ def _run(
     settings.record.update({} if record is None else {"recorded_to": str(record)})
     if isinstance(inputs, Finder):
         with (
+            closing(settings.runner),
             keeping(as_mechanism(mechanism), [], record) as source,
             journal_of(checkpoint, source, inputs, question, settings) as journal,
+            watched(settings.progress, None),
         ):
             return run_search(source, inputs, question, replace(settings, journal=journal))
     pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
-    with keeping(as_mechanism(mechanism).prepared(pairs, settings.samples), pairs, record) as source:
+    prepared = as_mechanism(mechanism).prepared(pairs, settings.samples)
+    with (
+        closing(settings.runner),
+        keeping(prepared, pairs, record) as source,
+        watched(settings.progress, 2 * settings.samples),
+    ):
         if settings.method.name == "sequential":
             return run_sequential(source, pairs, question, settings)
         with journal_of(checkpoint, source, pairs, question, settings) as journal:

@@ -25,6 +25,7 @@ def audit(
     seed: options.Seed = None,
     method: options.MethodName = None,
     jobs: options.Jobs = None,
+    engine: options.Engine = None,
     batch: options.Batch = None,
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
@@ -63,7 +64,7 @@ def audit(
 def run_audit(target: str, flags: dict[str, Any]) -> int:
     """Audits what the flags describe, shows the result and gives the exit status."""
     from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import default_samples, deliver, run
+    from epsilometer.cli.running import deliver, run
 
     plan = make_plan(target, {name: value for name, value in flags.items() if name not in ("target", "all")})
     claim = _claim(plan.parameters, plan.mechanism)
@@ -72,7 +73,6 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
 
     result = run(
         lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),
-        default_samples(plan.keywords),
         plan.record,
     )
     return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)

@@ -53,7 +53,7 @@ def compare(
     settings = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
     keywords: dict[str, Any] = {name: value for name, value in settings.items() if value is not None} | fixed
     outputs = read_recording(left, header), read_recording(right, header)
-    result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), 0, {"left": left, "right": right})
+    result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")
     return deliver(result, json, html, junit, markdown)

@@ -22,12 +22,14 @@ def measure(
     seed: options.Seed = None,
     method: options.MethodName = None,
     jobs: options.Jobs = None,
+    engine: options.Engine = None,
     batch: options.Batch = None,
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
+    checkpoint: options.CheckpointFile = None,
 ) -> int:
     """Bound the privacy loss from below, without a claim.
 
@@ -43,7 +45,7 @@ def measure(
     flags = dict(locals())
     from epsilometer.cli.notions import find_notion, fixed_parameters
     from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import default_samples, deliver, run
+    from epsilometer.cli.running import deliver, run
 
     fixed: dict[str, Any] = fixed_parameters(epsilon, delta, order)
     kind = find_notion(notion, fixed)
@@ -54,5 +56,5 @@ def measure(
 
         return measure_mechanism(plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed)
 
-    result = run(work, default_samples(plan.keywords), plan.record)
+    result = run(work, plan.record)
     return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)

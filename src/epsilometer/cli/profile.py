@@ -28,10 +28,12 @@ def profile(
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    engine: options.Engine = None,
     batch: options.Batch = None,
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     plot: _Plot = None,
+    checkpoint: options.CheckpointFile = None,
 ) -> int:
     """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.
 
@@ -47,7 +49,7 @@ def profile(
     from epsilometer.claims import parse_claim
     from epsilometer.cli.files import check_writable
     from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import default_samples, run
+    from epsilometer.cli.running import run
 
     check_writable(plot, "--plot")
     claims = [parse_claim(each) for each in claim or ()]
@@ -58,7 +60,7 @@ def profile(
 
         return profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords)
 
-    found = run(work, default_samples(plan.keywords), plan.record)
+    found = run(work, plan.record)
     return _deliver(found, claims, plan.json, plot)
 
 

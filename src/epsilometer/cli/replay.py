@@ -18,6 +18,7 @@ def replay(
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    engine: options.Engine = None,
     batch: options.Batch = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
@@ -43,7 +44,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
 
     from epsilometer.auditing.public import replay as replay_witness
     from epsilometer.cli.files import check_writable, read_text, read_value
-    from epsilometer.cli.running import default_samples, deliver, run
+    from epsilometer.cli.running import deliver, run
     from epsilometer.cli.targets import open_target
     from epsilometer.result import AuditResult
 
@@ -52,13 +53,12 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     stored = AuditResult.from_json(read_text(Path(stored_file)))
     mechanism = open_target(target, bool(flags["batch"]))
     sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
-    names = ("samples", "confidence", "seed", "jobs")
+    names = ("samples", "confidence", "seed", "jobs", "engine")
     keywords = {name: flags[name] for name in names if flags[name] is not None}
     if flags["left"] is not None or flags["right"] is not None:
         keywords["pair"] = _pair(flags, sides)
     result = run(
         lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
-        default_samples(keywords),
         {"target": target, "batch": True} if flags["batch"] else {"target": target},
     )
     return deliver(result, flags["json"], flags["html"], flags["junit"], flags["markdown"])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,69 +13,27 @@ from epsilometer.cli.status import status_of
 from epsilometer.errors import MechanismError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
+    from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult
 
-# Work that is over sooner needs no progress bar.
-_PATIENCE = 1.0
 
-
-class TerminalProgress:
-    """Counts drawn outputs and shows a bar once the work has taken a second."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._drawn = 0
-        self._began = time.monotonic()
-        self._bar: RichProgress | None = None
-
-    def advance(self, n: int) -> None:
-        """n more outputs were drawn."""
-        self._drawn += n
-        if self._bar is None:
-            if time.monotonic() - self._began < _PATIENCE:
-                return
-            self._bar = _open_bar(self._total)
-        self._bar.update(self._bar.task_ids[0], completed=self._drawn)
-
-    def tell(self, text: str) -> None:
-        """Something about the state of the work, shown beside the bar."""
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], description=text)
-
-    def close(self) -> None:
-        """Takes the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def run(work: Callable[[TerminalProgress | None], AuditResult], samples: int, record: Mapping[str, Any]) -> AuditResult:
+def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -> AuditResult:
     """Does the work and adds to the result's settings what the command line knows.
 
     Args:
-        work: gets a progress or None.
-        samples: draws per side, for the progress.
+        work: gets a progress.
         record: what is added.
     """
+    from epsilometer.report.progress import ProgressBar
+
     # What a mechanism prints must not get between the lines of our answer.
-    with contextlib.redirect_stdout(sys.stderr), _shown_progress(samples) as progress:
+    with contextlib.redirect_stdout(sys.stderr):
         try:
-            result = work(progress)
+            result = work(ProgressBar())
         except SystemExit as error:
             # Its status would pass for our verdict.
             raise MechanismError(f"the mechanism tried to end the program: SystemExit({error.code!r})") from error
     return dataclasses.replace(result, settings={**result.settings, **record})
-
-
-def default_samples(keywords: Mapping[str, Any]) -> int:
-    """Draws per side if none are given."""
-    import inspect
-
-    from epsilometer.auditing.public import audit
-
-    default: int = inspect.signature(audit).parameters["samples"].default
-    return int(keywords.get("samples", default))
 
 
 def deliver(
@@ -107,26 +64,3 @@ def deliver(
 
         Path(markdown_file).write_text(render_markdown([result]), encoding="utf-8")
     return status_of(result)
-
-
-@contextlib.contextmanager
-def _shown_progress(samples: int) -> Iterator[TerminalProgress | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    progress = TerminalProgress(2 * samples)
-    try:
-        yield progress
-    finally:
-        progress.close()
-
-
-def _open_bar(total: int) -> RichProgress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("drawing", total=total)
-    bar.start()
-    return bar

@@ -3,7 +3,7 @@
 from epsilometer.engine.folding import Fingerprints, Folded
 from epsilometer.engine.journal import Journal, NoJournal
 from epsilometer.engine.runners import Runner, SerialRunner, open_runner
-from epsilometer.engine.sampler import Chunk, NoProgress, Progress, Sampler
+from epsilometer.engine.sampler import Chunk, NoProgress, Progress, Sampler, watched
 from epsilometer.engine.seeds import Phase, check_seed, chunk_rng
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "check_seed",
     "chunk_rng",
     "open_runner",
+    "watched",
 ]

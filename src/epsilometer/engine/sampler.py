@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -26,7 +27,11 @@ FINGERPRINT_ROWS = 256
 
 
 class Progress(Protocol):
-    """Is told how many outputs were drawn."""
+    """Is told how many outputs were drawn.
+
+    It may also have `begin(total)` and `end()`, which are called around the work (the total is None when a search
+    decides it), and `tell(text)`, which gets the state of the evidence while it grows.
+    """
 
     def advance(self, n: int) -> None:
         """n more outputs of one side."""
@@ -37,6 +42,19 @@ class NoProgress:
 
     def advance(self, n: int) -> None:
         """Ignores it."""
+
+
+@contextmanager
+def watched(progress: Progress, total: int | None) -> Iterator[None]:
+    """Tells a progress that wants to know where its work begins and ends."""
+    begin, end = getattr(progress, "begin", None), getattr(progress, "end", None)
+    if begin is not None:
+        begin(total)
+    try:
+        yield
+    finally:
+        if end is not None:
+            end()
 
 
 @dataclass(frozen=True, slots=True)
