@@ -7,6 +7,15 @@
 """
 
 from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
+from epsilometer.zoo.choosing_one import joint_median, noisy_max
+from epsilometer.zoo.counted_means import (
+    dp_laplace,
+    dp_laplace_released,
+    nondp_gaussian1,
+    nondp_gaussian2,
+    nondp_laplace1,
+    nondp_laplace2,
+)
 from epsilometer.zoo.descent import noisy_gradient_descent, scaled_gd
 from epsilometer.zoo.encodings import hadamard_response, oue, subset_selection, sue
 from epsilometer.zoo.entry import ZooEntry
@@ -25,6 +34,8 @@ from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 __all__ = [
     "ZooEntry",
     "clamped_laplace",
+    "dp_laplace",
+    "dp_laplace_released",
     "dp_mean",
     "exponential",
     "find",
@@ -32,13 +43,19 @@ __all__ = [
     "gaussian_sum",
     "geometric",
     "hadamard_response",
+    "joint_median",
     "laplace",
     "laplace_sum",
     "laplace_vector",
     "names",
     "noisy_gradient_descent",
     "noisy_histogram",
+    "noisy_max",
     "noisy_max_value",
+    "nondp_gaussian1",
+    "nondp_gaussian2",
+    "nondp_laplace1",
+    "nondp_laplace2",
     "numerical_svt",
     "oue",
     "propose_test_release",

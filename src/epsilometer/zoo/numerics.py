@@ -50,10 +50,25 @@ class Panels:
         for low, high in itertools.pairwise(corners):
             count = max(1, math.ceil((high - low) / scale * panels_per_scale))
             edges.append(np.linspace(low, high, count + 1)[1:])
-        return Panels._on(np.concatenate(edges))
+        return Panels.on(np.concatenate(edges))
 
     @staticmethod
-    def _on(edges: FloatArray) -> Panels:
+    def around(centres: Iterable[float], nearest: float, farthest: float, panels_per_doubling: int = 4) -> Panels:
+        """Cover the line with panels that grow with their distance from the centres.
+
+        Args:
+            centres: where an integrand has a kink, a jump or a narrow peak.
+            nearest: the width of the panels beside a centre.
+            farthest: how far from the centres anything still counts.
+            panels_per_doubling: panels for each doubling of the distance.
+        """
+        count = panels_per_doubling * math.ceil(math.log2(farthest / nearest)) + 1
+        distances = np.concatenate([[0.0], np.geomspace(nearest, farthest, count)])
+        return Panels.on(np.unique([centre + side for centre in centres for side in (distances, -distances)]))
+
+    @staticmethod
+    def on(edges: FloatArray) -> Panels:
+        """Panels between neighbouring edges, shape (k + 1,), increasing."""
         nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
         half = np.diff(edges)[:, None] / 2
         middle = (edges[:-1] + edges[1:])[:, None] / 2

@@ -9,6 +9,15 @@ from typing import Any
 
 from epsilometer.errors import InputError
 from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
+from epsilometer.zoo.choosing_one import joint_median, noisy_max
+from epsilometer.zoo.counted_means import (
+    dp_laplace,
+    dp_laplace_released,
+    nondp_gaussian1,
+    nondp_gaussian2,
+    nondp_laplace1,
+    nondp_laplace2,
+)
 from epsilometer.zoo.descent import noisy_gradient_descent, scaled_gd
 from epsilometer.zoo.encodings import hadamard_response, oue, subset_selection, sue
 from epsilometer.zoo.entry import ZooEntry
@@ -53,6 +62,14 @@ _MAKERS: dict[str, Callable[..., ZooEntry]] = {
         numerical_svt,
         propose_test_release,
         dp_mean,
+        dp_laplace,
+        dp_laplace_released,
+        nondp_laplace1,
+        nondp_laplace2,
+        nondp_gaussian1,
+        nondp_gaussian2,
+        joint_median,
+        noisy_max,
         laplace_sum,
         gaussian_sum,
         subsampled_laplace,

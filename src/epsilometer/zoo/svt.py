@@ -18,7 +18,8 @@ from epsilometer.zoo.entry import ZooEntry
 from epsilometer.zoo.laws import CellLaw
 from epsilometer.zoo.parameters import check_epsilon, check_number, check_whole
 from epsilometer.zoo.svt_laws import Scheme, answers_law, compared_value_law, first_above_law
-from epsilometer.zoo.svt_mechanisms import AnswerAll, AnswerUntil, FirstAbove, FirstAboveValue
+from epsilometer.zoo.svt_mechanisms import AnswerAll, AnswerUntil, AnswerValuesUntil, FirstAbove, FirstAboveValue
+from epsilometer.zoo.svt_value_laws import ComparedValuesLaw
 
 QUERIES = 10
 
@@ -51,27 +52,33 @@ def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     return _stopping("svt2", summary, epsilon, scheme, keeps_claim=True)
 
 
-def svt3(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
-    """Version 3, broken: Lap(2/epsilon) on both, and "above" is answered with the noisy value that was compared.
+def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
+    """Version 3, broken: Lap(2/epsilon) on the threshold, Lap(2c/epsilon) on the queries, values instead of "above".
 
-    Outputs: columns `position` (number of answers "below" before the first "above", 10 if there is none) and `value`
-    (nan if there is none). The level grows without bound with the number of queries. With ten, the truth on the pair
-    is an integral, 4.5 epsilon if epsilon is not small; 1^10 against 2^10 has 5 epsilon, but on rarer events.
+    Outputs: columns `position` (number of answers "below" before the first "above", 10 if there is none) and `value`,
+    the noisy value that was compared (nan if there is none); with c > 1 all answers, shape (n, 10), a value above, -inf
+    below, nan not answered. The level grows without bound with the number of queries. With ten and c = 1, the truth on
+    the pair is an integral, 4.5 epsilon if epsilon is not small; 1^10 against 2^10 has 5 epsilon, but on rarer events.
+    With c > 1 its curve delta(epsilon) is not known. Ten queries with c >= 5 do keep the claim: ten Laplace noises of
+    epsilon/(2c) each pay for everything.
 
-    Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes), for c = 1.
+    Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes).
     """
-    epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
-    scheme = Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
+    law = compared_value_law if cutoff == 1 else ComparedValuesLaw.on
     return ZooEntry(
         name="svt3",
         summary="sparse vector that releases the compared noisy value",
-        mechanism=from_batch(FirstAboveValue(scheme, fresh_scale=0.0), name="svt3"),
+        mechanism=from_batch(
+            FirstAboveValue(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerValuesUntil(scheme), name="svt3"
+        ),
         claim=PureDP(epsilon),
         worst_pair=pair,
-        keeps_claim=False,
-        parameters={"epsilon": epsilon, "threshold": threshold},
-        law=partial(compared_value_law, scheme, pair.left, pair.right),
+        keeps_claim=2 * cutoff >= QUERIES,
+        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": threshold},
+        law=partial(law, scheme, pair.left, pair.right),
     )
 
 
@@ -88,30 +95,32 @@ def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     return _stopping("svt4", "sparse vector with too little noise on the queries", epsilon, scheme, keeps_claim=False)
 
 
-def svt5(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+def svt5(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) -> ZooEntry:
     """Version 5, broken: Lap(2/epsilon) on the threshold, none on the queries, no stop.
 
-    Outputs: all ten answers, bool of shape (n, 10). Its truth is infinite: on the pair, an answer of probability
-    1 - e^(-epsilon/2) on the left (.295 for epsilon = .7) is impossible on the right.
+    Outputs: all ten answers, bool of shape (n, 10); with a cutoff below 10, which the reference does not have, as for
+    `svt1`. Its truth is infinite: on the pair, an answer of probability 1 - e^(-epsilon/2) on the left (.295 for
+    epsilon = .7) is impossible on the right.
 
     Reference: Lyu, Su, Li, Algorithm 5 (Stoddard, Chen, Machanavajjhala, 2014).
     """
-    epsilon, _, threshold = _check(epsilon, 1, threshold)
-    scheme = Scheme(2 / epsilon, 0.0, None, threshold)
-    return _answering_all("svt5", "sparse vector without noise on the queries, never stops", epsilon, scheme)
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(2 / epsilon, 0.0, cutoff, threshold)
+    return _answering("svt5", "sparse vector without noise on the queries", epsilon, scheme)
 
 
-def svt6(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
+def svt6(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) -> ZooEntry:
     """Version 6, broken: Lap(2/epsilon) on both, no stop.
 
-    The level grows without bound with the number of queries. Outputs: all ten answers, bool of shape (n, 10). Its
-    truth on the pair is an integral: 3.092 for epsilon = .7.
+    The level grows without bound with the number of queries. Outputs: all ten answers, bool of shape (n, 10); with a
+    cutoff below 10, which the reference does not have, as for `svt1`. Its truth on the pair is an integral: 3.092 for
+    epsilon = .7 and no stop.
 
     Reference: Lyu, Su, Li, Algorithm 6 (Chen, Xiao, Zhang, Xu, 2015).
     """
-    epsilon, _, threshold = _check(epsilon, 1, threshold)
-    scheme = Scheme(2 / epsilon, 2 / epsilon, None, threshold)
-    return _answering_all("svt6", "sparse vector that never stops", epsilon, scheme)
+    epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
+    scheme = Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
+    return _answering("svt6", "sparse vector with too little noise on the queries", epsilon, scheme)
 
 
 def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
@@ -153,6 +162,12 @@ def _half_above_half_below(threshold: float) -> Pair:
     return Pair([threshold + 1] * half + [threshold - 1] * (QUERIES - half), [threshold] * QUERIES)
 
 
+def _half_below_half_above(threshold: float) -> Pair:
+    """The other way round: a mechanism that stops soon must see the queries below first."""
+    pair = _half_above_half_below(threshold)
+    return Pair(pair.left[::-1], pair.right)
+
+
 def _stopping(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool) -> ZooEntry:
     """Versions 1, 2, 4. Their pairs have the largest truths, or nearly so, among the usual patterns of queries."""
     cutoff = scheme.cutoff or 1
@@ -170,17 +185,24 @@ def _stopping(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_cla
     )
 
 
-def _answering_all(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
-    """Versions 5, 6."""
-    pair = _half_above_half_below(scheme.threshold)
+def _answering(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
+    """Versions 5, 6: with ten queries a cutoff of 10 never stops anything."""
+    cutoff = scheme.cutoff or QUERIES
+    stops = cutoff < QUERIES
+    if cutoff == 1:
+        pair, answering = _only_last_above(scheme.threshold), from_batch(FirstAbove(scheme), name=name)
+    elif stops:
+        pair, answering = _half_below_half_above(scheme.threshold), from_batch(AnswerUntil(scheme), name=name)
+    else:
+        pair, answering = _half_above_half_below(scheme.threshold), from_batch(AnswerAll(scheme), name=name)
     return ZooEntry(
         name=name,
-        summary=summary,
-        mechanism=from_batch(AnswerAll(scheme), name=name),
+        summary=f"{summary}, {f'stops after {cutoff} answers above' if stops else 'never stops'}",
+        mechanism=answering,
         claim=PureDP(epsilon),
         worst_pair=pair,
         keeps_claim=False,
-        parameters={"epsilon": epsilon, "threshold": scheme.threshold},
+        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": scheme.threshold},
         law=_law(scheme, pair),
     )
 

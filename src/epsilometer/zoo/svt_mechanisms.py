@@ -66,6 +66,28 @@ class AnswerUntil:
 
 
 @dataclass(frozen=True)
+class AnswerValuesUntil:
+    """Stops after `cutoff` times "above" and releases the compared values; float outputs of shape (n, d).
+
+    A value above, -inf below, nan not answered.
+    """
+
+    scheme: Scheme
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        bar = _noisy_threshold(self.scheme, n, rng)
+        answers = np.full((n, len(dataset)), np.nan)
+        left = np.full(n, self.scheme.cutoff or 1)
+        for position, query in enumerate(dataset):
+            noisy = _noisy_query(self.scheme, query, n, rng)
+            above, going = noisy >= bar, left > 0
+            answers[going, position] = np.where(above, noisy, -np.inf)[going]
+            left -= above & going
+        return answers
+
+
+@dataclass(frozen=True)
 class FirstAboveValue:
     """Stops at the first "above" and releases it as a number; columns `position` and `value`, each of shape (n,).
 

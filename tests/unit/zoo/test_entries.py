@@ -14,6 +14,14 @@ CASES = [(name, {}) for name in zoo.names()]
 # Calibrated by the size of their noise.
 BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd"}
 CASES += [(name, {"epsilon": epsilon}) for name in zoo.names() for epsilon in (0.1, 0.7, 3.0) if name not in BY_NOISE]
+COUNTED_MEANS = (
+    "dp_laplace",
+    "dp_laplace_released",
+    "nondp_laplace1",
+    "nondp_laplace2",
+    "nondp_gaussian1",
+    "nondp_gaussian2",
+)
 CASES += [
     ("report_noisy_max", {"output": "value"}),
     ("report_noisy_max", {"output": "value", "queries": 2}),
@@ -32,6 +40,21 @@ CASES += [
     ("svt1", {"cutoff": 2}),
     ("svt2", {"cutoff": 3}),
     ("svt4", {"cutoff": 3}),
+    ("svt3", {"cutoff": 2}),
+    ("svt3", {"cutoff": 3, "epsilon": 0.7}),
+    ("svt5", {"cutoff": 1}),
+    ("svt5", {"cutoff": 3, "epsilon": 0.1}),
+    ("svt6", {"cutoff": 1}),
+    ("svt6", {"cutoff": 1, "epsilon": 3.0}),
+    ("svt6", {"cutoff": 2, "threshold": -2.5}),
+    ("svt6", {"cutoff": 9}),
+    ("nondp_laplace1", {"size": 7}),
+    ("nondp_laplace2", {"size": 3}),
+    ("nondp_gaussian1", {"size": 4, "delta": 1e-3}),
+    ("nondp_gaussian2", {"size": 3, "delta": 1e-3}),
+    *[(name, {"epsilon": 0.01}) for name in COUNTED_MEANS],
+    ("joint_median", {"width": 0.3}),
+    ("noisy_max", {"elements": 2, "votes": 1}),
     ("svt1", {"threshold": -2.5}),
     ("svt3", {"threshold": 7.0}),
     ("propose_test_release", {"distance": 7}),
@@ -71,6 +94,9 @@ SHAPES = {
     "shuffled_responses": ((10,), np.bool_),
     "noisy_gradient_descent": ((), np.float64),
     "scaled_gd": ((), np.float64),
+    "joint_median": ((), np.float64),
+    "noisy_max": ((), np.int64),
+    **dict.fromkeys(COUNTED_MEANS, ((), np.float64)),
 }
 COLUMNS = {
     "svt3": {"position": np.int64, "value": np.float64},
@@ -112,7 +138,8 @@ def test_the_notions_are_consistent(name, parameters):
     if epsilon is not None:
         assert 0 <= epsilon <= pure
         assert math.isinf(epsilon) or entry.truth(ApproxDP, epsilon=epsilon) <= 1e-3 * (1 + 1e-6)
-    assert entry.truth(ZCDP) >= renyi / 2 - 1e-12
+    rho = entry.truth(ZCDP)
+    assert rho is None or rho >= renyi / 2 - 1e-12
     assert entry.truth(TradeOffDP) is None
 
 
@@ -163,13 +190,21 @@ def test_noisy_max_value_is_a_number():
     assert draw(zoo.report_noisy_max(output="value", noise="exponential"))[""].min() >= 0
 
 
-@pytest.mark.parametrize("name", ["svt1", "svt2", "svt4"])
+@pytest.mark.parametrize("name", ["svt1", "svt2", "svt4", "svt5", "svt6"])
 def test_with_a_larger_cutoff_the_answers_end_after_it(name):
     answers = draw(zoo.find(name, cutoff=3))[""]
     assert answers.shape == (500, 10)
     above = (answers == 1).cumsum(axis=1)
     stopped = np.concatenate([np.zeros((500, 1), dtype=bool), above[:, :-1] >= 3], axis=1)
     np.testing.assert_array_equal(answers == -1, stopped)
+
+
+def test_released_values_end_after_the_cutoff_too():
+    answers = draw(zoo.svt3(cutoff=3))[""]
+    assert answers.shape == (500, 10)
+    above = np.isfinite(answers).cumsum(axis=1)
+    stopped = np.concatenate([np.zeros((500, 1), dtype=bool), above[:, :-1] >= 3], axis=1)
+    np.testing.assert_array_equal(np.isnan(answers), stopped)
 
 
 def test_a_value_is_missing_exactly_where_there_is_no_answer():

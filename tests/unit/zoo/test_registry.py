@@ -15,6 +15,8 @@ EXPECTED = {
     "truncated_laplace truncated_gaussian sue oue rappor rappor_longitudinal hadamard_response subset_selection",
     "laplace_sum gaussian_sum subsampled_laplace subsampled_gaussian randomized_responses shuffled_responses",
     "noisy_gradient_descent scaled_gd",
+    "dp_laplace dp_laplace_released nondp_laplace1 nondp_laplace2 nondp_gaussian1 nondp_gaussian2",
+    "joint_median noisy_max",
 }
 # Calibrated by the size of their noise.
 BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd"}
@@ -51,7 +53,7 @@ def test_an_unknown_name_without_close_matches_is_told_too():
 
 
 def test_an_unknown_parameter_tells_the_known_ones():
-    with pytest.raises(InputError, match="svt5 has no parameter 'sigma'; it has epsilon, threshold"):
+    with pytest.raises(InputError, match="svt5 has no parameter 'sigma'; it has epsilon, cutoff, threshold"):
         zoo.find("svt5", sigma=1)
 
 
@@ -86,6 +88,14 @@ def test_a_senseless_epsilon_is_an_input_error(name, epsilon):
         ("propose_test_release", {"distance": 0}),
         ("dp_mean", {"scale_error": 0.0}),
         ("dp_mean", {"size": "ten"}),
+        ("svt3", {"cutoff": 11}),
+        ("svt5", {"cutoff": 0}),
+        ("nondp_laplace1", {"size": 0}),
+        ("nondp_laplace2", {"size": 1.5}),
+        ("nondp_gaussian2", {"delta": 0}),
+        ("joint_median", {"width": 1.0}),
+        ("noisy_max", {"votes": 0}),
+        ("noisy_max", {"elements": 1}),
     ],
 )
 def test_a_senseless_parameter_is_an_input_error_that_names_it(name, parameters):

@@ -1,0 +1,230 @@
+"""Means of values whose number is private too: DP-Auditorium's mechanisms, one private and five broken.
+
+Neighbours differ by one person more or less. Values are clipped to [-1, 1], the widest range in which a person changes
+the sum by at most 1. With ñ = max(1e-12, n + Lap(2/epsilon)) half of epsilon pays for the count, the other half for the
+noise 2/(ñ·epsilon) on the mean; the broken ones use n where ñ belongs.
+
+Reference: Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium: a large scale library for auditing differential privacy",
+Section 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from epsilometer.claims import ApproxDP, PureDP
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch
+from epsilometer.zoo.counted_mean_laws import count_law, gaussian_density, laplace_density, released_law
+from epsilometer.zoo.entry import ZooEntry
+from epsilometer.zoo.laws import CellLaw, PairLaw
+from epsilometer.zoo.numerics import FloatArray
+from epsilometer.zoo.parameters import Parameter, check_delta, check_epsilon, check_whole
+from epsilometer.zoo.unequal_laws import UnequalGaussianLaw, UnequalLaplaceLaw
+
+# Below it a noisy count is raised, or a noise's scale in the released program.
+LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class CountedMean:
+    """The sum of values clipped to [-1, 1] over a count, plus noise of scale `noise`/count; outputs of shape (n,).
+
+    Attributes:
+        count_noise: scale of the Laplace noise on the count.
+        noise: scale of the Laplace noise, or deviation of the Gaussian, on the mean of one value.
+        gaussian: whether the noise on the mean is Gaussian.
+        noisy_divisor: whether the sum is divided by the noisy count; else by the true one.
+        noisy_scale: whether the noise is divided by the noisy count; else by the true one.
+    """
+
+    count_noise: float
+    noise: float
+    gaussian: bool = False
+    noisy_divisor: bool = True
+    noisy_scale: bool = True
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        values = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
+        true = np.full(1, float(values.size))
+        noisy = np.maximum(LEAST, true + rng.laplace(0.0, self.count_noise, n))
+        mean = values.sum() / (noisy if self.noisy_divisor else true)
+        draws = rng.standard_normal(n) if self.gaussian else rng.laplace(0.0, 1.0, n)
+        result: FloatArray = mean + draws * self.noise / (noisy if self.noisy_scale else true)
+        return result
+
+
+@dataclass(frozen=True)
+class ReleasedMean:
+    """The private mean of the released program; outputs of shape (n,).
+
+    It keeps a negative noisy count, and raises the scale of the noise instead, which then is negative, to 1e-12.
+    """
+
+    epsilon: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+        """Draw n outputs."""
+        values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
+        noisy = values.size + rng.laplace(0.0, 2 / self.epsilon, n)
+        scale = np.maximum(LEAST, 2 / (self.epsilon * noisy))
+        result: FloatArray = values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale
+        return result
+
+
+def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
+    """The mean as published, private: the noisy count divides the sum and the noise.
+
+    Its truth on one value 0 against 0, 1 is exactly epsilon: half for the count, half for the sum.
+
+    Reference: Kong et al., DPLaplace.
+    """
+    epsilon = check_epsilon(epsilon)
+    half = epsilon / 2
+    return ZooEntry(
+        name="dp_laplace",
+        summary="a mean over a noisy count, private as published",
+        mechanism=from_batch(CountedMean(1 / half, 1 / half), name="dp_laplace"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([0.0], [0.0, 1.0]),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon},
+        law=partial(_noisy_divisor_law, half),
+    )
+
+
+def _noisy_divisor_law(half: float) -> CellLaw:
+    left = partial(laplace_density, count=half, total=0.0)
+    right = partial(laplace_density, count=2 * half, total=half)
+    return count_law(left, right, (0.0, 0.5), (half, 2 * half))
+
+
+def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
+    """The "private mean" of the released program, broken: a negative noisy count gives almost no noise.
+
+    On the left of the pair, where the sum is 0, an output within 1e-11 of 0 then has probability about
+    exp(-epsilon/2)/2, on the right practically none. Its truth is near 28.
+
+    Reference: google/differential-privacy, python/dp_auditorium, mechanisms/mean.py.
+    """
+    epsilon = check_epsilon(epsilon)
+    return ZooEntry(
+        name="dp_laplace_released",
+        summary="a mean over a noisy count as released, almost without noise if that is negative",
+        mechanism=from_batch(ReleasedMean(epsilon), name="dp_laplace_released"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([0.0], [0.0, 1.0]),
+        keeps_claim=False,
+        parameters={"epsilon": epsilon},
+        law=partial(released_law, epsilon / 2, LEAST),
+    )
+
+
+def nondp_laplace1(epsilon: float = 1.0, size: int = 1) -> ZooEntry:
+    """The mean over the true count, with noise by the true count, broken.
+
+    On `size` values 1 against the same and a -1 the noise has scales 2/(size·epsilon) and 2/((size + 1)·epsilon): in
+    the tails the loss is unbounded. Rényi divergences are closed forms, infinite from order size + 1 on.
+
+    Reference: Kong et al., NonDPLaplace1.
+    """
+    epsilon, size = check_epsilon(epsilon), _check_size(size)
+    scales = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
+    mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False, noisy_scale=False)
+    summary = "a mean over the true count with noise by the true count"
+    law = partial(UnequalLaplaceLaw, _shift(size), scales)
+    return _broken("nondp_laplace1", summary, mechanism, PureDP(epsilon), size, law)
+
+
+def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
+    """The mean over the true count, with noise by the noisy count, broken.
+
+    On `size` values 1 against the same and a -1 its truth is an integral: for one value 1.391 if epsilon = .01, 1.832
+    if epsilon = 1. By default `size` is 1 up to epsilon = 2; more is broken by more values only, and then it is 10.
+
+    Reference: Kong et al., NonDPLaplace2.
+    """
+    epsilon = check_epsilon(epsilon)
+    size = _check_size((1 if epsilon <= 2 else 10) if size is None else size)
+    mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False)
+    summary = "a mean over the true count with noise by the noisy count"
+    law = partial(_noisy_scale_law, epsilon / 2, _laplace_about, size)
+    return _broken("nondp_laplace2", summary, mechanism, PureDP(epsilon), size, law)
+
+
+def nondp_gaussian1(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) -> ZooEntry:
+    """As `nondp_laplace1` with Gaussian noise whose deviation is the scale there; it claims (epsilon, delta), broken.
+
+    All its truths are closed forms.
+
+    Reference: Kong et al., NonDPGaussian1, which is printed without its deviation; delta = .01 is theirs.
+    """
+    epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
+    sigmas = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
+    mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False, noisy_scale=False)
+    summary = "a mean over the true count with Gaussian noise by the true count"
+    law = partial(UnequalGaussianLaw, _shift(size), sigmas)
+    return _broken("nondp_gaussian1", summary, mechanism, ApproxDP(epsilon, delta), size, law)
+
+
+def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) -> ZooEntry:
+    """As `nondp_laplace2` with Gaussian noise whose deviation is the scale there; it claims (epsilon, delta), broken.
+
+    On `size` values 1 against the same and a -1 its truth is an integral: for one value and delta = .01 the true
+    epsilon is 1.03 for a claimed .01, 1.52 for 1. A pair need not break a claim with another delta or size.
+
+    Reference: Kong et al., NonDPGaussian2, which is printed without its deviation; delta = .01 is theirs.
+    """
+    epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
+    mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False)
+    summary = "a mean over the true count with Gaussian noise by the noisy count"
+    law = partial(_noisy_scale_law, epsilon / 2, _gaussian_about, size)
+    return _broken("nondp_gaussian2", summary, mechanism, ApproxDP(epsilon, delta), size, law)
+
+
+def _broken(
+    name: str, summary: str, mechanism: CountedMean, claim: PureDP | ApproxDP, size: int, law: Callable[[], PairLaw]
+) -> ZooEntry:
+    """One of the four that use the true count; its pair is `size` values 1 against the same and a -1."""
+    values: dict[str, Parameter] = {"epsilon": claim.epsilon, **claim.fixed(), "size": size}
+    return ZooEntry(
+        name=name,
+        summary=summary,
+        mechanism=from_batch(mechanism, name=name),
+        claim=claim,
+        worst_pair=Pair([1.0] * size, [1.0] * size + [-1.0]),
+        keeps_claim=False,
+        parameters=values,
+        law=law,
+    )
+
+
+def _noisy_scale_law(half: float, about: Callable[..., FloatArray], size: int) -> CellLaw:
+    """The mean of the pair falls from 1, and the count rises from `size` by 1."""
+    counts, fallen = (half * size, half * (size + 1)), 1 - _shift(size)
+    left, right = partial(about, count=counts[0], mean=1.0), partial(about, count=counts[1], mean=fallen)
+    return count_law(left, right, (1.0, fallen), counts)
+
+
+def _laplace_about(t: FloatArray, count: float, mean: float) -> FloatArray:
+    return laplace_density(t - mean, count, total=0.0)
+
+
+def _gaussian_about(t: FloatArray, count: float, mean: float) -> FloatArray:
+    return gaussian_density(t - mean, count)
+
+
+def _check_size(size: int) -> int:
+    return check_whole("size", size, 1, 1000)
+
+
+def _shift(size: int) -> float:
+    """How far the mean falls when a -1 joins `size` values 1."""
+    return 2 / (size + 1)
