@@ -25,10 +25,21 @@ class Coordinate:
     Attributes:
         levels: how many different values there are; None for a continuum.
         ordered: whether neighbouring levels are alike.
+        signed: whether it stands for a step down, none, or up, instead of a value between two ends.
     """
 
     levels: int | None = None
     ordered: bool = True
+    signed: bool = False
+
+    def places(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where numbers of [0, 1] lie for a model: apart if and only if they stand for different values."""
+        if not self.ordered:
+            assert self.levels is not None  # names can be counted
+            return np.minimum(np.floor(u * self.levels), self.levels - 1.0)
+        if self.signed:
+            return np.array([0.5 + 0.5 * signed_step(float(each)) for each in u])
+        return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
 
     def grid(self, most: int) -> NDArray[np.float64]:
         """At most so many points that stand for different values, both ends among them; unordered levels all count."""

@@ -79,7 +79,7 @@ class ShiftedAnswers:
     def coordinates(self) -> tuple[Coordinate, ...]:
         """The numbers, and how each moves."""
         levels = int(self.high) - int(self.low) + 1 if self.whole else None
-        return (Coordinate(levels),) * self.count + (Coordinate(),) * self.count
+        return (Coordinate(levels),) * self.count + (Coordinate(signed=True),) * self.count
 
     def pair(self, point: Point) -> Pair:
         """The right numbers stay within the domain, too."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import ndtr
 
-from epsilometer.inputs.coordinates import Coordinate, level_of
+from epsilometer.inputs.coordinates import Coordinate
 
 Floats = NDArray[np.float64]
 
@@ -106,13 +106,8 @@ def _squared_distances(one: Floats, two: Floats, coordinates: tuple[Coordinate, 
     """Per coordinate, shape (coordinates, len(one), len(two)); unordered levels are equal or one apart."""
     squares = np.empty((len(coordinates), len(one), len(two)))
     for place, coordinate in enumerate(coordinates):
-        a, b = one[:, place], two[:, place]
-        if coordinate.ordered:
-            squares[place] = (a[:, None] - b[None, :]) ** 2
-        else:
-            levels = int(coordinate.levels or 1)
-            named = [np.array([level_of(float(u), levels) for u in side]) for side in (a, b)]
-            squares[place] = named[0][:, None] != named[1][None, :]
+        a, b = (coordinate.places(points[:, place]) for points in (one, two))
+        squares[place] = (a[:, None] - b[None, :]) ** 2 if coordinate.ordered else a[:, None] != b[None, :]
     return squares
 
 
