@@ -131,7 +131,7 @@ def _end(end: float, beside: str, at: str) -> tuple[str, str]:
     """How an end is written: an end one float above a short number v came from the atom v."""
     if not np.isfinite(end):
         return at, f"{end:g}"
-    before = float(np.nextafter(end, -np.inf))
+    before = -float(next_float(np.array(-end)))
     if before == 0.0 or len(repr(before)) + 4 < len(repr(end)):
         return beside, f"{before:.6g}"
     return at, f"{end:.6g}"

@@ -7,14 +7,15 @@ import math
 import pickle
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
-from epsilometer.errors import EpsilometerError
+from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
+from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
 from epsilometer.testing.fakes import Coin, hostile
@@ -22,6 +23,15 @@ from epsilometer.testing.rarity import assert_rare
 
 _KINDS = ("exact", "asymptotic", "conditional: ", "none: ")
 _FAILURE = 0.05
+# Outputs of every kind that a mechanism may give: each is handled, or refused in words.
+_STRANGE: dict[str, Sequence[Any]] = {
+    "names": ["a", "b", "b", "ü", ""],
+    "lists of varying length": [[], [1.0], [1.0, 2.0], [0.5, math.nan, math.inf]],
+    "no value, names and numbers": [None, "a", 1, 2.5, True, math.nan],
+    "names beside numbers": [("a", 1.0), ("b", math.nan), ("a", -math.inf), ("c", 1e308)],
+    "one value only": [7],
+    "dicts": [{"sum": 1.0, "count": 3}, {"sum": -1.0, "count": 4}, {"error": "too few"}],
+}
 
 
 class MethodConformance:
@@ -129,6 +139,56 @@ class MethodConformance:
             except EpsilometerError:  # a law that this method does not work on
                 continue
             _check_finding(finding, claim)
+
+    def test_equal_laws_are_rarely_told_apart(self, method: Method) -> None:
+        """Whatever the method learns from two samples of one law, fresh draws must not confirm it."""
+        claim = self._provable(method)[0].with_value(0.0)
+        rng = np.random.default_rng(10)
+        told = 0
+        for _ in range(self.runs // 2):
+            proposal = method.propose(
+                self.draw(0, self.n_train, rng), self.draw(0, self.n_train, rng), self._task(claim)
+            )
+            fresh = self.draw(0, self.n_fresh, rng), self.draw(0, self.n_fresh, rng)
+            told += _certify(proposal, *fresh, self.coin.worst_pair).lower_bound > 0.0
+        assert_rare(told, self.runs // 2, _FAILURE)
+
+    def test_outputs_of_every_kind_are_handled_or_refused(self, method: Method) -> None:
+        """Names, lists of varying length, dicts, nothing at all: a finding, or an error that is ours."""
+        rng = np.random.default_rng(11)
+        claim = self._provable(method)[0]
+        for kind, values in _STRANGE.items():
+            sides = [[values[place] for place in rng.integers(len(values), size=self.n_train)] for _ in range(4)]
+            read = [read_outputs(side) for side in sides]
+            refusal, finding = "", None
+            try:
+                finding = _certify(method.propose(read[0], read[1], self._task(claim)), read[2], read[3], Pair(0, 1))
+            except EpsilometerError as error:
+                refusal = str(error)
+            assert finding or refusal, f"{kind}: refused without a word"
+            if finding:
+                _check_finding(finding, claim)
+
+    def test_a_witness_can_be_proved_again(self, method: Method) -> None:
+        """What is stored of a finding is enough for anyone to count it on draws of her own."""
+        for claim in self._provable(method):
+            rng = np.random.default_rng(12)
+            finding = self._audit(method, claim, rng)
+            witness = Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).witness
+            if witness is None:
+                continue
+            again = restore_proposal(witness, self._task(claim), finding.lower_bound)
+            replayed = _certify(again, *self._draws(self.n_fresh, rng), self.coin.worst_pair)
+            _check_finding(replayed, claim)
+
+    def test_nonsense_options_are_refused(self, method: Method) -> None:
+        """Options of another kind are never ignored."""
+        for options in (object(), 3, "fast"):
+            try:
+                type(method)(options)  # type: ignore[call-arg]  # a method without options takes none at all
+            except (InputError, TypeError):
+                continue
+            raise AssertionError(f"{method.name} takes options={options!r} without a word")
 
     def test_outputs_never_seen_in_training(self, method: Method) -> None:
         """Fresh outputs of unknown kind and value are no accident."""

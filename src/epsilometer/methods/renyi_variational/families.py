@@ -32,6 +32,8 @@ _CELLS, _COLUMN_CELLS = 256, 64
 _DEGREES, _VECTOR_DEGREE = (1, 2, 4, 8), 4
 # The polynomials' interval [−1, 1] lies between these quantiles; beyond it they stay constant.
 _OUTSIDE = 5e-4
+# Numbers beyond this are taken for this: differences of larger ones are no floats.
+_LARGEST = 1e300
 # Pseudo-counts per cell of free values.
 _PRIOR = 0.5
 _MOST_NAMES = 32
@@ -110,7 +112,7 @@ def _even_line(values: Floats, cells: int) -> Line:
     """Even cells between the outer quantiles of the values."""
     if not len(values):
         return Line(np.array([0.0]))
-    low, high = np.quantile(values, [_OUTSIDE, 1.0 - _OUTSIDE])
+    low, high = np.quantile(np.clip(values, -_LARGEST, _LARGEST), [_OUTSIDE, 1.0 - _OUTSIDE])
     return Line(np.unique(np.linspace(low, high, cells - 1)))
 
 
@@ -123,7 +125,7 @@ def _cell_basis(line: Line, degree: int) -> Floats:
 
 def _line_basis(line: Line, degree: int) -> Floats:
     edges = line.edges
-    middles = np.concatenate([edges[:1], 0.5 * (edges[:-1] + edges[1:]), edges[-1:]])
+    middles = np.concatenate([edges[:1], 0.5 * edges[:-1] + 0.5 * edges[1:], edges[-1:]])
     half = 0.5 * (edges[-1] - edges[0])
     places = (middles - edges[0]) / half - 1.0 if half > 0.0 else np.zeros(len(middles))
     basis = np.zeros((line.n_cells, degree))

@@ -1,0 +1,109 @@
+"""The shipped suite on the testers of DP-Auditorium: kernels, polynomials, networks, trees, published bounds."""
+
+import pytest
+
+from epsilometer import hockey_stick, mmd, poisson_histogram, renyi_variational, zoo
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, PureDP, RenyiDP
+from epsilometer.methods import find_method
+from epsilometer.outputs import read_outputs
+from epsilometer.testing import MethodConformance
+
+
+class TestMmd(MethodConformance):
+    """Smaller claims than the suite's: a discrepancy of the coin with bias .7 and .3 is below e^.5 − 1."""
+
+    claims = (PureDP(0.2), ApproxDP(0.2, 0.01), ApproxDeltaDP(0.1, 0.05))
+
+    @pytest.fixture(params=["published", "total-variation"])
+    def method(self, request):
+        return find_method("mmd", mmd.Options(threshold=request.param))
+
+
+class TestMmdOfPairs(TestMmd):
+    """The published certificate needs more draws."""
+
+    n_fresh = 20_000
+    runs = 40
+
+    @pytest.fixture
+    def method(self):
+        return find_method("mmd", mmd.Options(certificate="published"))
+
+
+class TestPublishedHockeyStick(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return find_method("hockey-stick", hockey_stick.Options(certificate="published"))
+
+
+class TestPublishedRenyi(MethodConformance):
+    """It promises nothing, but its bound is far below the truth where it is finite."""
+
+    claims = (RenyiDP(2.0, 0.1), PureDP(0.5))
+    n_fresh = 6000
+    runs = 60
+
+    @pytest.fixture
+    def method(self):
+        return find_method("renyi-variational", renyi_variational.Options(certificate="published"))
+
+
+class TestPublishedHistogram(MethodConformance):
+    """An estimate: on two outcomes its bias is small beside what it subtracts."""
+
+    claims = (ApproxDeltaDP(0.2, 0.05), PureDP(0.2))
+    n_fresh = 20_000
+    runs = 60
+
+    @pytest.fixture
+    def method(self):
+        return find_method("poisson-histogram", poisson_histogram.Options(certificate="published"))
+
+
+class OfVectors(MethodConformance):
+    """Three columns of Laplace noise, of which two leak .5 each."""
+
+    claims = (PureDP(0.2),)
+    n_train = 2000
+    n_fresh = 4000
+    runs = 40
+
+    def draw(self, side, n, rng):
+        return read_outputs(rng.laplace((0.5 * side, -0.5 * side, 0.0), 1.0, (n, 3)))
+
+    def truth(self, claim):
+        return 1.0
+
+
+class TestTrees(OfVectors):
+    @pytest.fixture
+    def method(self):
+        return find_method("hockey-stick", hockey_stick.Options(classifier="boosting"))
+
+
+class TestPolynomialsOfColumns(OfVectors):
+    @pytest.fixture
+    def method(self):
+        return find_method("renyi-variational", renyi_variational.Options(family="chebyshev", order=2.0))
+
+
+class TestKernelOfVectors(OfVectors):
+    claims = (PureDP(0.05),)
+
+    @pytest.fixture
+    def method(self):
+        return find_method("mmd")
+
+
+class TestNetwork(OfVectors):
+    """Needs the extra `neural`, which `make setup` installs."""
+
+    claims = (RenyiDP(2.0, 0.05),)
+    runs = 12
+
+    def truth(self, claim):
+        return 2 * zoo.laplace(0.5).truth(RenyiDP, order=2.0)  # the columns are independent
+
+    @pytest.fixture
+    def method(self):
+        return find_method("renyi-variational", renyi_variational.Options(family="network", steps=150))
