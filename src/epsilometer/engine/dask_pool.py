@@ -75,11 +75,15 @@ class DaskPool:
         """Lets go of the connection."""
         self.close()
 
-    def cancel(self, tickets: Iterable[Any], shipped: Any) -> None:
-        """Dask forgets what has no future here."""
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Tells the scheduler, if it can still be told."""
         waiting = list(tickets)
         if waiting and self._client is not None and self._client.status == "running":
-            self._guarded(lambda: self._client.cancel(waiting))
+            self._client.cancel(waiting)
+
+    def withdraw(self, shipped: Any) -> None:
+        """Dask forgets what has no future here."""
+        shipped.release()
 
     def close(self) -> None:
         """Ends a connection that was made here; a client that was given stays open."""

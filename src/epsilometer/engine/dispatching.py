@@ -45,8 +45,11 @@ class Pool(Protocol):
     def drop(self) -> None:
         """Lets go of workers that are lost, so that `open` makes a new beginning."""
 
-    def cancel(self, tickets: Iterable[Any], shipped: Any) -> None:
-        """Calls back what nobody waits for any more, and the parcel."""
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Calls back what nobody waits for any more."""
+
+    def withdraw(self, shipped: Any) -> None:
+        """Takes a parcel away again."""
 
     def close(self) -> None:
         """Ends what `open` began."""
@@ -95,6 +98,7 @@ class _Dispatch:
         self.parcel = pack(function, pool.asked)
         self.errands: deque[_Errand] = deque()
         self._shipped: Any = None
+        self._withdrawable: list[Any] = []
         self._workers = 1
         self._faults = 0
 
@@ -126,8 +130,9 @@ class _Dispatch:
     def call_back(self) -> None:
         """Nobody waits for what is still out."""
         tickets = [errand.ticket for errand in self.errands if errand.ticket is not None]
-        if self._shipped is not None:
-            self.pool.cancel(tickets, self._shipped)
+        self.pool.cancel(tickets)
+        for shipped in self._withdrawable:
+            self.pool.withdraw(shipped)
 
     def _send(self) -> None:
         """Sends out what is not: new tasks, and lost ones."""
@@ -136,6 +141,7 @@ class _Dispatch:
                 if self._shipped is None:
                     self._workers = self.pool.open()
                     self._shipped = self.pool.ship(self.parcel.key, self.parcel.content)
+                    self._withdrawable.append(self._shipped)
                 for errand in self.errands:
                     if errand.ticket is None:
                         errand.ticket = self.pool.submit(self.parcel.key, self._shipped, errand.task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -74,10 +75,13 @@ class LocalPool:
         self._executor.shutdown(wait=True, kill_workers=True)
         self._executor = None
 
-    def cancel(self, tickets: Iterable[Any], shipped: Path) -> None:
+    def cancel(self, tickets: Iterable[Any]) -> None:
         """What runs runs on and is forgotten; what has not begun never does."""
         for ticket in tickets:
             ticket.cancel()
+
+    def withdraw(self, shipped: Path) -> None:
+        """Removes the file and its folder."""
         shutil.rmtree(shipped.parent, ignore_errors=True)
 
     def close(self) -> None:
@@ -92,6 +96,16 @@ def _warm_executor(jobs: int) -> Any:
         if jobs not in _warm:
             _warm[jobs] = ProcessPoolExecutor(jobs, timeout=_IDLE_SECONDS, env=_thread_limits(jobs))
         return _warm[jobs]
+
+
+@atexit.register
+def _end_all() -> None:
+    """Before the interpreter takes its modules apart, which loky's callbacks do not survive."""
+    with _lock:
+        executors = list(_warm.values())
+        _warm.clear()
+    for executor in executors:
+        executor.shutdown(wait=True, kill_workers=True)
 
 
 def _thread_limits(jobs: int) -> dict[str, str]:

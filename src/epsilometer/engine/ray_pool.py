@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from epsilometer.engine.parcels import Fault, run_parcel
-from epsilometer.errors import EngineError
+from epsilometer.errors import EngineError, InputError
 
 # A cluster that does not answer in so many seconds is not there.
 _CONNECT_SECONDS = 5
@@ -35,6 +35,10 @@ class RayPool:
         if not ray.is_initialized():
             self._connect()
             self._is_ours = self._was_open = True
+        elif not self._is_ours and self.engine != "ray://auto":
+            raise InputError(
+                f"{self.asked}: the program is connected to a Ray cluster already; use engine='ray://auto'"
+            )
         if self._run is None:
             # Tries are counted in one place: ours.
             self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
@@ -68,13 +72,16 @@ class RayPool:
         ray.shutdown()
         self._is_ours, self._run = False, None
 
-    def cancel(self, tickets: Iterable[Any], shipped: Any) -> None:
-        """Calls back what has not begun; the parcel goes with the last reference to it."""
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Calls back what has not begun."""
         import ray
 
         if ray.is_initialized():
             for ticket in tickets:
                 self._guarded(partial(ray.cancel, ticket, force=False))
+
+    def withdraw(self, shipped: Any) -> None:
+        """Ray forgets what has no reference; the dispatch has the last one."""
 
     def close(self) -> None:
         """Ends a connection that was made here."""

@@ -22,13 +22,14 @@ class PlannedPool:
         self.faults = faults or {}
         self.refusals = refusals or {}
         self.submitted = self.opened = self.dropped = self.most_out = 0
-        self.out, self.runs, self.cancelled = {}, {}, []
+        self.out, self.runs, self.cancelled, self.shipped = {}, {}, [], []
 
     def open(self):
         self.opened += 1
         return self.workers
 
     def ship(self, key, content):
+        self.shipped.append(content)
         return content
 
     def submit(self, key, shipped, task):
@@ -53,8 +54,11 @@ class PlannedPool:
         self.dropped += 1
         self.out = {ticket: errand for ticket, errand in self.out.items() if self.has_answer(ticket)}
 
-    def cancel(self, tickets, shipped):
+    def cancel(self, tickets):
         self.cancelled += tickets
+
+    def withdraw(self, shipped):
+        self.shipped.remove(shipped)
 
     def close(self):
         pass
@@ -92,6 +96,7 @@ def test_what_is_out_is_called_back():
     assert next(results) == 0
     results.close()
     assert sorted(pool.cancelled) == sorted(pool.out)
+    assert pool.shipped == []
 
 
 def test_a_lost_task_is_sent_again_alone():
@@ -105,6 +110,7 @@ def test_a_lost_engine_is_opened_again_and_answers_that_came_are_kept():
     pool = PlannedPool(faults={3: Fault("all gone", engine_lost=True)})
     assert list(PoolRunner(pool).map(square, range(30))) == SQUARES
     assert (pool.opened, pool.dropped) == (2, 1)
+    assert pool.shipped == []
     # 8 were out, 2 done; of 3 … 10 the odd ones were lost.
     assert pool.submitted == 30 + 4
     assert set(pool.runs.values()) == {1}

@@ -1,0 +1,410 @@
+"""Audits on real workers: processes, a Dask scheduler with its workers, a Ray head; and what happens when they die."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from itertools import count, islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.engine import open_runner
+
+HOST = "127.0.0.1"
+TOOLS = Path(sys.executable).parent
+# How a Ray head is kept to this machine: the loopback address, and a password that only this run knows.
+RAY_SETTINGS = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "3",
+}
+
+
+def free_ports(n):
+    """Distinct ones: all are held until the last is found."""
+    with_ports = [socket.create_server((HOST, 0)) for _ in range(n)]
+    ports = [each.getsockname()[1] for each in with_ports]
+    for each in with_ports:
+        each.close()
+    return ports
+
+
+def wait_for_port(port, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            socket.create_connection((HOST, port), timeout=1).close()
+            return
+        time.sleep(0.1)
+    pytest.fail(f"nothing listens at port {port} after {seconds} s")
+
+
+@contextmanager
+def started(argv, log, environment=None):
+    """A program in a group of its own. It is asked to end what it has started; what is left of the group is killed."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [str(part) for part in argv],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def dask_cluster(folder, port, name="dask"):
+    scheduler = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
+    one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--death-timeout", "30"]
+    workers = [TOOLS / "dask", "worker", f"tcp://{HOST}:{port}", "--host", HOST, *one_each]
+    with started(scheduler, folder / f"{name}-scheduler.log") as process:
+        wait_for_port(port)
+        with started([*workers, "--local-directory", folder / name], folder / f"{name}-workers.log"):
+            yield process
+
+
+@contextmanager
+def ray_head(folder, port):
+    # Unix sockets have short names, and Ray makes them below its folder.
+    short = Path("/tmp") / f"eps-ray-{os.getpid()}"
+    ports = free_ports(1)
+    own = ["--port", ports[0], "--ray-client-server-port", port, "--node-ip-address", HOST, "--num-cpus", 2]
+    lean = ["--object-store-memory", 80_000_000, "--include-dashboard", "false", "--temp-dir", short]
+    argv = [TOOLS / "ray", "start", "--head", "--block", "--disable-usage-stats", *own, *lean]
+    try:
+        with started(argv, folder / "ray.log", RAY_SETTINGS) as process:
+            wait_for_port(port)
+            yield process
+    finally:
+        subprocess.run(["rm", "-rf", str(short)], check=True)
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    (port,) = free_ports(1)
+    with dask_cluster(tmp_path_factory.mktemp("dask"), port):
+        yield f"dask://{HOST}:{port}"
+
+
+@pytest.fixture(scope="module")
+def ray(tmp_path_factory):
+    (port,) = free_ports(1)
+    with pytest.MonkeyPatch.context() as patch, ray_head(tmp_path_factory.mktemp("ray"), port):
+        for name, value in RAY_SETTINGS.items():
+            patch.setenv(name, value)
+        yield f"ray://{HOST}:{port}"
+
+
+@pytest.fixture(scope="module")
+def connected_ray(ray):
+    """A connection of the program's own: making one takes seconds."""
+    import ray as package
+
+    for left in (2, 1, 0):
+        try:
+            package.init(ray, log_to_driver=False)
+            break
+        except ConnectionError:  # on a busy machine Ray's own patience of half a minute may not be enough
+            if not left:
+                raise
+    yield "ray://auto"
+    assert package.is_initialized()  # no audit has closed it
+    package.shutdown()
+
+
+ENGINES = [("local", ()), ("dask", pytest.mark.slow), ("connected_ray", pytest.mark.slow)]
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marks) for name, marks in ENGINES])
+def engine(request):
+    """Keywords of an audit on each engine."""
+    if request.param == "local":
+        return {"jobs": 2}
+    return {"engine": request.getfixturevalue(request.param)}
+
+
+def slow_laplace(seconds=0.0, folder=None):
+    """A mechanism that takes its time, and leaves the number of its process if it is given a folder."""
+
+    def noisy(dataset, rng):
+        if folder is not None:
+            (folder / str(os.getpid())).touch()
+        if seconds:
+            time.sleep(seconds)
+        return dataset + rng.laplace()
+
+    return noisy
+
+
+def what_counts(result):
+    """All that must not depend on where the draws were made."""
+    stored = result.to_dict()
+    kept = ("verdict", "lower_bound", "guarantee", "witness", "findings", "samples_used")
+    return {name: stored[name] for name in kept}
+
+
+class TestTheSameEverywhere:
+    def test_numbers(self, engine):
+        settings = {"samples": 300_000, "seed": 3}
+        here = em.audit(em.zoo.laplace(epsilon=1.0), **settings)
+        assert what_counts(em.audit(em.zoo.laplace(epsilon=1.0), **settings, **engine)) == what_counts(here)
+
+    def test_lists_of_varying_length_and_many_pairs(self, engine):
+        entry = em.zoo.svt5(epsilon=1.0)
+        pairs = [em.Pair([0.0, 1.0], [1.0, 0.0]), em.Pair([1.0, 1.0], [0.0, 0.0])]
+        settings = {"samples": 8000, "seed": 4}
+        here = em.audit(entry, pairs, entry.claim, **settings)
+        assert what_counts(em.audit(entry, pairs, entry.claim, **settings, **engine)) == what_counts(here)
+
+    def test_early_stopping(self, engine):
+        function = slow_laplace()
+        settings = {"samples": 2000, "seed": 5, "stop_early": True}
+        here = em.audit(function, (0.0, 2.0), em.PureDP(1.0), **settings)
+        assert what_counts(em.audit(function, (0.0, 2.0), em.PureDP(1.0), **settings, **engine)) == what_counts(here)
+
+    def test_one_and_three_workers(self):
+        function = slow_laplace()
+        results = [
+            what_counts(em.audit(function, (0.0, 1.0), em.PureDP(1.0), samples=3000, seed=6, **where))
+            for where in ({}, {"engine": "serial", "jobs": 2}, {"jobs": 3})
+        ]
+        assert results[0] == results[1] == results[2]
+
+    def test_replay(self, engine):
+        found = em.audit(em.zoo.svt5(epsilon=1.0), samples=5000, seed=0)
+        runs = [em.replay(found, em.zoo.svt5(epsilon=1.0), samples=5000, seed=1, **where) for where in ({}, engine)]
+        assert what_counts(runs[0]) == what_counts(runs[1])
+
+
+class Killer(threading.Thread):
+    """Kills workers at random moments: processes that have left their number in a folder."""
+
+    def __init__(self, folder, rng, kills):
+        super().__init__(daemon=True)
+        self.folder, self.rng, self.left = folder, rng, kills
+        self.killed = []
+        self.is_over = threading.Event()
+
+    def run(self):
+        while self.left and not self.is_over.wait(self.rng.uniform(0.1, 0.5)):
+            alive = [int(each.name) for each in self.folder.iterdir() if int(each.name) not in self.killed]
+            if alive:
+                victim = int(self.rng.choice(alive))
+                with suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+                    self.left -= 1
+                self.killed.append(victim)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.join()
+
+
+class TestFaults:
+    def test_workers_that_are_killed_change_nothing(self, engine, tmp_path, rng):
+        settings = {"samples": 10_000, "seed": 7}
+        here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
+        mechanism = em.from_callable(slow_laplace(0.0003, tmp_path), name=here.settings["mechanism"])
+        with Killer(tmp_path, rng, kills=3) as killer:
+            there = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, **engine)
+        assert len(killer.killed) - killer.left >= 1  # or this test shows nothing
+        assert what_counts(there) == what_counts(here)
+
+    def test_a_mechanism_that_ends_its_process(self, engine):
+        def deadly(dataset):
+            os._exit(3)
+
+        with pytest.raises(em.EngineError, match=r"work was lost .*deadly on the input 17"):
+            em.audit(deadly, (17, 18), em.PureDP(1.0), samples=600, **engine)
+
+    def test_a_failing_mechanism_is_not_tried_again(self, engine, tmp_path):
+        def failing(dataset, rng):
+            with (tmp_path / "begun").open("a") as file:
+                file.write(f"{rng.random()}\n")  # tells which chunk this is
+            raise ValueError("never works")
+
+        with pytest.raises(em.MechanismError, match=r"on the input 0.*never works"):
+            em.audit(failing, (0, 1), em.PureDP(1.0), samples=5000, **engine)
+        begun = (tmp_path / "begun").read_text().split()
+        assert 1 <= len(begun) == len(set(begun))
+
+    def test_a_mechanism_that_tries_to_end_the_program(self, engine):
+        def leaving(dataset):
+            sys.exit(3)
+
+        with pytest.raises(SystemExit):
+            em.audit(leaving, (0, 1), em.PureDP(1.0), samples=600, **engine)
+
+
+def importable_here(dataset, rng):
+    return rng.random()
+
+
+class TestWhatIsSent:
+    def test_work_is_unpacked_once_per_worker(self, engine, tmp_path):
+        class Heavy:
+            def __init__(self, folder):
+                self.folder = folder
+
+            def __setstate__(self, state):
+                self.__dict__.update(state)
+                (self.folder / secrets.token_hex(8)).touch()
+
+            def __call__(self, task):
+                return task
+
+        runner = open_runner(**{"jobs": 2, **engine})
+        try:
+            assert list(runner.map(Heavy(tmp_path), range(40))) == list(range(40))
+        finally:
+            runner.close()
+        # Ray starts workers as it likes.
+        assert 1 <= len(list(tmp_path.iterdir())) <= (2 if "ray" not in str(engine) else 4)
+
+    def test_endless_tasks(self, engine):
+        runner = open_runner(**{"jobs": 2, **engine})
+        try:
+            assert list(islice(runner.map(lambda task: 2 * task, count()), 50)) == list(range(0, 100, 2))
+        finally:
+            runner.close()
+
+    def test_inputs_may_be_changed_by_the_mechanism(self, engine):
+        def greedy(dataset, rng):
+            dataset[0] += 1.0  # some engines would hand over arrays that cannot be written
+            return float(rng.random() < 0.5)
+
+        large = np.zeros(300_000)
+        em.audit(greedy, (large, large + 1), em.PureDP(1.0), samples=100, **engine)
+
+    def test_what_cannot_be_sent(self, engine):
+        lock = threading.Lock()
+
+        def locked(dataset, rng):
+            with lock:
+                return rng.random()
+
+        with pytest.raises(em.InputError, match=r"(jobs|engine)=.* cannot be sent to worker processes .*lock"):
+            em.audit(locked, (0, 1), em.PureDP(1.0), samples=600, **engine)
+
+    def test_a_module_that_workers_cannot_import(self, engine):
+        # This file is imported by pytest under a name that nobody else finds.
+        with pytest.raises(em.InputError, match=r"(jobs|engine)=.* cannot make out .*install its module"):
+            em.audit(importable_here, (0, 1), em.PureDP(1.0), samples=600, **engine)
+
+
+class TestConnections:
+    @pytest.mark.slow
+    def test_a_client_of_dask_stays_open(self, dask):
+        from distributed import Client
+
+        with Client(dask.replace("dask", "tcp"), set_as_default=False) as client:
+            for _ in range(2):
+                result = em.audit(em.zoo.laplace(epsilon=1.0), samples=2000, seed=0, engine=client)
+            assert client.submit(sum, [1, 2]).result() == 3
+        assert result.settings["engine"] == dask.replace("dask://", "dask at tcp://")
+        assert em.AuditResult.from_json(result.to_json()).settings == result.settings
+
+    @pytest.mark.slow
+    def test_our_connections_are_closed(self, dask):
+        from distributed import Client
+
+        def clients(dask_scheduler):
+            return [name for name in dask_scheduler.clients if name.startswith("Client-")]
+
+        with Client(dask.replace("dask", "tcp"), set_as_default=False) as client:
+            before = client.run_on_scheduler(clients)
+            em.audit(em.zoo.laplace(epsilon=1.0), samples=2000, seed=0, engine=dask)
+            with pytest.raises(em.MechanismError):
+                em.audit(lambda dataset: [][1], (0, 1), em.PureDP(1.0), samples=2000, engine=dask)
+            assert client.run_on_scheduler(clients) == before
+
+    @pytest.mark.slow
+    def test_another_cluster_than_the_one_that_is_connected(self, connected_ray):
+        with pytest.raises(em.InputError, match=r"connected .* already; use engine='ray://auto'"):
+            em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine="ray://there:10001")
+
+    @pytest.mark.slow
+    def test_our_connection_to_ray_is_closed(self, ray):
+        program = (
+            "import epsilometer as em, ray\n"
+            "run = {'samples': 2000, 'seed': 0}\n"
+            f"there = em.audit(em.zoo.laplace(epsilon=1.0), engine={ray!r}, **run)\n"
+            "here = em.audit(em.zoo.laplace(epsilon=1.0), **run)\n"
+            "print(here.witness.counts == there.witness.counts, ray.is_initialized())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.stdout == "True False\n", done.stderr
+
+    @pytest.mark.slow
+    def test_a_scheduler_that_comes_back(self, tmp_path):
+        (port,) = free_ports(1)
+        settings = {"samples": 5000, "seed": 8}
+        here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
+        begun = tmp_path / "begun"
+        begun.mkdir()
+        mechanism = em.from_callable(slow_laplace(0.0003, begun), name=here.settings["mechanism"])
+        found = []
+
+        def audit():
+            found.append(em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), engine=f"tcp://{HOST}:{port}", **settings))
+
+        thread = threading.Thread(target=audit)
+        with dask_cluster(tmp_path, port, "first") as scheduler:
+            thread.start()
+            while not list(begun.iterdir()):
+                time.sleep(0.02)
+            scheduler.kill()
+        with dask_cluster(tmp_path, port, "second"):
+            thread.join(120)
+        assert what_counts(found[0]) == what_counts(here)
+
+    @pytest.mark.slow
+    def test_a_scheduler_that_goes_away(self, tmp_path):
+        (port,) = free_ports(1)
+        with dask_cluster(tmp_path, port) as scheduler:
+            threading.Timer(3.0, scheduler.kill).start()
+            with pytest.raises(em.EngineError, match="is gone"):
+                em.audit(slow_laplace(0.01), (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}")
+
+    @pytest.mark.slow
+    def test_a_scheduler_without_workers(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("epsilometer.engine.dask_pool._WORKER_SECONDS", 1)
+        (port,) = free_ports(1)
+        argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
+        with started(argv, tmp_path / "scheduler.log"):
+            wait_for_port(port)
+            with pytest.raises(em.EngineError, match=f"no workers.*dask worker tcp://{HOST}:{port}"):
+                em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"dask://{HOST}:{port}")
+
+    @pytest.mark.slow
+    def test_the_command_line(self, dask, tmp_path):
+        stored = [tmp_path / "here.json", tmp_path / "there.json"]
+        for path, more in zip(stored, ([], ["--engine", dask]), strict=True):
+            argv = ["audit", "zoo:svt5", "--epsilon", "1", "--samples", "3000", "--seed", "0", "--json", path, *more]
+            done = subprocess.run([TOOLS / "epsilometer", *argv], capture_output=True, text=True, check=False)
+            assert done.returncode == 1, done.stderr
+        here, there = (em.AuditResult.from_json(path.read_text()) for path in stored)
+        assert what_counts(here) == what_counts(there)
