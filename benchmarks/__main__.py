@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import baseline, plots
 from benchmarks.effort import SIZES, Effort
@@ -23,6 +21,7 @@ from benchmarks.papers import measure_papers
 from benchmarks.power import measure_power
 from benchmarks.speed import measure_small, measure_speed
 from benchmarks.starting import measure_start
+from benchmarks.tables import markdown, print_table
 from benchmarks.workers import measure_workers
 
 GROUPS: dict[str, Callable[[Effort], list[Measurement]]] = {
@@ -47,9 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = GROUPS[name](effort)
         measured += found
         plots.draw_ratios(found, effort.out / f"{name}.svg")
-        _print_table(name, found)
+        print_table(name, found)
     settings = describe_run(effort)
     baseline.write(effort.out / "results.json", measured, settings)
+    (effort.out / "results.md").write_text(markdown(measured), encoding="utf-8")
     changes = baseline.compare(baseline.read(chosen.baseline), measured)
     print(summary(measured), baseline.describe(changes), f"written to {effort.out}", sep="\n")
     if chosen.update_baseline:
@@ -80,19 +80,6 @@ def summary(measured: Sequence[Measurement]) -> str:
     missed = [f"{each.name} ({each.value:.3g}, {each.relation} {each.target:g})" for each in judged if not each.is_met]
     met = f"{len(judged) - len(missed)} of {len(judged)} targets met"
     return f"{met}; missed: {'; '.join(missed)}" if missed else met
-
-
-def _print_table(title: str, measured: Sequence[Measurement]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("measurement")
-    for heading in ("figure", "target", "met"):
-        table.add_column(heading, justify="right")
-    table.add_column("how")
-    for each in measured:
-        target = "" if each.target is None else f"{each.relation} {each.target:g} {each.unit}"
-        met = {True: "yes", False: "no", None: ""}[each.is_met]
-        table.add_row(each.name, f"{each.value:.3g} {each.unit}", target, met, each.detail)
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -75,6 +75,7 @@ def test_the_program_writes_compares_and_judges(tmp_path, monkeypatch, capsys):
     assert run([ratio(2.0)], tmp_path, monkeypatch) == 1
     assert "worse: speed: audit / drawing" in capsys.readouterr().out
     assert baseline.read(tmp_path / "out" / "results.json") == [ratio(2.0)]
+    assert "| audit / drawing | 2 × |" in (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
     assert (tmp_path / "out" / "speed.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
