@@ -16,7 +16,7 @@ from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, spread_findings
-from epsilometer.auditing.search_loop import run_search
+from epsilometer.auditing.search_loop import check_search, run_search
 from epsilometer.auditing.sequential_loop import run_sequential
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
@@ -274,6 +274,7 @@ def _run(
 ) -> AuditResult:
     settings.record.update({} if record is None else {"recorded_to": str(record)})
     if isinstance(inputs, Finder):
+        check_search(as_mechanism(mechanism), question, settings)
         with (
             closing(settings.runner),
             keeping(as_mechanism(mechanism), [], record) as source,
