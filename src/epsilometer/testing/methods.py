@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from epsilometer.auditing.packing import tally_from_data, tally_to_data
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.inputs import Pair
@@ -111,6 +112,19 @@ class MethodConformance:
         fresh = self._draws(self.n_fresh, rng)
         found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, copy)]
         assert found[0] == found[1], "a pickled proposal proves something else"
+
+    def test_tallies_survive_a_checkpoint(self, method: Method) -> None:
+        """An audit that was interrupted goes on adding to tallies that were stored as plain data."""
+        rng = np.random.default_rng(13)
+        for claim in self._provable(method):
+            train = self._draws(self.n_train, rng)
+            proposal = method.propose(*train, self._task(claim))
+            fresh = self._draws(self.n_fresh, rng)
+            whole = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
+            resumed = [_tally_with_a_stop(proposal, fresh[side], side, train[side]) for side in (0, 1)]
+            pair = self.coin.worst_pair
+            found = [proposal.certify(left, right, pair, _FAILURE).to_dict() for left, right in (whole, resumed)]
+            assert found[0] == found[1], f"stored tallies prove something else for {claim.describe()}"
 
     def test_a_plain_leak_is_found_in_both_directions(self, method: Method) -> None:
         """The law is far from private, whichever input is called the left one."""
@@ -224,6 +238,14 @@ class MethodConformance:
 
 def _certify(proposal: Proposal, left: Outputs, right: Outputs, pair: Pair) -> Finding:
     return proposal.certify(proposal.tally(left, 0), proposal.tally(right, 1), pair, _FAILURE)
+
+
+def _tally_with_a_stop(proposal: Proposal, outputs: Outputs, side: int, other: Outputs) -> Any:
+    """Tallies a third, stores it, reads it back as another tally tells, and goes on."""
+    cut = len(outputs) // 3
+    stored = json.dumps(tally_to_data(proposal.tally(outputs.take(slice(0, cut)), side)))
+    restored = tally_from_data(json.loads(stored), proposal.tally(other, side))
+    return restored + proposal.tally(outputs.take(slice(cut, len(outputs))), side)
 
 
 def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
