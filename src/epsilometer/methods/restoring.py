@@ -5,8 +5,6 @@ from __future__ import annotations
 from epsilometer.claims import PureDP
 from epsilometer.methods.base import Proposal, Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.renyi_bet.method import restored_bet
-from epsilometer.methods.renyi_variational.method import restored_function
 from epsilometer.outputs.log_ratio import LogRatio
 from epsilometer.result import Witness
 
@@ -21,6 +19,10 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
     """
     above, below = witness.counts[::-1] if witness.flipped else witness.counts
     if isinstance(witness.event, LogRatio):
+        # Only a replay of a score needs these methods, and every audit loads this file.
+        from epsilometer.methods.renyi_bet.method import restored_bet
+        from epsilometer.methods.renyi_variational.method import restored_function
+
         n_known = min(above.trials, below.trials)
         if isinstance(task.claim, PureDP):
             return restored_function(witness.event, witness.flipped, task, n_known)
