@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints, Folded, Phase, Sampler, folding
-from epsilometer.engine.health import check_repeats
+from epsilometer.engine.health import check_drift, check_repeats
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
 from epsilometer.methods.bits import TwoCounts
@@ -128,3 +128,25 @@ def test_folding_is_adding_up_the_chunks():
     assert (result.chunks, result.size, sampler.drawn) == (len(chunks), n, [n, 0])
     assert result.fingerprints is earlier
     assert (earlier.total, earlier.repeats) == (len(chunks) + 1, 1)
+
+
+class TestDriftOfManyChunks:
+    """The check of the order of draws sees pieces of neighbouring chunks when there are many."""
+
+    def pieces_of(self, shares, rng):
+        result = Folded()
+        for number, hits in enumerate(rng.binomial(100, shares)):
+            result.add(Counts(int(hits), 100), 100, number.to_bytes(16))
+        assert result.pieces.width > 1
+        return result.pieces.counts
+
+    @pytest.mark.parametrize("shape", ["slow", "wave"])
+    def test_trips(self, rng, shape):
+        time = np.linspace(0.0, 1.0, 20_000)
+        drift = 0.02 * time if shape == "slow" else 0.05 * np.sin(40.0 * time)
+        reports = check_drift([self.pieces_of(0.3 + drift, rng), self.pieces_of(np.full(20_000, 0.3), rng)])
+        assert [report.name for report in reports] == ["drift"]
+        assert "left" in reports[0].message
+
+    def test_silent(self, rng):
+        assert check_drift([self.pieces_of(np.full(20_000, share), rng) for share in (0.3, 0.01)]) == []
