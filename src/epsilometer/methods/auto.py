@@ -6,18 +6,27 @@ from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Task
 from epsilometer.methods.events import EventProposal, EventsMethod
+from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
+from epsilometer.methods.hockey_stick.boosting import fit_trees
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
+from epsilometer.methods.renyi_bet.fitting import Way, learn_ways, way_of
 from epsilometer.outputs import Outputs
+
+# Training draws per side from which on trees see more in several columns than an additive score.
+_ENOUGH_FOR_TREES = 2000
+# Trees must promise so much more than the rest: one candidate more is one more that may be lucky (decision 0027).
+_TREES_MARGIN = 0.1
 
 
 class AutoMethod:
     """An event, or for Rényi divergences a bet on a score if that promises more.
 
-    Searching is free: both are proposed from the same training draws, and only one is proved.
+    Outputs that vary in several columns are cut by an additive score and by the trees of `hockey-stick`. Searching is
+    free: all are proposed from the same training draws, and only one is proved.
     """
 
     name = "auto"
-    summary = "events; for RenyiDP and ZCDP the better of events and renyi-bet, by training draws"
+    summary = "events, of vectors also by trees; for RenyiDP and ZCDP the better of events and renyi-bet"
     guarantee = "exact"
     # A finding carries the name of the method that made it.
     chooses_from = (EventsMethod.name, RenyiBetMethod.name)
@@ -28,8 +37,29 @@ class AutoMethod:
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""
-        event = EventsMethod().propose(left, right, task)
-        if not isinstance(task.claim, RenyiDP | ZCDP):
-            return event
-        bet = RenyiBetMethod().propose(left, right, task)
-        return bet if bet.predicted > event.predicted else event
+        ways = learn_partitions(left, right)
+        needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
+        n_train = min(len(left), len(right))
+        best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
+        # More than one way means that outputs vary in several columns.
+        trees = _by_trees(left, right) if len(ways) > 1 else None
+        if trees is None:
+            return best
+        other = _better([trees], [way_of(trees)] if needs_bets else [], task, n_train)
+        return other if other.predicted > best.predicted + _TREES_MARGIN * abs(best.predicted) else best
+
+
+def _better(ways: list[Learned], scores: list[Way], task: Task, n_train: int) -> EventProposal | BetProposal:
+    """The best event of these ways, or the best bet on one of the scores if that promises more."""
+    event = EventsMethod().propose_from(ways, task)
+    if not scores:
+        return event
+    bet = RenyiBetMethod().propose_from(scores, task, n_train)
+    return bet if bet.predicted > event.predicted else event
+
+
+def _by_trees(left: Outputs, right: Outputs) -> Learned | None:
+    """Cells of a score made of trees, where there are enough draws to fit them."""
+    if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
+        return None
+    return learn_scored(left, right, fit_trees)

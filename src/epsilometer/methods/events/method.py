@@ -6,6 +6,7 @@ splitting to StatDP and DP-Sniper. The certificate is our own (`epsilometer.boun
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,11 +78,11 @@ class EventsMethod:
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""
-        best = max(
-            (self._propose_from(learned, task) for learned in learn_partitions(left, right)),
-            key=lambda proposal: proposal.predicted,
-        )
-        return best
+        return self.propose_from(learn_partitions(left, right), task)
+
+    def propose_from(self, ways: Sequence[Learned], task: Task) -> EventProposal:
+        """The same over given ways of cutting them."""
+        return max((self._propose_from(learned, task) for learned in ways), key=lambda proposal: proposal.predicted)
 
     def _propose_from(self, learned: Learned, task: Task) -> EventProposal:
         folds = Folds(_halves(learned, learned.left), _halves(learned, learned.right))

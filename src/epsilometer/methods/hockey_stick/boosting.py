@@ -31,8 +31,8 @@ _RATE = 0.15
 # Codes per column: a tree needs no finer questions.
 _MOST_BINS = 32
 _MOST_NAMES = 256
-# Rows per side that are fitted: more change little and cost time.
-_MOST_ROWS = 60_000
+# Rows per side that are fitted, and rows times columns: more change little and cost time.
+_MOST_ROWS, _MOST_VALUES = 60_000, 300_000
 # Pseudo-rows in every leaf.
 _RIDGE = 4.0
 
@@ -45,11 +45,12 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
         right: from the right.
         columns: which columns to read.
     """
-    first = slice(0, _MOST_ROWS)
+    most = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), 1000)
+    first = slice(0, most)
     sides = [[column.take(first) for column in block.columns] for block in (left, right)]
     codings = tuple(_code(sides[0][number], sides[1][number], number) for number in columns)
     codes = [np.concatenate([coding.codes(side) for side in sides]) for coding in codings]
-    n_left, n_right = (min(block.size, _MOST_ROWS) for block in (left, right))
+    n_left, n_right = (min(block.size, most) for block in (left, right))
     return _boost(codings, codes, n_left, n_right)
 
 

@@ -7,6 +7,7 @@ Reference: METHODS section 6 of our notes; the inequality is that of Birrell, Du
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
 from epsilometer.methods.renyi_bet.choosing import best_stake, choose_score, per_order
-from epsilometer.methods.renyi_bet.fitting import learn_ways
+from epsilometer.methods.renyi_bet.fitting import Way, learn_ways
 from epsilometer.methods.renyi_bet.power import detectable_value
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.log_ratio import LogRatio
@@ -111,8 +112,12 @@ class RenyiBetMethod:
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BetProposal:
         """The score with the best predicted bound."""
         self.check(task.claim)
-        choice = choose_score(learn_ways(left, right), task)
-        return restored_bet(choice.score, choice.flipped, task, choice.predicted, min(len(left), len(right)))
+        return self.propose_from(learn_ways(left, right), task, min(len(left), len(right)))
+
+    def propose_from(self, ways: Sequence[Way], task: Task, n_train: int) -> BetProposal:
+        """The same over given ways to score the outputs."""
+        choice = choose_score(ways, task)
+        return restored_bet(choice.score, choice.flipped, task, choice.predicted, n_train)
 
 
 def restored_bet(score: LogRatio, flipped: bool, task: Task, predicted: float, n_train: int) -> BetProposal:
