@@ -54,6 +54,7 @@ class SearchRun:
             trial = self._try(pair)
             self.trials.append(trial)
             self.finder.tell(trial.predicted)
+            self._show_progress()
             if self._is_decided():
                 return self._result()
         self._certify_best()
@@ -73,6 +74,12 @@ class SearchRun:
             trial.failed = str(error)
             trial.error = error
         return trial
+
+    def _show_progress(self) -> None:
+        tell = getattr(self.run.settings.progress, "tell", None)
+        if tell is not None:
+            best = max(map(_promise, self.trials))
+            tell(f"trial {len(self.trials)} of {self.finder.trials}, best promise so far {best:.3g}")
 
     def _explore(self, number: int, pair: Pair) -> Sides:
         n = self.finder.samples

@@ -15,6 +15,12 @@ def audit(
     target: Annotated[str, typer.Argument(metavar="TARGET", help=_HELP)],
     left: options.Left = None,
     right: options.Right = None,
+    finder: options.Finder = None,
+    domain: options.Domain = None,
+    relation: options.Relation = None,
+    trials: options.Trials = None,
+    trial_samples: options.TrialSamples = None,
+    search_on: options.SearchOn = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     order: options.Order = None,
@@ -49,6 +55,7 @@ def audit(
       epsilometer audit my_module:noisy_mean --left @left.npy --right @right.npy --epsilon 1 --delta 1e-6
       epsilometer audit zoo:svt5 --epsilon 1 --seed 0 --json result.json --html report.html
       epsilometer audit "zoo:laplace?epsilon=.7" --mu 1
+      epsilometer audit my_module:noisy_mean --finder bayesian --domain vector:4:0:1 --relation add-remove --epsilon 1
       epsilometer audit audit.toml
 
     audit.toml:

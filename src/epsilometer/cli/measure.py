@@ -13,6 +13,11 @@ def measure(
     target: Annotated[str, typer.Argument(metavar="TARGET", help=options.TARGET_HELP)],
     left: options.Left = None,
     right: options.Right = None,
+    finder: options.Finder = None,
+    domain: options.Domain = None,
+    relation: options.Relation = None,
+    trials: options.Trials = None,
+    trial_samples: options.TrialSamples = None,
     notion: options.Notion = None,
     epsilon: options.FixedEpsilon = None,
     delta: options.FixedDelta = None,
@@ -38,6 +43,7 @@ def measure(
 
     Examples:
       epsilometer measure my_module:noisy_count --left 0 --right 1
+      epsilometer measure my_module:noisy_mean --finder random --domain vector:4:0:1
       epsilometer measure zoo:gaussian --notion gaussian
       epsilometer measure zoo:gaussian --notion approx --delta 1e-5
       epsilometer measure zoo:laplace --notion renyi --order 2

@@ -83,3 +83,28 @@ AllViews = Annotated[
 Distance = Annotated[
     int | None, typer.Option("--distance", help="The inputs are so many steps apart: group privacy.  [default: 1]")
 ]
+Finder = Annotated[
+    str | None,
+    typer.Option(
+        "--finder", metavar="NAME", help="Search for inputs: random, grid, bayesian or patterns.", show_default=False
+    ),
+]
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        "--domain", metavar="TEXT", help="What to search: vector:4:0:1, queries:5, number:0:1, …", show_default=False
+    ),
+]
+Relation = Annotated[
+    str | None,
+    typer.Option(
+        "--relation", metavar="NAME", help="Which are neighbours: replace, add-remove, l1, linf.", show_default=False
+    ),
+]
+Trials = Annotated[int | None, typer.Option("--trials", help="Pairs that a search tries.  [default: 50]")]
+TrialSamples = Annotated[
+    int | None, typer.Option("--trial-samples", help="Draws per input and trial.  [default: 20000]")
+]
+SearchOn = Annotated[
+    bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, also after a refutation.")
+]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.cli.files import check_writable, read_value
-from epsilometer.cli.settings_file import CLAIM_KEYS, RUN_KEYS, read_settings
+from epsilometer.cli.searching import SEARCH_FLAGS, merged_search, open_finder, search_wishes
+from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
 from epsilometer.cli.targets import open_target
 from epsilometer.errors import InputError
 
@@ -20,7 +21,7 @@ class Plan:
     Attributes:
         target: the mechanism's name as it was given.
         mechanism: what it names.
-        inputs: pairs of inputs; None for the worst pair of a zoo entry.
+        inputs: pairs of inputs, or a finder; None for the worst pair of a zoo entry.
         parameters: the flags of a claim that were given.
         keywords: settings of the run that were given.
         record: what is added to the settings of the result.
@@ -53,11 +54,15 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
     for side in ("left", "right"):
         if side in given:
             given[side] = read_value(given[side], f"--{side}")
+    wishes = search_wishes(given)
+    given = {name: value for name, value in given.items() if name not in SEARCH_FLAGS}
     folders: tuple[Path, ...] = ()
     if target.endswith(".toml"):
         path = Path(target)
         given = _merge(read_settings(path), given)
         target, folders = given["mechanism"], (path.parent.resolve(),)
+    if wishes:
+        given["finder"] = merged_search(given.get("finder"), wishes)
     return plan_from(target, given, folders)
 
 
@@ -89,7 +94,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
 
 def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """A claim or a pair of the command line replaces the whole one of the file."""
-    for names in (CLAIM_KEYS, ("left", "right", "pairs")):
+    for names in (CLAIM_KEYS, INPUT_KEYS):
         if any(name in given for name in names):
             settings = {name: value for name, value in settings.items() if name not in names}
     return {**settings, **given}
@@ -97,6 +102,10 @@ def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
     sides = [side for side in ("left", "right") if side in given]
+    if "finder" in given:
+        if sides or "pairs" in given:
+            raise InputError("give either a finder or the inputs themselves, not both")
+        return open_finder(given["finder"], given.get("seed"))
     if "pairs" in given:
         if sides:
             raise InputError("give either left and right or pairs, not both")
@@ -108,5 +117,7 @@ def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
     if sides:
         raise InputError(f"--{sides[0]} needs {'--right' if sides == ['left'] else '--left'} as well")
     if getattr(mechanism, "worst_pair", None) is None:
-        raise InputError("--left and --right are needed: the two neighbouring inputs, as JSON or @file")
+        raise InputError(
+            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --finder and --domain"
+        )
     return None

@@ -12,6 +12,7 @@ from epsilometer.cli.files import read_dataset, read_text
 from epsilometer.errors import InputError
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
+INPUT_KEYS = ("left", "right", "pairs", "finder")
 FILE_KEYS = ("json", "html", "junit", "markdown")
 RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "jobs", "engine", "suppress"),
@@ -21,6 +22,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "mechanism": str,
     "batch": bool,
     "pairs": list,
+    "finder": dict,
     "method": str,
     "engine": str,
     "json": str,
@@ -32,13 +34,14 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "checkpoint": str,
     "representation": str,
 }
-KEYS = ("mechanism", "batch", "left", "right", "pairs", *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
+KEYS = ("mechanism", "batch", *INPUT_KEYS, *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The settings of one audit: the long names of the options as keys, `mechanism`, and `pairs` for several pairs.
+    """The settings of one audit.
 
-    A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
+    The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table `finder` for a
+    search. A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
     """
     settings = read_toml(path)
     if "audit" in settings:

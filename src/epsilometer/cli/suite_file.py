@@ -42,10 +42,10 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
 
 def _defaults(tables: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults of the suite; an audit with a claim or inputs of its own replaces them as a whole."""
-    from epsilometer.cli.settings_file import CLAIM_KEYS
+    from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS
 
     replaced: set[str] = set()
-    for names in (CLAIM_KEYS, ("left", "right", "pairs")):
+    for names in (CLAIM_KEYS, INPUT_KEYS):
         if any(name in audit for name in names):
             replaced.update(names)
     return {name: value for name, value in tables.items() if name not in replaced}

@@ -177,6 +177,9 @@ def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
     scores = np.array([np.nan if score is None else score for score in panel.scores])
     axes.plot(trials, scores, "o", color=LEFT, markersize=4, alpha=0.75, label="trial")
     axes.step(trials, panel.best, where="post", color=tone, label="best so far")
+    proved = [(trial, bound) for trial, bound in zip(trials, panel.certified, strict=True) if bound is not None]
+    if proved:
+        axes.plot(*zip(*proved, strict=True), "D", color=RIGHT, markersize=6, label="certified")
     if panel.claimed is not None:
         axes.axhline(panel.claimed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="claim")
     axes.set(xlabel="trial", ylabel=panel.label)

@@ -86,12 +86,14 @@ class SearchPanel(Panel):
 
     Attributes:
         scores: per trial the bound to expect; None where a trial failed.
+        certified: per trial the bound that was certified; None for most.
         best: per trial the best so far.
         claimed: the claim, None for a measurement.
         label: the name of the vertical axis.
     """
 
     scores: tuple[float | None, ...]
+    certified: tuple[float | None, ...]
     best: tuple[float, ...]
     claimed: float | None
     label: str
@@ -174,17 +176,26 @@ def search_history(result: AuditResult) -> SearchPanel | None:
     if not isinstance(trials, Sequence) or len(trials) < 2 or not all(isinstance(each, Mapping) for each in trials):
         return None
     scores = tuple(_number(each.get("predicted")) for each in trials)
+    certified = tuple(_number(each.get("certified")) for each in trials)
     best = tuple(np.fmax.accumulate([math.nan if score is None else score for score in scores]).tolist())
-    label = f"expected bound on {parameter(result.claim)}"
     return SearchPanel(
         "Search for inputs",
-        "What each trial with a pair of inputs promised, on draws that only choose and prove nothing.",
-        f"{len(scores)} trials; the best promised {figure(best[-1])}.",
+        "What each trial with a pair of inputs promised, on draws that only choose and prove nothing. "
+        "Promising pairs were certified on fresh draws.",
+        f"{_counted(scores, certified)}; the best promised {figure(best[-1])}.",
         scores,
+        certified,
         best,
         None if result.verdict is None else result.claim.value,
-        label,
+        f"expected bound on {parameter(result.claim)}",
     )
+
+
+def _counted(scores: Sequence[float | None], certified: Sequence[float | None]) -> str:
+    failed, proved = scores.count(None), len(certified) - certified.count(None)
+    parts = [f"{len(scores)} trials"]
+    parts += [f"{failed} without a score"] if failed else []
+    return ", ".join([*parts, f"{proved} certified"] if proved else parts)
 
 
 def wealth(result: AuditResult) -> WealthPanel | None:

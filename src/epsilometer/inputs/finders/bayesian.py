@@ -14,8 +14,10 @@ from epsilometer.inputs.finders.base import DomainFinder, Told
 
 Floats = NDArray[np.float64]
 SURROGATES = ("gaussian-process", "tree")
-# Trials at random before there is a model: enough to see which coordinates matter at all.
+# Trials at random before there is a model: as many as coordinates, but not fewer than this.
 _FIRST_TRIALS = 4
+# Every so many trials the model is not asked: it may be sure of a hill that is not the highest.
+_LOOK_AROUND = 7
 
 
 class Surrogate(Protocol):
@@ -57,7 +59,7 @@ class Bayesian(DomainFinder):
         )
         self.surrogate = surrogate
         self._model = open_surrogate(surrogate)
-        self.first_trials = _FIRST_TRIALS + len(self.neighbours.coordinates)
+        self.first_trials = max(_FIRST_TRIALS, len(self.neighbours.coordinates))
 
     def describe(self) -> dict[str, Any]:
         """The settings, with the model."""
@@ -66,7 +68,8 @@ class Bayesian(DomainFinder):
     def _next_point(self, number: int) -> Floats:
         coordinates, rng = self.neighbours.coordinates, self._rng(number)
         scored = {each.score for each in self._told if each.score is not None}
-        if number < self.first_trials or len(scored) < 2:  # nothing to learn from
+        has_model = number >= self.first_trials and len(scored) > 1
+        if not has_model or number % _LOOK_AROUND == 0:
             return rng.random(len(coordinates))
         return self._model.next_point(self._told, coordinates, rng)
 
