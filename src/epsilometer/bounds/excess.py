@@ -1,8 +1,9 @@
 """What a certified excess at one ε says: δ at that ε, or ε at a given δ.
 
 A bound L on the greatest P(E) − e^ε·Q(E) is a bound on δ at that ε. If L is above a claimed δ, then some event has
-Q(E) ≤ (P(E) − L)/e^ε, hence (P(E) − δ)/Q(E) ≥ e^ε·(P(E) − δ)/(P(E) − L) ≥ e^ε·(1 − δ)/(1 − L): every ε' with which δ
-is kept is at least ε + ln((1 − δ)/(1 − L)).
+p = P(E) and q = Q(E) ≤ (p − L)/e^ε. Every ε' with which δ is kept in both directions is at least the logarithm of
+(p − δ)/q and of (1 − q − δ)/(1 − p). The first falls in p, the second grows; they meet at p + q = 1, where both are
+(e^ε·(1 − δ) + L − δ)/(1 − L). So ε' is at least the logarithm of that, whatever p is.
 """
 
 from __future__ import annotations
@@ -28,4 +29,5 @@ def value_of_excess(claim: PureDP | ApproxDP, epsilon: float, excess_lower: floa
     delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
     if excess_lower <= delta:
         return 0.0
-    return epsilon + math.log((1.0 - delta) / (1.0 - min(excess_lower, _MOST)))
+    above = (1.0 - delta) + (excess_lower - delta) * math.exp(-epsilon)
+    return epsilon + math.log(above / (1.0 - min(excess_lower, _MOST)))
