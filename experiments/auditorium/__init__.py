@@ -1,5 +1,12 @@
 """DP-Auditorium's tables and figures, and what our finders do."""
 
-from epsilometer_experiments.auditorium import rare_leak
+from epsilometer_experiments.auditorium import figure1, figure2, figure3, rare_leak, table1, table2
 
-EXPERIMENTS = (*rare_leak.EXPERIMENTS,)
+EXPERIMENTS = (
+    table1.EXPERIMENT,
+    table2.EXPERIMENT,
+    figure1.EXPERIMENT,
+    figure2.EXPERIMENT,
+    figure3.EXPERIMENT,
+    *rare_leak.EXPERIMENTS,
+)

@@ -1,0 +1,90 @@
+"""auditorium/figure2: ScaledGD, whose noise is s times what its accountant believes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import epsilometer as em
+from epsilometer_experiments.auditorium.settings import AUTO, ORDER
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.options import Option, whole, words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCALES = tuple(step / 10 for step in range(3, 11))
+# "The tester catches the bug for s ≤ 0.6."
+PAPER_CATCHES = 0.6
+
+
+def bound_of(method: str) -> str:
+    """A quantity: the certified divergence."""
+    return f"bound by {method}"
+
+
+def caught_by(method: str) -> str:
+    """A quantity: whether the claim is refuted."""
+    return f"caught by {method}"
+
+
+def make_cases(settings: Settings) -> list[Case]:
+    """One case per factor s; the truth stands beside every bound."""
+    return [_case(scale, settings["method"]) for scale in SCALES]
+
+
+def _case(scale: float, methods: tuple[str, ...]) -> Case:
+    entry = em.zoo.scaled_gd(scale=scale, order=ORDER)
+    truth = entry.truth()
+    assert truth is not None  # a Gaussian's divergences are closed forms
+    expected: dict[str, Target] = {bound_of(method): Target(truth) for method in methods}
+    if scale <= PAPER_CATCHES:
+        expected |= {caught_by(method): Target(1.0, "≥") for method in methods}
+    if entry.keeps_claim:
+        expected |= {caught_by(method): Rate(0.05, "≤") for method in methods}
+    return Case(f"s={scale:g}", {"scale": scale, "truth": truth, "claim": entry.claim.value}, expected)
+
+
+def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
+    """One certified bound of each method, and whether it exceeds the claim."""
+    entry = em.zoo.scaled_gd(scale=case.parameters["scale"], order=ORDER)
+    numbers = {}
+    for method in settings["method"]:
+        result = em.audit(entry, None, entry.claim, samples=settings["samples"], seed=seed, method=method)
+        numbers[bound_of(method)] = result.lower_bound
+        numbers[caught_by(method)] = float(result.is_refuted)
+    return numbers
+
+
+def draw(results: Results) -> Iterator[tuple[str, Figure]]:
+    """True and certified divergence against s."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    scales = [case.parameters["scale"] for case in results.cases]
+    axes.plot(scales, [case.parameters["truth"] for case in results.cases], color="0.2", label="truth")
+    axes.axhline(results.cases[0].parameters["claim"], color="C3", linestyle="--", label="claim")
+    quantities = dict.fromkeys(row.quantity for row in results.rows if row.quantity.startswith("bound"))
+    for number, quantity in enumerate(quantities):
+        means = [results.row(case.name, quantity).measured for case in results.cases]
+        axes.plot(scales, means, "o", color=f"C{number}", label=quantity)
+    axes.set_yscale("log")
+    axes.set_xlabel("noise as a share of what is accounted for")
+    axes.set_ylabel(f"Rényi divergence of order {ORDER:g}")
+    axes.legend(fontsize=8)
+    yield "figure2", figure
+
+
+EXPERIMENT = Experiment(
+    name="auditorium/figure2",
+    summary="ScaledGD: true and certified Rényi divergence against the factor on the noise",
+    runs=10,
+    cases=make_cases,
+    run_once=run_once,
+    options=(
+        Option("samples", "draws per side", 50_000, whole),
+        Option("method", "methods for Rényi claims", (AUTO, "renyi-variational"), words),
+    ),
+    draw=draw,
+)

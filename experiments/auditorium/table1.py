@@ -1,0 +1,128 @@
+"""auditorium/table1: how often is a broken mechanism detected on a fixed pair, and a private one never?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import epsilometer as em
+from epsilometer.errors import InputError
+from epsilometer.zoo import ZooEntry
+from epsilometer_experiments.auditorium.draws_needed import draws_needed
+from epsilometer_experiments.auditorium.published import detection_rate
+from epsilometer_experiments.auditorium.settings import (
+    AUTO,
+    EPSILONS,
+    MECHANISMS,
+    OUR_CONFIDENCE,
+    PAPER_CONFIDENCE,
+    TESTERS,
+    Mechanism,
+    claim_for,
+)
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.options import Option, wholes, words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEEDED = "draws per side needed"
+
+
+def detected_by(method: str) -> str:
+    """The quantity of one column."""
+    return f"detected by {method}" + (", 95 %" if method == AUTO else "")
+
+
+def make_cases(settings: Settings) -> list[Case]:
+    """Every mechanism at every ε and size."""
+    return [
+        _case(_mechanism(title), epsilon, samples, settings["method"])
+        for title in settings["mechanism"] or MECHANISMS
+        for epsilon in settings["epsilon"]
+        for samples in settings["samples"]
+    ]
+
+
+def _mechanism(title: str) -> Mechanism:
+    if title not in MECHANISMS:
+        raise InputError(f"mechanism={title!r} is unknown; known are {', '.join(MECHANISMS)}")
+    return MECHANISMS[title]
+
+
+def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str, ...]) -> Case:
+    needed = None if mechanism.private else draws_needed(mechanism.entry(epsilon), OUR_CONFIDENCE)
+    expected: dict[str, Target] = {}
+    for method in methods:
+        rate = detection_rate(mechanism.title, epsilon, method, samples)
+        if mechanism.private:
+            expected[detected_by(method)] = Rate(1 - _confidence(method), "≤")
+        elif method == AUTO and needed is not None and needed <= samples:
+            expected[detected_by(method)] = Target(1.0, "≥")
+        elif rate is not None:
+            expected[detected_by(method)] = Target(rate)
+    name = f"{mechanism.title} ε={epsilon:g} n={samples}"
+    parameters = {"mechanism": mechanism, "epsilon": epsilon, "samples": samples, "needed": needed}
+    return Case(name, parameters, expected)
+
+
+def _confidence(method: str) -> float:
+    """The paper's own for its testers."""
+    return OUR_CONFIDENCE if method == AUTO else PAPER_CONFIDENCE
+
+
+def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
+    """Whether each method refutes the claim, all with the same seed."""
+    entry = case.parameters["mechanism"].entry(case.parameters["epsilon"])
+    samples, needed = case.parameters["samples"], case.parameters["needed"]
+    numbers = {detected_by(method): float(is_refuted(entry, method, samples, seed)) for method in settings["method"]}
+    return numbers if needed is None else {**numbers, NEEDED: float(needed)}
+
+
+def is_refuted(entry: ZooEntry, method: str, samples: int, seed: int) -> bool:
+    """Whether a method refutes the claim on the worst pair; one that refuses the claim as hopeless does not."""
+    try:
+        claim = claim_for(entry, method)
+        result = em.audit(entry, None, claim, samples=samples, seed=seed, method=method, confidence=_confidence(method))
+    except InputError:
+        return False
+    return result.is_refuted
+
+
+def draw(results: Results) -> Iterator[tuple[str, Figure]]:
+    """The table as shades: a row per mechanism and ε, a column per method."""
+    from matplotlib.figure import Figure
+
+    quantities = [row for row in dict.fromkeys(row.quantity for row in results.rows) if row != NEEDED]
+    shares = [[results.row(case.name, quantity).measured for quantity in quantities] for case in results.cases]
+    figure = Figure(figsize=(1.4 * len(quantities) + 3, 0.28 * len(shares) + 1.6), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for place, row in enumerate(shares):
+        for column, share in enumerate(row):
+            axes.text(column, place, f"{share:.2g}", ha="center", va="center", color="w" if share > 0.5 else "0.2")
+    axes.set_xticks(range(len(quantities)), [quantity.removeprefix("detected by ") for quantity in quantities])
+    axes.set_yticks(range(len(shares)), [case.name for case in results.cases])
+    axes.xaxis.tick_top()
+    yield "table1", figure
+
+
+def floats(value: object) -> tuple[float, ...]:
+    """Numbers separated by commas."""
+    return tuple(float(part) for part in words(value))
+
+
+EXPERIMENT = Experiment(
+    name="auditorium/table1",
+    summary="detection of DP-Auditorium's mechanisms by its testers and by auto, and of private ones",
+    runs=10,
+    cases=make_cases,
+    run_once=run_once,
+    options=(
+        Option("samples", "draws per side, separated by commas; the paper has 5e4,1e5,5e5", (50_000,), wholes),
+        Option("epsilon", "the claims, separated by commas", EPSILONS, floats),
+        Option("mechanism", f"some of: {', '.join(MECHANISMS)}", (), words),
+        Option("method", f"some of: {', '.join((AUTO, *TESTERS))}", (AUTO, *TESTERS), words),
+    ),
+    draw=draw,
+)

@@ -1,0 +1,129 @@
+"""auditorium/table2: how many pairs of datasets are tried before a violation is found?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import epsilometer as em
+from epsilometer.errors import InputError
+from epsilometer_experiments.auditorium.published import fewest_trials, mean_trials
+from epsilometer_experiments.auditorium.settings import (
+    AUTO,
+    MEANS,
+    MECHANISMS,
+    OUR_CONFIDENCE,
+    PAPER_CONFIDENCE,
+    TESTERS,
+    Mechanism,
+    claim_for,
+)
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.options import Option, whole, words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPSILON = 0.01
+FINDERS = ("Random", "Bayesian", "Grid")
+
+
+def trials_with(method: str, confidence: float = PAPER_CONFIDENCE) -> str:
+    """The quantity of one column."""
+    return f"trials with {method}, {'95 %' if confidence == OUR_CONFIDENCE else '2/3'}"
+
+
+def make_cases(settings: Settings) -> list[Case]:
+    """Every mechanism with every finder."""
+    return [
+        _case(MECHANISMS[title], finder, settings["method"])
+        for title in settings["mechanism"] or [mechanism.title for mechanism in MEANS]
+        for finder in settings["finder"]
+    ]
+
+
+def _case(mechanism: Mechanism, finder: str, methods: tuple[str, ...]) -> Case:
+    expected: dict[str, Target] = {}
+    for method in methods:
+        published = mean_trials(mechanism.title, finder, method)
+        if published is not None:
+            expected[trials_with(method)] = Target(published)
+    best = fewest_trials(mechanism.title)
+    if best is not None:
+        # Of the grid nothing is asked: a grid of a few values has pairs of equal ones, on which nothing leaks.
+        expected[trials_with(AUTO)] = Target(best, "≈" if finder == "Grid" else "≤")
+    return Case(f"{mechanism.title} {finder}", {"mechanism": mechanism, "finder": finder}, expected)
+
+
+def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
+    """The trials of one search with each method; `auto` also at 95 %."""
+    mechanism, finder = case.parameters["mechanism"], case.parameters["finder"]
+    columns = [(method, PAPER_CONFIDENCE) for method in settings["method"]]
+    if AUTO in settings["method"]:
+        columns.insert(1, (AUTO, OUR_CONFIDENCE))
+    return {
+        trials_with(method, confidence): float(search(mechanism, finder, method, confidence, seed, settings))
+        for method, confidence in columns
+    }
+
+
+def search(mechanism: Mechanism, finder: str, method: str, confidence: float, seed: int, settings: Settings) -> int:
+    """Pairs tried until the claim was refuted; the most allowed if it never was, or the method refuses the claim."""
+    entry = mechanism.entry(settings.get("epsilon", EPSILON))
+    explored = max(1, settings["samples"] // settings["share"])
+    made = getattr(em.finders, finder)(*domain_of(mechanism), trials=settings["trials"], samples=explored, seed=seed)
+    try:
+        claim = claim_for(entry, method)
+        result = em.audit(
+            entry.mechanism, made, claim, samples=settings["samples"], seed=seed, method=method, confidence=confidence
+        )
+    except InputError:
+        return int(settings["trials"])
+    return len(result.findings[0].details["search"]) if result.is_refuted else int(settings["trials"])
+
+
+def domain_of(mechanism: Mechanism) -> tuple[Any, str]:
+    """The datasets and which are neighbours: two values of which one is missing, or ten answers that all may move."""
+    if mechanism.answers:
+        return em.domains.Queries(10, low=0.0, high=2.0), "linf"
+    return em.domains.Vector(2, low=-1.0, high=1.0), "add-remove"
+
+
+def draw(results: Results) -> Iterator[tuple[str, Figure]]:
+    """Mean trials per mechanism and finder, one mark per method."""
+    from matplotlib.figure import Figure
+
+    quantities = list(dict.fromkeys(row.quantity for row in results.rows))
+    figure = Figure(figsize=(7, 0.35 * len(results.cases) + 1.6), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(results.cases))
+    for number, quantity in enumerate(quantities):
+        means = [results.row(case.name, quantity).measured for case in results.cases]
+        axes.plot(means, places, "osD^vx"[number % 6], fillstyle="none", label=quantity.removeprefix("trials with "))
+    axes.set_xscale("log")
+    axes.set_yticks(list(places), [case.name for case in results.cases])
+    axes.invert_yaxis()
+    axes.set_xlabel("mean trials to the first refutation")
+    axes.legend(fontsize=8)
+    yield "table2", figure
+
+
+TRIALS = Option("trials", "the most pairs that a search may try", 50, whole)
+SHARE = Option("share", "one of so many of the draws is spent on a look at each pair", 10, whole)
+
+EXPERIMENT = Experiment(
+    name="auditorium/table2",
+    summary="trials to the first violation for three finders, next to DP-Auditorium's",
+    runs=10,
+    cases=make_cases,
+    run_once=run_once,
+    options=(
+        Option("samples", "draws per side of a certificate", 500_000, whole),
+        SHARE,
+        TRIALS,
+        Option("mechanism", f"some of: {', '.join(MECHANISMS)}; by default the four means", (), words),
+        Option("finder", f"some of: {', '.join(FINDERS)}", FINDERS, words),
+        Option("method", f"some of: {', '.join((AUTO, *TESTERS))}", (AUTO, *TESTERS), words),
+    ),
+    draw=draw,
+)
