@@ -49,6 +49,18 @@ def test_a_refutation_is_stored_and_replayed(run, tmp_path):
     assert replayed["witness"]["event"] == json.loads(result.to_json())["witness"]["event"]
 
 
+def test_a_search_for_inputs(run, tmp_path):
+    search = ("--finder", "bayesian", "--domain", "vector:10:0:1", "--relation", "replace")
+    sizes = ("--trials", 30, "--trial-samples", 1000, "--samples", 5000, "--seed", 0)
+    done = run("audit", "zoo:dp_mean", "--epsilon", 1, *search, *sizes, "--json", "r.json", "--html", "r.html")
+    assert (done.returncode, done.stderr) == (1, "")
+    result = em.AuditResult.from_json((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert result.settings["finder"]["relation"] == "replace"
+    assert result.findings[0].details["search"][-1]["certified"] == result.lower_bound
+    assert "Search for inputs" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert run("replay", "r.json", "zoo:dp_mean", "--samples", 5000).returncode == 1
+
+
 def test_a_correct_mechanism_is_not_refuted(run):
     done = run("audit", "zoo:laplace", "--epsilon", 1, "--seed", 0)
     assert (done.returncode, done.stderr) == (0, "")

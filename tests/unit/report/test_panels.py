@@ -111,6 +111,15 @@ def test_search_history(make_result):
     assert panel.scores == (0.1, None, 0.7, None, 0.3)
     assert panel.best == (0.1, 0.1, 0.7, 0.7, 0.7)
     assert panel.claimed == 1.0
+    assert panel.certified == (None,) * 5
+    assert panel.description == "5 trials, 2 without a score; the best promised 0.7."
+
+
+def test_certified_trials_of_a_search(make_result):
+    trials = [{"predicted": 0.9, "certified": None}, {"predicted": 1.3, "certified": 1.2}]
+    panel = search_history(with_details(make_result(), search=trials))
+    assert panel.certified == (None, 1.2)
+    assert panel.description == "2 trials, 1 certified; the best promised 1.3."
 
 
 @pytest.mark.parametrize("trials", [None, [], [{"predicted": 1.0}], "text", [1, 2, 3]])

@@ -1,0 +1,80 @@
+"""Finders from flags and files."""
+
+from pathlib import Path
+
+import pytest
+
+from epsilometer.cli.plan import make_plan
+from epsilometer.cli.suite_file import read_suite
+from epsilometer.errors import InputError
+
+TARGET = "zoo:dp_mean"
+SEARCH = 'mechanism = "zoo:dp_mean"\nepsilon = 1.0\n[finder]\nname = "random"\ndomain = "vector:10:0:1"\ntrials = 9\n'
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "audit.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_flags_make_a_finder():
+    flags = {"finder": "random", "domain": "vector:10", "relation": "replace", "trials": 5, "trial_samples": 700}
+    described = make_plan(TARGET, {**flags, "seed": 4, "search_on": True}).inputs.describe()
+    assert described["name"] == "random"
+    assert (described["trials"], described["samples"], described["seed"]) == (5, 700, 4)
+    assert described["stop_at_refutation"] is False
+
+
+def test_a_file_describes_a_finder(toml):
+    plan = make_plan(toml(SEARCH + "samples = 600\nseed = 2\n"), {"seed": 7})
+    described = plan.inputs.describe()
+    assert (described["trials"], described["samples"], described["seed"]) == (9, 600, 2)
+    assert plan.keywords == {"seed": 7}
+
+
+def test_flags_change_a_finder_of_a_file(toml):
+    described = make_plan(toml(SEARCH), {"trials": 4, "finder": "grid"}).inputs.describe()
+    assert (described["name"], described["trials"]) == ("grid", 4)
+    assert described["domain"].startswith("Vector(size=10")
+
+
+def test_inputs_of_the_command_line_replace_a_finder_of_a_file(toml):
+    assert make_plan(toml(SEARCH), {"left": "[0]", "right": "[1]"}).inputs.left == [0]
+
+
+def test_patterns_have_no_seed():
+    assert make_plan("zoo:svt5", {"finder": "patterns", "domain": "queries:10", "seed": 3}).inputs.trials == 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ({"trials": 3}, "--trials is for a search; name a finder with --finder"),
+        ({"trial_samples": 300}, "--trial-samples is for a search"),
+        ({"finder": "random"}, "needs a domain"),
+        ({"finder": "random", "domain": "vector:3", "left": "1", "right": "2"}, "not both"),
+        ({"finder": "random", "domain": "vector:3", "relation": "l2"}, "relation='l2' is unknown"),
+    ],
+)
+def test_flags_that_do_not_go_together(flags, reason):
+    with pytest.raises(InputError, match=reason):
+        make_plan(TARGET, flags)
+
+
+def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
+    text = 'epsilon = 1\nleft = 0\nright = 1\n[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\n'
+    path = toml(text + 'mechanism = "zoo:dp_mean"\n[audit.finder]\nname = "grid"\ndomain = "vector:10"\n')
+    _, (one, other) = read_suite(Path(path))
+    assert (one.settings["left"], one.settings["right"]) == (0, 1)
+    assert "left" not in other.settings
+    assert other.settings["finder"]["name"] == "grid"
+
+
+def test_the_table_must_be_one(toml):
+    with pytest.raises(InputError, match="finder = 'random' must be a dict"):
+        make_plan(toml('mechanism = "zoo:laplace"\nfinder = "random"\n'), {})
