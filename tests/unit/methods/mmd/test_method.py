@@ -1,0 +1,163 @@
+"""`mmd`: thresholds, the learned function, disjoint pairs, and the claims it cannot refute."""
+
+import math
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.claims import ApproxDeltaDP
+from epsilometer.errors import InputError
+from epsilometer.methods import Task
+from epsilometer.methods.mmd import MmdMethod, Options, greatest_discrepancy, value_of_discrepancy
+from epsilometer.methods.mmd.kernel_space import learn_shapes
+from epsilometer.methods.mmd.pairs import pair_terms, points_of
+from epsilometer.outputs import read_outputs
+from epsilometer.outputs.kernels import gaussian_kernel
+
+MIXED = [None, "a", "b", 1.0, 2.0, (1.0, "x"), (math.nan, "y"), math.inf]
+
+
+def discrepancy(p, q, gram):
+    """MMD of two laws on finitely many points."""
+    return math.sqrt(max((p - q) @ gram @ (p - q), 0.0))
+
+
+@pytest.mark.parametrize("threshold", ["published", "total-variation"])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_no_private_pair_exceeds_its_threshold(threshold, delta, rng):
+    """Random pairs of laws on points, with the least ε at which each keeps δ."""
+    for _ in range(300):
+        points = rng.normal(size=(5, 1)) * rng.uniform(0.1, 20.0)
+        p, q = rng.dirichlet(np.full(5, 0.5), size=2)
+        if (min(p.min(), q.min()) <= 0.0) and not delta:
+            continue
+        epsilon = _least_epsilon(p, q, delta)
+        found = discrepancy(p, q, gaussian_kernel(points, points))
+        assert found <= greatest_discrepancy(epsilon, delta, threshold) + 1e-9
+
+
+def _least_epsilon(p, q, delta):
+    def keeps(epsilon):
+        grow = math.exp(epsilon)
+        return max(np.maximum(p - grow * q, 0).sum(), np.maximum(q - grow * p, 0).sum()) <= delta
+
+    low, high = 0.0, 100.0
+    if keeps(low):
+        return low
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("threshold", ["published", "total-variation"])
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+def test_values_are_inverses(threshold, delta):
+    for epsilon in (0.05, 0.5, 0.85):
+        there = greatest_discrepancy(epsilon, delta, threshold)
+        claim = em.ApproxDP(0.0, delta)
+        assert value_of_discrepancy(claim, there, threshold) == pytest.approx(epsilon, abs=1e-9)
+        assert value_of_discrepancy(ApproxDeltaDP(epsilon, 0.0), there, threshold) == pytest.approx(delta, abs=1e-9)
+
+
+def test_total_variation_is_always_sharper():
+    for epsilon in (0.01, 0.5, 2.0, 10.0):
+        for delta in (0.0, 0.1):
+            tight = greatest_discrepancy(epsilon, delta, "total-variation")
+            assert tight <= greatest_discrepancy(epsilon, delta, "published")
+
+
+@pytest.mark.parametrize(
+    ("claim", "refused"),
+    [
+        (em.PureDP(0.88), False),
+        (em.PureDP(0.89), True),
+        (em.PureDP(5.0), True),
+        (em.ApproxDP(0.8, 0.05), False),
+        (em.ApproxDP(0.8, 0.2), True),
+        (ApproxDeltaDP(1.0, 0.0), True),
+    ],
+)
+def test_claims_that_cannot_be_refuted_are_refused(claim, refused):
+    method = MmdMethod()
+    if not refused:
+        method.check(claim)
+        return
+    with pytest.raises(InputError, match=r"cannot refute .* by construction.*0\.88.*total-variation"):
+        method.check(claim)
+    MmdMethod(Options(threshold="total-variation")).check(claim)
+
+
+def test_refused_before_anything_is_drawn():
+    def never(dataset):
+        raise AssertionError("drawn")
+
+    with pytest.raises(InputError, match="by construction"):
+        em.audit(never, (0, 1), em.PureDP(1.0), method="mmd", samples=1000)
+    with pytest.raises(InputError, match="by construction"):
+        em.compare(np.zeros(100), np.ones(100), em.PureDP(1.0), method="mmd")
+
+
+def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
+    sides = [read_outputs(rng.normal(side, 1.0, (2000, 2))) for side in (0, 1)]
+    proposal = MmdMethod().propose(*sides, Task(em.PureDP(0.1), (2000, 2000), 0.05))
+    score = proposal.cells.partition.blocks[0].groups[0].score
+    scaled = score.landmarks / score.bandwidth
+    assert score.weights @ gaussian_kernel(scaled, scaled) @ score.weights == pytest.approx(1.0, abs=1e-6)
+    values = score.evaluate(sides[0].blocks[0].columns)
+    cells = proposal.cells.partition.index(sides[0])
+    assert np.abs(values).max() <= 1.0
+    assert (proposal.bet.lowest[cells] <= values).all()
+    assert (values <= proposal.bet.highest[cells]).all()
+
+
+def test_every_kind_of_output_has_a_point(rng):
+    outputs = read_outputs([MIXED[place] for place in rng.integers(len(MIXED), size=400)])
+    shapes = learn_shapes(outputs, outputs)
+    rows = points_of(outputs, shapes).joined()
+    assert np.isfinite(rows).all()
+    unknown = points_of(read_outputs([[1.0, 2.0, 3.0], {"a": 1}]), shapes).joined()
+    assert np.isfinite(unknown).all()
+
+
+def test_pairs_estimate_the_squared_discrepancy(rng):
+    """N(0,1) against N(1,1) with a Gaussian kernel of width 1: MMD² = 2·(1 − e^(−1/6))/√3."""
+    left, right = rng.normal(size=(200_000, 1)), rng.normal(1.0, 1.0, (200_000, 1))
+    terms = pair_terms(left, right)
+    assert len(terms) == 100_000
+    assert np.abs(terms).max() <= 2.0
+    # Six standard errors of the mean.
+    assert terms.mean() == pytest.approx(2.0 * (1.0 - math.exp(-1 / 6)) / math.sqrt(3), abs=6 * terms.std() / 316)
+
+
+def test_the_exact_certificate_sees_smaller_leaks(rng):
+    sides = rng.laplace(0.0, 1.0, 20_000), rng.laplace(0.15, 1.0, 20_000)
+    found = {
+        certificate: em.compare(*sides, em.PureDP, method="mmd", options=Options(certificate=certificate), seed=0)
+        for certificate in ("exact", "published")
+    }
+    assert found["exact"].lower_bound > 0.02
+    assert found["published"].lower_bound == 0.0
+    assert {each.guarantee for each in found.values()} == {"exact"}
+
+
+def test_the_event_is_shown_and_replayed():
+    entry = em.zoo.laplace(1.0)
+    result = em.audit(entry, None, em.PureDP(0.2), samples=20_000, seed=0, method="mmd")
+    assert result.is_refuted
+    again = em.replay(em.AuditResult.from_json(result.to_json()), entry, samples=20_000, seed=1)
+    assert again.is_refuted
+
+
+def test_not_refuted_says_what_would_have_been():
+    result = em.audit(em.zoo.laplace(0.2), None, em.PureDP(0.2), samples=20_000, seed=0, method="mmd")
+    assert result.verdict is em.Verdict.NOT_REFUTED
+    assert 0.2 < result.detectable < 2.0
+
+
+def test_nonsense_options():
+    with pytest.raises(InputError, match="threshold"):
+        Options(threshold="loose")
+    with pytest.raises(InputError, match="certificate"):
+        Options(certificate="asymptotic")
