@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -107,3 +108,15 @@ def test_without_a_seed_no_draw_is_counted_twice_or_lost(tmp_path, rng):
     # A kill takes the chunk under way with it, and what was drawn in the last half second or so.
     calls = (tmp_path / "calls.txt").stat().st_size
     assert 6000 <= calls <= 6000 + stops * 2500
+
+
+def test_an_interrupted_command_says_how_it_goes_on(tmp_path):
+    place = folder_with_mechanisms(tmp_path)
+    process = subprocess.Popen(command("stopped", UNSEEDED), **place, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "calls.txt").exists():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said == "epsilometer: interrupted; nothing was decided, but the same command goes on from the checkpoint\n"

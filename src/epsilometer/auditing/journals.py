@@ -110,7 +110,8 @@ def journal_seed(path: str | Path) -> int | None:
         # Not read-only: what a killed process left half written has to be taken back first.
         connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)
         try:
-            rows = connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
+            is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchall()
+            rows = [] if is_new else connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
         finally:
             connection.close()
         return int(json.loads(rows[0][0])["seed"]) if rows else None

@@ -79,7 +79,9 @@ def run_command(arguments: list[str]) -> int:
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        _complain("interrupted; nothing was decided", debug)
+        kept = any(each.startswith("--checkpoint") for each in arguments)
+        advice = ", but the same command goes on from the checkpoint" if kept else ""
+        _complain(f"interrupted; nothing was decided{advice}", debug)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone. Without this, Python complains again when it flushes at exit.

@@ -268,6 +268,15 @@ class TestBelonging:
         path.touch()
         assert self.run(path, seed=None).samples_used == (2000, 2000)
 
+    def test_a_file_that_was_killed_before_its_first_entry(self, tmp_path):
+        path = tmp_path / "audit.journal"
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE other (thing)")
+        connection.execute("DROP TABLE other")
+        connection.close()
+        assert stored_seed(path) is None
+        assert self.run(path, seed=None).samples_used == (2000, 2000)
+
     def test_no_recordings(self, tmp_path):
         path = tmp_path / "audit.journal"
         with pytest.raises(em.InputError, match="recording"):
