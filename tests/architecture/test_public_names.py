@@ -17,7 +17,7 @@ ZOO = [
 ]
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLAIMS, *TYPES, *ERRORS, "zoo"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLAIMS, *TYPES, *ERRORS, "zoo", "domains", "finders"])
 def test_name_is_public(name):
     assert name in em.__all__
     assert name in dir(em)
@@ -55,6 +55,22 @@ def test_errors_can_be_caught_as_what_they_also_are():
 
 def test_verdicts():
     assert {verdict.name for verdict in em.Verdict} == {"REFUTED", "NOT_REFUTED", "INCONCLUSIVE"}
+
+
+@pytest.mark.parametrize("name", ["Number", "Integer", "Category", "Vector", "Queries", "Table"])
+def test_domains_have(name):
+    assert callable(getattr(em.domains, name))
+
+
+@pytest.mark.parametrize("name", ["Random", "Grid", "Bayesian", "Patterns"])
+def test_finders_have(name):
+    assert callable(getattr(em.finders, name))
+
+
+def test_a_finder_is_made_as_promised():
+    domain = em.domains.Vector(4, low=0, high=1)
+    finder = em.finders.Random(domain, relation="replace", trials=50, samples=20_000, seed=0)
+    assert (finder.trials, finder.samples) == (50, 20_000)
 
 
 @pytest.mark.parametrize("name", ZOO)
