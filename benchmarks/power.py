@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,7 +21,7 @@ from epsilometer_experiments.self.power import REQUIRED
 SIZES = (10_000, 100_000, 1_000_000)
 ENTRIES = (*(spec for spec, _, _ in REQUIRED), "svt1?epsilon=.7", "geometric", "numerical_svt?epsilon=.7")
 # For the oracle, whose counts cost nothing to draw.
-_ORACLE_RUNS = 40
+_ORACLE_RUNS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,16 @@ def measure_power(effort: Effort) -> list[Measurement]:
 
 def power_rows(effort: Effort, entries: Sequence[str]) -> list[PowerRow]:
     """The whole table; every seed of every line is a task of its own."""
-    cases = [(spec, n) for spec in entries for n in sorted({effort.draws(n) for n in SIZES})]
+    required = {(spec, n) for spec, n, _ in REQUIRED if spec in entries}
+    cases = sorted({(spec, effort.draws(n)) for spec, n in {*product(entries, SIZES), *required}})
     tasks = [(spec, n, seed) for spec, n in cases for seed in range(effort.runs)]
-    bounds = Parallel(n_jobs=effort.jobs)(delayed(_certified)(*task) for task in tasks)
-    found = dict(zip(tasks, bounds, strict=True))
-    return [_row(spec, n, tuple(found[spec, n, seed] for seed in range(effort.runs))) for spec, n in cases]
+    with Parallel(n_jobs=effort.jobs) as workers:
+        found = dict(zip(tasks, workers(delayed(_certified)(*task) for task in tasks), strict=True))
+        by_case = [tuple(found[*case, seed] for seed in range(effort.runs)) for case in cases]
+        rows: list[PowerRow] = workers(
+            delayed(_row)(*case, bounds) for case, bounds in zip(cases, by_case, strict=True)
+        )
+    return rows
 
 
 def _certified(spec: str, n: int, seed: int) -> float:
