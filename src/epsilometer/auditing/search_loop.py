@@ -26,7 +26,7 @@ from epsilometer.inputs.finders import Finder
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task
-from epsilometer.result import AuditResult, Finding, Verdict
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 # A prediction may be infinite (an event that always happened on one side); to a finder it is just very good.
 _LARGEST_SCORE = 1e6
@@ -79,7 +79,7 @@ class SearchRun:
         tell = getattr(self.run.settings.progress, "tell", None)
         if tell is not None:
             best = max(map(_promise, self.trials))
-            tell(f"trial {len(self.trials)} of {self.finder.trials}, best promise so far {best:.3g}")
+            tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
 
     def _explore(self, number: int, pair: Pair) -> Sides:
         n = self.finder.samples
@@ -128,9 +128,11 @@ class SearchRun:
         self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
 
     def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
-        self.run.budget.spend(share, f"certificate of trial {trial.number + 1}")
-        look = replace(self.run, budget=ErrorBudget(share))
-        proposal, training, n_fresh = look.learn(number, explored, self.run.settings.samples)
+        run = self.run
+        budget = ErrorBudget(run.budget.spend(share, f"certificate of trial {trial.number + 1}"))
+        # Its own health checks, too: what repeats on one input may be a matter of course on another.
+        look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
+        proposal, training, n_fresh = look.learn(number, explored, run.settings.samples)
         self.certified.append(look.certify(proposal, number, n_fresh, Phase.CERTIFY, training))
         trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
 
@@ -162,9 +164,17 @@ class SearchRun:
             best,
             findings=(self._with_history(best.findings[0]), *best.findings[1:], *others),
             samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
+            health=(*best.health, *self._failures()),
             settings=settings,
             seconds=time.perf_counter() - run.began,
         )
+
+    def _failures(self) -> list[HealthReport]:
+        failed = [trial for trial in self.trials if trial.failed]
+        if not failed:
+            return []
+        text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
+        return [HealthReport("failed-trials", text, untrusted=False)]
 
     def _with_history(self, finding: Finding) -> Finding:
         paid = [[purpose, amount] for purpose, amount in self.run.budget.ledger]

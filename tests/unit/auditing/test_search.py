@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.search_history import stored_pair
-from epsilometer.auditing.search_loop import _as_score
+from epsilometer.auditing.judging import Question
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.search_history import Trial, stored_pair
+from epsilometer.auditing.search_loop import SearchRun, _as_score
+from epsilometer.auditing.settings import check_settings
+from epsilometer.bounds import ErrorBudget
+from epsilometer.engine import Sampler
 from epsilometer.testing import Coin, frozen_seed
 
 VECTOR = em.domains.Vector(3)
@@ -191,6 +196,8 @@ def test_inputs_that_fail_are_counted_and_the_others_tried():
     assert 0 < len(failed) < 20
     assert all(trial["predicted"] is None for trial in failed)
     assert "too large" in failed[0]["failed"]
+    assert [report.name for report in result.health] == ["failed-trials"]
+    assert f"{len(failed)} of 20 trials failed" in str(result)
     assert result.lower_bound > 0.0
 
 
@@ -221,6 +228,20 @@ def test_draws_that_cannot_be_trusted_end_the_search():
     result = em.audit(frozen_seed(), finder, "eps=0.1", samples=200_000, seed=0)
     assert result.verdict is em.Verdict.INCONCLUSIVE
     assert len(trials_of(result)) == 1
+
+
+def test_certificates_do_not_share_their_health_checks():
+    """Outputs of the input 0.0 repeat as a matter of course; those of the next pair do not."""
+    settings = check_settings(samples=1000, confidence=0.95, seed=0, method="events")
+    sampler = Sampler(em.from_batch(toss), 0)
+    run = AuditRun([], Question(em.PureDP(0.1), judged=True), settings, sampler, ErrorBudget(0.05), 0.0)
+    search = SearchRun(run, em.finders.Random(COINS, samples=200))
+    for number, pair in enumerate([em.Pair(0.0, 0.5), em.Pair(0.5, 0.25)]):
+        run.pairs.append(pair)
+        explored = search._explore(number, pair)
+        search._pay_and_certify(Trial(number, pair, 200), number, explored, 0.01)
+    assert [result.verdict for result in search.certified] == [em.Verdict.REFUTED] * 2
+    assert search.certified[1].health == ()
 
 
 def test_recordings_hold_only_their_own_pairs(tmp_path):
