@@ -14,9 +14,11 @@ from scipy.special import ndtri
 import epsilometer as em
 from epsilometer.zoo import ZooEntry
 
-_LEVELS = 400
+_LEVELS = 200
 # Events with a ratio beyond e^20 need no more draws than those at it.
 _MOST_RATIO = 20.0
+# Truths are exact to rounding; no audit shows less than this.
+_ROUNDING = 1e-9
 
 
 def draws_needed(entry: ZooEntry, confidence: float, power: float = 0.99) -> int | None:
@@ -29,7 +31,7 @@ def draws_needed(entry: ZooEntry, confidence: float, power: float = 0.99) -> int
         return None
     delta = claim.delta if isinstance(claim, em.ApproxDP) else 0.0
     events = _best_events(entry, claim.epsilon)
-    events = events[events[:, 0] - delta - math.exp(claim.epsilon) * events[:, 1] > 1e-12]
+    events = events[events[:, 0] - delta - math.exp(claim.epsilon) * events[:, 1] > _ROUNDING]
     if not len(events):
         return None
     rough = [_rough_draws(claim.epsilon, delta, event[0], event[1], confidence, power) for event in events]
@@ -43,7 +45,7 @@ def _best_events(entry: ZooEntry, epsilon: float) -> np.ndarray:
     """(P, Q) of the best events at levels from ε on, shape (levels - 1, 2)."""
     truth = entry.truth(em.PureDP)
     top = min(_MOST_RATIO, math.inf if truth is None else truth)
-    if top <= epsilon:
+    if top <= epsilon + _ROUNDING:
         return np.empty((0, 2))
     levels = np.linspace(epsilon, top, _LEVELS)
     deltas = np.array([entry.truth(em.ApproxDP, epsilon=float(level)) for level in levels])

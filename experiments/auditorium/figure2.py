@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import epsilometer as em
-from epsilometer_experiments.auditorium.settings import AUTO, ORDER
+from epsilometer_experiments.auditorium.settings import AUTO, ORDER, floats
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
 from epsilometer_experiments.options import Option, whole, words
 
@@ -30,7 +30,7 @@ def caught_by(method: str) -> str:
 
 def make_cases(settings: Settings) -> list[Case]:
     """One case per factor s; the truth stands beside every bound."""
-    return [_case(scale, settings["method"]) for scale in SCALES]
+    return [_case(scale, settings["method"]) for scale in settings["scale"]]
 
 
 def _case(scale: float, methods: tuple[str, ...]) -> Case:
@@ -84,6 +84,7 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(
         Option("samples", "draws per side", 50_000, whole),
+        Option("scale", "factors on the noise, separated by commas", SCALES, floats),
         Option("method", "methods for Rényi claims", (AUTO, "renyi-variational"), words),
     ),
     draw=draw,

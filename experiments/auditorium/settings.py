@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import epsilometer as em
 from epsilometer.claims import Claim
 from epsilometer.zoo import ZooEntry
+from epsilometer_experiments.options import words
 
 EPSILONS = (0.01, 1.0)
 SIZES = (50_000, 100_000, 500_000)
@@ -66,3 +67,8 @@ def claim_for(entry: ZooEntry, tester: str) -> Claim:
     if tester == "renyi-variational" and isinstance(entry.claim, em.ApproxDP):
         return em.RenyiDP(ORDER, entry.claim.epsilon)
     return entry.claim
+
+
+def floats(value: object) -> tuple[float, ...]:
+    """Reads numbers separated by commas, for an option."""
+    return tuple(float(part) for part in words(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import epsilometer as em
@@ -19,6 +20,7 @@ from epsilometer_experiments.auditorium.settings import (
     TESTERS,
     Mechanism,
     claim_for,
+    floats,
 )
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes, words
@@ -51,7 +53,7 @@ def _mechanism(title: str) -> Mechanism:
 
 
 def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str, ...]) -> Case:
-    needed = None if mechanism.private else draws_needed(mechanism.entry(epsilon), OUR_CONFIDENCE)
+    needed = None if mechanism.private else _needed(mechanism, epsilon)
     expected: dict[str, Target] = {}
     for method in methods:
         rate = detection_rate(mechanism.title, epsilon, method, samples)
@@ -64,6 +66,11 @@ def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str
     name = f"{mechanism.title} ε={epsilon:g} n={samples}"
     parameters = {"mechanism": mechanism, "epsilon": epsilon, "samples": samples, "needed": needed}
     return Case(name, parameters, expected)
+
+
+@cache
+def _needed(mechanism: Mechanism, epsilon: float) -> int | None:
+    return draws_needed(mechanism.entry(epsilon), OUR_CONFIDENCE)
 
 
 def _confidence(method: str) -> float:
@@ -105,11 +112,6 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(range(len(shares)), [case.name for case in results.cases])
     axes.xaxis.tick_top()
     yield "table1", figure
-
-
-def floats(value: object) -> tuple[float, ...]:
-    """Numbers separated by commas."""
-    return tuple(float(part) for part in words(value))
 
 
 EXPERIMENT = Experiment(
