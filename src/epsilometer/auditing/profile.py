@@ -14,6 +14,7 @@ from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.engine import Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
+from epsilometer.inputs.finders import Finder
 from epsilometer.result import AuditResult, HealthReport, Verdict
 
 SCHEMA_VERSION = 1
@@ -182,7 +183,7 @@ class Profile:
 
 def profile(
     mechanism: object,
-    inputs: Inputs | None = None,
+    inputs: Inputs | Finder | None = None,
     *,
     samples: int = 100_000,
     confidence: float = 0.95,

@@ -134,6 +134,11 @@ def test_a_bayesian_search_begins_at_random():
     assert first[0].ask() == first[1].ask()
 
 
+def test_many_coordinates_leave_trials_for_the_model():
+    assert finders.Bayesian(VECTOR, trials=50).first_trials == 4
+    assert finders.Bayesian(domains.Vector(100), trials=60).first_trials == 20
+
+
 def test_equal_scores_teach_nothing_and_harm_nothing():
     assert len(pairs_of(finders.Bayesian(VECTOR, trials=15), lambda pair: 0.0)) == 15
     assert len(pairs_of(finders.Bayesian(VECTOR, trials=15), lambda pair: None)) == 15
@@ -174,6 +179,16 @@ def test_a_state_belongs_to_its_search():
         finders.Random(VECTOR, trials=5, seed=1).restore(state)
     with pytest.raises(InputError, match="finite number"):
         finder.restore({**state, "told": [[[0.5], math.nan]]})
+
+
+@pytest.mark.parametrize("point", [[0.5], [0.5, 0.5, 2.0, 0.1], [math.nan] * 4])
+def test_strange_points_are_not_restored(point):
+    finder = finders.Random(VECTOR, trials=5)
+    with pytest.raises(InputError, match="no point of its search"):
+        finder.restore({**finder.state(), "told": [[point, 1.0]]})
+    patterns = finders.Patterns(4)
+    with pytest.raises(InputError, match="no point of its search"):
+        patterns.restore({**patterns.state(), "told": [[[8.0], 1.0]]})
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, "1", True, [1.0]])

@@ -101,6 +101,9 @@ class PointFinder(ABC):
         different = [key for key in own if key != "trials" and stored.get(key) != own[key]]
         if different:
             raise InputError(f"the state is of another search (its {', '.join(different)} differ)")
+        strange = next((each.point for each in told if not self._knows(each.point)), None)
+        if strange is not None:
+            raise InputError(f"this is no state of a finder: {list(strange)!r:.100} is no point of its search")
         self._told, self._asked = told, None
 
     def describe(self) -> dict[str, Any]:
@@ -112,6 +115,10 @@ class PointFinder(ABC):
             "seed": self.seed,
             "stop_at_refutation": self.stop_at_refutation,
         }
+
+    @abstractmethod
+    def _knows(self, point: tuple[float, ...]) -> bool:
+        """Whether it could have proposed a point."""
 
     @abstractmethod
     def _next_point(self, number: int) -> Point | NDArray[np.float64]:
@@ -146,6 +153,9 @@ class DomainFinder(PointFinder):
 
     def _pair(self, point: tuple[float, ...]) -> Pair:
         return self.neighbours.pair(point)
+
+    def _knows(self, point: tuple[float, ...]) -> bool:
+        return len(point) == len(self.neighbours.coordinates) and all(0.0 <= u <= 1.0 for u in point)
 
     def _rng(self, number: int) -> np.random.Generator:
         """A stream per trial, so that a search that was interrupted goes on as if it had not been."""

@@ -83,6 +83,9 @@ class Patterns(PointFinder):
     def _holds(self, pair: Pair) -> bool:
         return all(self.queries.low <= each <= self.queries.high for each in (*pair.left, *pair.right))
 
+    def _knows(self, point: tuple[float, ...]) -> bool:
+        return len(point) == 1 and point[0] in range(len(self._found))
+
     def _next_point(self, number: int) -> tuple[float]:
         return (float(number),)
 
