@@ -66,7 +66,8 @@ class Table:
     Neighbours: one row replaced by any other ("replace"), or one left out on the right ("add-remove").
 
     Attributes:
-        columns: the domain of each column: a `Number`, an `Integer` or a `Category`; a replaced row may have any values.
+        columns: the domain of each column: a `Number`, an `Integer` or a `Category`. A replaced row may have
+            any values of them.
         rows: how many rows.
     """
 

@@ -15,8 +15,8 @@ from epsilometer.inputs.finders.base import DomainFinder, Told
 Floats = NDArray[np.float64]
 SURROGATES = ("gaussian-process", "tree")
 # Trials at random before there is a model: as many as coordinates, but not fewer than this, nor more than a third of
-# all, if there are many coordinates. (Rare leak, mean trials of 40 searches: 17 with none beyond the coordinates, 22 with
-# 4 more, 24 with 8 more.)
+# all, if there are many coordinates. (Rare leak, mean trials of 40 searches: 17 with as many as coordinates, 22 with 4
+# more, 24 with 8 more.)
 _FIRST_TRIALS = 4
 # Every so many trials the model is not asked: it may be sure of a hill that is not the highest.
 _LOOK_AROUND = 7
