@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +25,9 @@ T = TypeVar("T")
 # So many outputs at the head of a chunk make its fingerprint: enough to recognise a repetition, cheap to hash. Only
 # the head, because chunks of different length repeat each other's beginning when a seed is frozen.
 FINGERPRINT_ROWS = 256
+# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism little more. So workers are
+# asked for up to 8 such chunks at a time, where enough tasks remain to keep them all busy and the progress moving.
+_MANY_AT_ONCE, _LEAST_TASKS, _MOST_TOGETHER = 4096, 128, 8
 
 
 class Progress(Protocol):
@@ -75,13 +79,17 @@ class _Drawing:
     stream: tuple[int, int, int, int]
     reduce: Callable[[Outputs], Any]
 
-    def __call__(self, task: tuple[int, int]) -> Chunk[Any]:
-        """Draws one chunk.
+    def __call__(self, task: tuple[int, int]) -> list[Chunk[Any]]:
+        """Draws some chunks.
 
         Args:
-            task: its number in the stream, and how many outputs it has.
+            task: the first one's number in the stream, and how many outputs they have together.
         """
-        number, n = task
+        first, n = task
+        size = self.mechanism.chunk_size
+        return [self._draw(first + start // size, min(size, n - start)) for start in range(0, n, size)]
+
+    def _draw(self, number: int, n: int) -> Chunk[Any]:
         outputs = self.mechanism.sample(self.dataset, n, chunk_rng(*self.stream, number))
         return Chunk(self.reduce(outputs), len(outputs), fingerprint(outputs))
 
@@ -114,6 +122,13 @@ def fingerprint(outputs: Outputs) -> bytes:
     return digest.digest()
 
 
+def _chunks_together(size: int, n: int) -> int:
+    """How many chunks a worker is asked for at a time; what they give does not depend on it."""
+    if size < _MANY_AT_ONCE:
+        return 1
+    return int(np.clip(n // size // _LEAST_TASKS, 1, _MOST_TOGETHER))
+
+
 @dataclass(slots=True)
 class Sampler:
     """Draws from one mechanism with one seed.
@@ -144,8 +159,9 @@ class Sampler:
         keeper = getattr(self.mechanism, "keeper", None)
         reduction: Callable[[Outputs], Any] = reduce if keeper is None else _Kept(reduce)
         drawing = _Drawing(self.mechanism, dataset, (self.seed, phase, number, side), reduction)
-        tasks = ((skip + start // size, min(size, n - start)) for start in range(0, n, size))
-        for chunk in self.runner.map(drawing, tasks):
+        step = size * _chunks_together(size, n)
+        tasks = ((skip + start // size, min(step, n - start)) for start in range(0, n, step))
+        for chunk in chain.from_iterable(self.runner.map(drawing, tasks)):
             self._count(side, chunk.size)
             if keeper is not None:
                 value, outputs = chunk.value

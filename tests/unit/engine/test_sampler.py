@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner
+from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner, sampler
 from epsilometer.engine.sampler import fingerprint
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
@@ -59,6 +59,34 @@ def test_outputs_are_reduced_where_they_are_drawn():
     chunks = list(Sampler(from_callable(shifted), 1).chunks(Phase.CERTIFY, 0, PAIR, 0, 600, len))
     assert [chunk.value for chunk in chunks] == [256, 256, 88]
     assert len({chunk.fingerprint for chunk in chunks}) == 3
+
+
+def uniform(dataset, n, rng):
+    return dataset + rng.random(n)
+
+
+@pytest.mark.parametrize("skip", [0, 3])
+def test_chunks_that_are_asked_for_together_are_the_same(skip, monkeypatch):
+    mechanism = from_batch(uniform)
+    mechanism.chunk_size = 4096
+    n = 4096 * 300 + 5
+    together = list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip))
+    monkeypatch.setattr(sampler, "_MOST_TOGETHER", 1)
+    assert list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip)) == together
+    assert [chunk.size for chunk in together] == [4096] * 300 + [5]
+    assert together[10].value == 1.0 + chunk_rng(7, Phase.CERTIFY, 2, 1, skip + 10).random()
+
+
+def first_value(outputs):
+    return float(values(outputs)[0])
+
+
+@pytest.mark.parametrize(
+    ("size", "n", "expected"),
+    [(256, 10**9, 1), (65_536, 5_000_000, 1), (65_536, 2**24, 2), (65_536, 10**9, 8), (8192, 0, 1)],
+)
+def test_how_many_chunks_are_asked_for_together(size, n, expected):
+    assert sampler._chunks_together(size, n) == expected
 
 
 def test_fingerprints():
