@@ -6,6 +6,7 @@ The optimum of both directions is the same log-ratio, up to its sign: one networ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from epsilometer.outputs.networks import NetworkScore
 Floats = NDArray[np.float64]
 
 # Draws per side and step: their means of exponentials must be worth something.
-_BATCH = 1024
+_BATCH = 512
 _RATE = 1e-2
 # Rows per side that train; a step sees a batch, so more cost memory only.
 _MOST_ROWS = 100_000
@@ -57,7 +58,7 @@ def _train(
 ) -> list[tuple[Floats, Floats]]:
     """Adam on batches; the same draws give the same weights."""
     jax, optax = _import_jax()
-    sides = [jax.numpy.asarray(_repeated(side), dtype=jax.numpy.float32) for side in (left, right)]
+    sides = [_repeated(side).astype(np.float32) for side in (left, right)]
     starts = [side.shape[0] - _BATCH + 1 for side in sides]
     optimiser = optax.adam(optax.cosine_decay_schedule(_RATE, steps))
     warm = int(_WARM_SHARE * steps)
@@ -70,14 +71,16 @@ def _train(
     def advance(step: Any, state: Any) -> Any:
         layers, memory = state
         x, y = (
-            jax.lax.dynamic_slice_in_dim(side, (step * _BATCH) % start, _BATCH)
+            jax.lax.dynamic_slice_in_dim(jax.numpy.asarray(side), (step * _BATCH) % start, _BATCH)
             for side, start in zip(sides, starts, strict=True)
         )
         change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
         return optax.apply_updates(layers, change), memory
 
-    layers = _first_layers(jax, left.shape[1], units)
-    layers, _ = jax.jit(lambda state: jax.lax.fori_loop(0, steps, advance, state))((layers, optimiser.init(layers)))
+    def train(layers: Any) -> Any:
+        return jax.lax.fori_loop(0, steps, advance, (layers, optimiser.init(layers)))[0]
+
+    layers = jax.jit(train)(_first_layers(left.shape[1], units))
     return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
 
 
@@ -86,13 +89,12 @@ def _repeated(points: Floats) -> Floats:
     return np.tile(points, (-(-_BATCH // len(points)), 1)) if len(points) < _BATCH else points
 
 
-def _first_layers(jax: Any, inputs: int, units: tuple[int, ...]) -> Any:
-    """Random weights of the usual size, from a fixed key."""
-    sizes = [inputs, *units, 1]
-    keys = jax.random.split(jax.random.PRNGKey(0), len(sizes) - 1)
+def _first_layers(inputs: int, units: tuple[int, ...]) -> list[tuple[Any, Any]]:
+    """Random weights of the usual size, from a fixed seed; by NumPy, because jax would compile its generator."""
+    rng = np.random.default_rng(0)
     return [
-        (jax.random.normal(key, (below, above)) / np.sqrt(below), jax.numpy.zeros(above))
-        for key, below, above in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        ((rng.normal(size=(below, above)) / np.sqrt(below)).astype(np.float32), np.zeros(above, dtype=np.float32))
+        for below, above in pairwise([inputs, *units, 1])
     ]
 
 

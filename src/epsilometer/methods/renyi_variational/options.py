@@ -40,7 +40,7 @@ class Options:
     threshold: str = "tight"
     certificate: str = "exact"
     units: tuple[int, ...] = (32, 32)
-    steps: int = 600
+    steps: int = 400
 
     def __post_init__(self) -> None:
         check_choice("family", self.family, FAMILIES)
