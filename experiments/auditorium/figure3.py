@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_CONFIDENCE, SIZES
-from epsilometer_experiments.auditorium.table2 import SHARE, TRIALS, search
+from epsilometer_experiments.auditorium.table2 import TRIALS, search
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes, words
 
@@ -83,7 +83,6 @@ EXPERIMENT = Experiment(
     options=(
         Option("samples", "draws per side, separated by commas", _DEFAULT_SIZES, wholes),
         Option("mechanism", f"some of: {', '.join(MECHANISMS)}", ("SVT4", "NonDPGaussian2"), words),
-        SHARE,
         TRIALS,
     ),
     draw=draw,

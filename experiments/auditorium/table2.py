@@ -68,18 +68,19 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 def search(mechanism: Mechanism, finder: str, method: str, confidence: float, seed: int, settings: Settings) -> int:
-    """Pairs tried until the claim was refuted; the most allowed if it never was, or the method refuses the claim."""
+    """Pairs tried until the claim was refuted; the most allowed if it never was, or the method refuses the claim.
+
+    A trial may draw as much as the paper's: one half looks at the pair, the other half certifies it if it is promising.
+    """
     entry = mechanism.entry(settings.get("epsilon", EPSILON))
-    explored = max(1, settings["samples"] // settings["share"])
-    made = getattr(em.finders, finder)(*domain_of(mechanism), trials=settings["trials"], samples=explored, seed=seed)
+    look, trials = settings["samples"] // 2, int(settings["trials"])
+    made = getattr(em.finders, finder)(*domain_of(mechanism), trials=trials, samples=look, seed=seed)
+    claim, fresh = claim_for(entry, method), settings["samples"] - look
     try:
-        claim = claim_for(entry, method)
-        result = em.audit(
-            entry.mechanism, made, claim, samples=settings["samples"], seed=seed, method=method, confidence=confidence
-        )
+        result = em.audit(entry.mechanism, made, claim, samples=fresh, seed=seed, method=method, confidence=confidence)
     except InputError:
-        return int(settings["trials"])
-    return len(result.findings[0].details["search"]) if result.is_refuted else int(settings["trials"])
+        return trials
+    return len(result.findings[0].details["search"]) if result.is_refuted else trials
 
 
 def domain_of(mechanism: Mechanism) -> tuple[Any, str]:
@@ -109,7 +110,6 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
 
 
 TRIALS = Option("trials", "the most pairs that a search may try", 50, whole)
-SHARE = Option("share", "one of so many of the draws is spent on a look at each pair", 10, whole)
 
 EXPERIMENT = Experiment(
     name="auditorium/table2",
@@ -118,8 +118,7 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     options=(
-        Option("samples", "draws per side of a certificate", 500_000, whole),
-        SHARE,
+        Option("samples", "draws per side and trial", 500_000, whole),
         TRIALS,
         Option("mechanism", f"some of: {', '.join(MECHANISMS)}; by default the four means", (), words),
         Option("finder", f"some of: {', '.join(FINDERS)}", FINDERS, words),
