@@ -154,6 +154,14 @@ def test_every_notion_can_be_searched(claim):
     assert search(claim=claim).is_refuted
 
 
+@pytest.mark.parametrize("method", ["profile", "local", "hockey-stick", "mmd", "poisson-histogram", "bits"])
+def test_every_method_can_search(method):
+    finder = em.finders.Random(VECTOR, trials=10, samples=1000)
+    result = em.audit(MECHANISM, finder, "eps=0.1", samples=4000, seed=0, method=method)
+    assert result.is_refuted
+    assert result.findings[0].method == method
+
+
 def test_a_zoo_entry_brings_its_claim():
     entry = em.zoo.dp_mean(size=3)
     result = em.audit(entry, em.finders.Random(VECTOR, trials=10, samples=1000), samples=4000, seed=0)
