@@ -34,11 +34,13 @@ def interpolated_supremum(
 ) -> float | None:
     """An upper bound on the region's probability over the null with q in `q_range`, a little above the supremum.
 
-    None where it would need too many values: when p comes close to 1 within the range.
+    None where it would need too many values, or where the null is cut at p = 1 within the range.
 
     Guarantee: never below the supremum. Exact.
     """
     low, high = (math.sqrt(end) for end in q_range)
+    if null.slope * q_range[1] + null.shift >= 1.0:
+        return None
     degree = needed_degree(region, null, (low, high), _TOLERANCE * level)
     if degree is None:
         return None
@@ -65,17 +67,20 @@ def needed_degree(region: Region, null: NullLine, ends: tuple[float, float], tol
 def _growth(trials: int, line: NullLine, real: Array, imaginary: Array) -> Array:
     """The logarithm of a bound on (|p| + |1 − p|)^trials for p = slope·u² + shift with u = a + ib.
 
-    |p| ≤ slope·(a² + b²) + shift; 1 − p has the real part r = 1 − shift − slope·(a² − b²) and the imaginary part
-    2·slope·a·b, so that |1 − p| ≤ r + (2·slope·a·b)²/(2r) where r > 0. The sum grows with a² and with b².
+    With r = 1 − shift and w = slope·(a² + b²): |p| ≤ w + shift and |1 − p|² = (r − w)² + 4·slope·b²·r. The sum of the
+    two grows with a² and with b² (the root is at least |r − w|), so it is at most its value at the greatest of both.
 
     Args:
         real: shape (k,), the greatest a² on each ellipse.
         imaginary: shape (k,), the greatest b².
     """
-    r = 1.0 - line.shift - line.slope * (real - imaginary)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = 2.0 * line.slope * imaginary * (1.0 + line.slope * real / r)
-        return np.where(r > 0.0, trials * np.log1p(excess), np.inf)
+    r = 1.0 - line.shift
+    gap = r - line.slope * (real + imaginary)
+    rise = 4.0 * line.slope * imaginary * r
+    root = np.sqrt(gap**2 + rise)
+    # The sum minus 1 is root − gap; in a form that keeps its digits where it is tiny.
+    excess = np.where(gap > 0.0, rise / (root + np.maximum(gap, 0.0)), root - gap)
+    return trials * np.log1p(excess)
 
 
 def _greatest_between(values: Array, angles: Array) -> float:

@@ -112,8 +112,16 @@ def test_growth_bounds_the_absolute_sum_in_the_complex_plane(line):
                     assert 7 * math.log(abs(p) + abs(1 - p)) <= promised + 1e-12
 
 
-def test_nothing_is_promised_where_p_comes_close_to_one():
-    assert interpolated_supremum(Region(linear(2.0, 5.0), 100, 100), NullLine(3.0, 0.0), (0.2, 0.4), LEVEL, 128) is None
+def test_nothing_is_promised_where_the_null_is_cut():
+    region, null = Region(linear(2.0, 5.0), 100, 100), NullLine(3.0, 0.0)
+    assert interpolated_supremum(region, null, (0.2, 0.4), LEVEL, 128) is None
+    assert interpolated_supremum(region, null, (0.2, 1 / 3 - 1e-3), LEVEL, 128) is not None
+
+
+def test_tiny_growth_keeps_its_digits():
+    # (|p| + |1 − p|)^n for p = u² and u = a + ib with tiny b is close to exp(2·n·b²/(1 − a²)).
+    found = float(_growth(10**9, NullLine(1.0, 0.0), np.array([0.25]), np.array([1e-18]))[0])
+    assert found == pytest.approx(2e9 * 1e-18 / 0.75, rel=1e-6)
 
 
 def test_common_blocks_only_add_to_the_region():
