@@ -107,6 +107,21 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 EXPERIMENTS = (
-    Experiment("beyond/testers", "DP-Auditorium's testers: bounds and time", 20, _power_cases, run_once, (_ONLY,)),
-    Experiment("beyond/testers-coverage", "the same: false bounds", 400, _coverage_cases, run_once, (_ONLY,)),
+    Experiment(
+        name="beyond/testers",
+        summary="DP-Auditorium's testers: bounds and time",
+        runs=20,
+        cases=_power_cases,
+        run_once=run_once,
+        options=(_ONLY,),
+        parallel=False,
+    ),
+    Experiment(
+        name="beyond/testers-coverage",
+        summary="the same: how often a bound is above the truth",
+        runs=400,
+        cases=_coverage_cases,
+        run_once=run_once,
+        options=(_ONLY,),
+    ),
 )
