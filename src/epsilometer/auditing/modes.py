@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from epsilometer.errors import InputError
+from epsilometer.methods.registry import as_options
 from epsilometer.methods.sequential import Options
 from epsilometer.result import AuditResult, Finding
 
@@ -49,6 +50,7 @@ def _sequential_options(
 ) -> Options:
     if method not in ("auto", "sequential"):
         raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
+    options = as_options("sequential", options)
     if options is not None and not isinstance(options, Options):
         raise InputError(f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early")
     chosen = options or Options()

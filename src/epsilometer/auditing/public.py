@@ -68,7 +68,7 @@ def audit(
         confidence: the probability with which the bound must hold.
         seed: makes the audit repeatable; None takes fresh entropy and records it.
         method: a name of `epsilometer methods`.
-        options: settings of that method, an object of its own kind.
+        options: settings of that method, an object of its own kind or a mapping of their names.
         jobs: worker processes on this machine; they do not change the result.
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.

@@ -13,6 +13,7 @@ from epsilometer.engine.health import check_suppressed
 from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, find_method
+from epsilometer.methods.registry import as_options
 
 # The fewest draws per side that can be split into learning and proving.
 FEWEST = 20
@@ -70,6 +71,7 @@ def check_settings(
     progress: Progress | None = None,
 ) -> Settings:
     """The settings, or an InputError that says what is wrong."""
+    options = as_options(method, options)
     checked = Settings(
         check_samples(samples),
         check_confidence(confidence),

@@ -30,6 +30,7 @@ def audit(
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     method: options.MethodName = None,
+    option: options.MethodOptions = None,
     jobs: options.Jobs = None,
     engine: options.Engine = None,
     batch: options.Batch = None,

@@ -26,6 +26,7 @@ def compare(
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     method: options.MethodName = None,
+    option: options.MethodOptions = None,
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
@@ -43,15 +44,16 @@ def compare(
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
     from epsilometer.auditing.public import compare as compare_outputs
-    from epsilometer.cli.files import check_writable, read_recording
+    from epsilometer.cli.files import check_writable, read_options, read_recording
     from epsilometer.cli.running import deliver, run
 
-    for option, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
-        check_writable(file, option)
+    for flag, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
+        check_writable(file, flag)
     given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
     claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
-    settings = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
-    keywords: dict[str, Any] = {name: value for name, value in settings.items() if value is not None} | fixed
+    settings: dict[str, Any] = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
+    settings["options"] = None if option is None else read_options(option)
+    keywords = {name: value for name, value in settings.items() if value is not None} | fixed
     outputs = read_recording(left, header), read_recording(right, header)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,22 @@ def read_value(text: str, option: str) -> Any:
         quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
         hint = f"write a word as {plain(quoted)}, a file as @FILE"
         raise InputError(f"{option} {shown(text)} is not JSON: {hint}") from None
+
+
+def read_options(entries: Sequence[str]) -> dict[str, Any]:
+    """Options of a method from the command line, each NAME=VALUE with a value in JSON or a word."""
+    found: dict[str, Any] = {}
+    for entry in entries:
+        name, separator, text = entry.partition("=")
+        if not separator or not name.isidentifier():
+            raise InputError(f"--option {shown(entry)} must be NAME=VALUE")
+        if name in found:
+            raise InputError(f"--option {shown(name)} is given twice")
+        try:
+            found[name] = json.loads(text)
+        except (json.JSONDecodeError, RecursionError):
+            found[name] = text
+    return found
 
 
 def read_dataset(path: Path, option: str) -> Any:

@@ -26,6 +26,7 @@ def measure(
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     method: options.MethodName = None,
+    option: options.MethodOptions = None,
     jobs: options.Jobs = None,
     engine: options.Engine = None,
     batch: options.Batch = None,

@@ -39,6 +39,14 @@ Samples = Annotated[int | None, typer.Option("--samples", help="Draws per input.
 Confidence = Annotated[float | None, typer.Option("--confidence", help="Of the bound.  [default: 0.95]")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatable.  [default: fresh]")]
 MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
+MethodOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of the method; may be repeated. The value is JSON, or a word.",
+    ),
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes of the local engine.  [default: 1]")]
 Engine = Annotated[
     str | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.cli.files import check_writable, read_value
+from epsilometer.cli.files import check_writable, read_options, read_value
 from epsilometer.cli.searching import SEARCH_FLAGS, merged_search, open_finder, search_wishes
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
 from epsilometer.cli.targets import open_target
@@ -54,6 +54,8 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
     for side in ("left", "right"):
         if side in given:
             given[side] = read_value(given[side], f"--{side}")
+    if "option" in given:
+        given["options"] = read_options(given.pop("option"))
     wishes = search_wishes(given)
     given = {name: value for name, value in given.items() if name not in SEARCH_FLAGS}
     folders: tuple[Path, ...] = ()
@@ -93,10 +95,12 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
 
 
 def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A claim or a pair of the command line replaces the whole one of the file."""
-    for names in (CLAIM_KEYS, INPUT_KEYS):
+    """A claim, a pair or a method of the command line replaces the whole one of the file; options are added."""
+    for names in (CLAIM_KEYS, INPUT_KEYS, ("method", "options") if "method" in given else ()):
         if any(name in given for name in names):
             settings = {name: value for name, value in settings.items() if name not in names}
+    if "options" in given:
+        given = {**given, "options": {**settings.get("options", {}), **given["options"]}}
     return {**settings, **given}
 
 

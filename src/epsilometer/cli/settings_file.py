@@ -15,7 +15,7 @@ CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder")
 FILE_KEYS = ("json", "html", "junit", "markdown")
 RUN_KEYS = (
-    *("samples", "confidence", "seed", "method", "jobs", "engine", "suppress"),
+    *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
 )
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -24,6 +24,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "pairs": list,
     "finder": dict,
     "method": str,
+    "options": dict,
     "engine": str,
     "json": str,
     "html": str,

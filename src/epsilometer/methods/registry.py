@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Method
@@ -32,11 +35,48 @@ def names() -> list[str]:
 
 
 def find_method(name: str, options: object = None) -> Method:
-    """The method of that name; `auto` is the best one for the claim."""
+    """The method of that name; `auto` is the best one for the claim.
+
+    Args:
+        options: an options object of that method's own, the same as a mapping, or None for the defaults.
+    """
+    kind = getattr(_home(name), _METHODS[name][1])
+    method: Method = kind(as_options(name, options))
+    return method
+
+
+def as_options(name: str, options: object) -> object:
+    """Options that came as a mapping (from a command line, a file) as an object of the method's own; others as is."""
+    if not isinstance(options, Mapping):
+        return options
+    known = option_names(name)
+    if not known:
+        raise InputError(f"the method {name} has no options, but {', '.join(map(str, options))} was given")
+    for key in options:
+        if key not in known:
+            close = get_close_matches(str(key), known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise InputError(f"the method {name} has no option {key!r}; {hint}")
+    try:
+        return _home(name).Options(**{key: _as_tuples(value) for key, value in options.items()})
+    except TypeError as error:  # one that is needed is missing, or a text stands where a number belongs
+        raise InputError(f"these are no options of the method {name}: {error}") from error
+
+
+def option_names(name: str) -> list[str]:
+    """The names of a method's options."""
+    kind = getattr(_home(name), "Options", None)
+    return [] if kind is None else [field.name for field in fields(kind)]
+
+
+def _home(name: str) -> Any:
     if name not in _METHODS:
         close = get_close_matches(str(name), names(), 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
-    module, kind = _METHODS[name]
-    method: Method = getattr(import_module(module), kind)(options)
-    return method
+    return import_module(_METHODS[name][0])
+
+
+def _as_tuples(value: Any) -> Any:
+    """Files know lists only."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
