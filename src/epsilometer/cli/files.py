@@ -38,11 +38,17 @@ def read_options(entries: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"--option {shown(entry)} must be NAME=VALUE")
         if name in found:
             raise InputError(f"--option {shown(name)} is given twice")
-        try:
-            found[name] = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
-            found[name] = text
+        found[name] = _value_or_word(text)
     return found
+
+
+def _value_or_word(text: str) -> Any:
+    for read in (json.loads, float):  # .5 is a number to people, but not to JSON
+        try:
+            return read(text)
+        except (ValueError, RecursionError):
+            continue
+    return text
 
 
 def read_dataset(path: Path, option: str) -> Any:

@@ -19,11 +19,12 @@ def toml(tmp_path):
 
 
 def test_values_are_json_or_words():
-    assert read_options(["domain=[0, 1]", "lipschitz=1.5", "kernel=biweight", "floor=null"]) == {
+    assert read_options(["domain=[0, 1]", "lipschitz=1.5", "kernel=biweight", "floor=null", "bound=.5"]) == {
         "domain": [0, 1],
         "lipschitz": 1.5,
         "kernel": "biweight",
         "floor": None,
+        "bound": 0.5,
     }
 
 
