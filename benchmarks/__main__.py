@@ -14,7 +14,9 @@ import scipy
 
 from benchmarks import baseline, plots
 from benchmarks.effort import SIZES, Effort
+from benchmarks.engines import measure_engines
 from benchmarks.growth import measure_growth
+from benchmarks.long import measure_long
 from benchmarks.measurement import Measurement
 from benchmarks.memory import measure_memory
 from benchmarks.papers import measure_papers
@@ -30,8 +32,10 @@ GROUPS: dict[str, Callable[[Effort], list[Measurement]]] = {
     "speed": measure_speed,
     "growth": measure_growth,
     "workers": measure_workers,
+    "engines": measure_engines,
     "papers": measure_papers,
     "memory": measure_memory,
+    "long": measure_long,
     "power": measure_power,
 }
 

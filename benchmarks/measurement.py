@@ -21,7 +21,7 @@ class Measurement:
         group: which of the benchmarks.
         name: what was measured; group and name together are the key for comparing runs.
         value: the figure.
-        unit: "×" for a ratio within one run, "slope" for a power of growth, "s", "ms" or "ε".
+        unit: "×" for a ratio within one run, "slope" for a power of growth, "s", "ms", "MB" or "ε".
         relation: "≤" if less is better, "≥" if more is.
         target: the figure to stay below or to reach; None where there is none.
         detail: how the figure came about.

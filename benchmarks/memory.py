@@ -36,6 +36,11 @@ print(peak() - before)
 """
 
 
+def peak_growth(n: int) -> float:
+    """Bytes by which the peak grows in an audit of n draws per side, from after a first small audit."""
+    return run_fresh(_PEAK + _AUDIT.format(n=n))
+
+
 def measure_memory(effort: Effort) -> list[Measurement]:
     """Growth of the peak from after a first small audit, which has loaded everything; largest of the repeats."""
     n = effort.draws(_DRAWS)
