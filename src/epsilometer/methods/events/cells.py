@@ -25,8 +25,6 @@ _FIRST_LOOK = 16_384
 _MOST_ROWS = 250_000
 # A bin with fewer training draws than this tells more about chance than about the law.
 _PER_BIN = 40
-# With this many in each, bins are of equal mass to about 5 %; sorting more draws would buy nothing.
-_ENOUGH_PER_BIN = 400
 
 
 def learn_line(left: NDArray[np.generic], right: NDArray[np.generic], most_bins: int = 512) -> Line:
@@ -130,7 +128,7 @@ def _bin_edges(rest: Floats, total: int, most_bins: int) -> Floats:
     n_bins = min(wanted, len(rest) // _PER_BIN)
     if n_bins < 2:
         return np.empty(0)
-    ordered = np.sort(rest[:: max(1, len(rest) // (n_bins * _ENOUGH_PER_BIN))])
+    ordered = np.sort(rest)
     return ordered[np.linspace(0, len(ordered), n_bins + 1).astype(np.int64)[1:-1]]
 
 
