@@ -168,7 +168,7 @@ class PairsProposal:
 
     def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
         """The bound from disjoint pairs of the fresh draws."""
-        squared = squared_lower(left.joined(), right.joined(), failure_probability)
+        squared = squared_lower(left.rows, right.rows, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
         details: dict[str, Any] = {
@@ -206,7 +206,7 @@ class MmdMethod:
     ) -> FunctionProposal | PairsProposal:
         if self.options.certificate == "exact":
             return self._propose_function(shapes, left, right, task)
-        points = [points_of(side, shapes).joined() for side in (left, right)]
+        points = [points_of(side, shapes).rows for side in (left, right)]
         squared = predicted_squared(points[0], points[1], min(task.n_fresh), task.failure_probability)
         predicted = self._value(task, math.sqrt(max(squared, 0.0))) + min(squared, 0.0)
         return PairsProposal(shapes, task, self.options.threshold, predicted)

@@ -24,20 +24,16 @@ _APART = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Draws of one side as points, in pieces; pieces are joined with +.
+    """Draws of one side as points; those of two chunks are joined with +.
 
     Attributes:
-        pieces: arrays of shape (n, dimensions).
+        rows: shape (n, dimensions).
     """
 
-    pieces: tuple[Floats, ...]
+    rows: Floats
 
     def __add__(self, other: Points) -> Points:
-        return Points(self.pieces + other.pieces)
-
-    def joined(self) -> Floats:
-        """All of them, shape (n, dimensions)."""
-        return np.concatenate(self.pieces)
+        return Points(np.concatenate([self.rows, other.rows]))
 
 
 def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
@@ -54,7 +50,7 @@ def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
         if shape.embedding is not None:
             inside = shape.embedding.points(block.columns) / shape.bandwidth
             points[rows, 1 : 1 + inside.shape[1]] = inside
-    return Points((points,))
+    return Points(points)
 
 
 def pair_terms(left: Floats, right: Floats) -> Floats:
