@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import time
 import pytest
 
 MODULE = """
+import os
 import random
 import time
 
@@ -25,6 +27,13 @@ def noisy(dataset, n, rng):
     return rng.laplace(dataset, 1.0, n)
 
 
+def deadly(dataset, n, rng):
+    values = rng.laplace(dataset, 1.0, n)
+    if values[0] > 2.5 and not os.path.exists("healed"):
+        os._exit(1)
+    return values
+
+
 def unseeded(dataset):
     with open("calls.txt", "a") as file:
         file.write(".")
@@ -34,6 +43,7 @@ def unseeded(dataset):
 INPUTS = ["--left", "0.5", "--right", "0.3", "--epsilon", "0.45"]
 EARLY = ["coins:slow_coin", *INPUTS, "--samples", "1500", "--seed", "11", "--stop-early"]
 PLAIN = ["coins:noisy", *INPUTS, "--samples", "1000000", "--seed", "11", "--batch", "--no-stop-early"]
+DEADLY = ["coins:deadly", *INPUTS, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early", "--jobs", "2"]
 UNSEEDED = ["coins:unseeded", *INPUTS, "--samples", "3000", "--seed", "11", "--method", "events"]
 
 
@@ -95,6 +105,24 @@ def test_an_audit_of_all_samples_comes_to_the_identical_result(tmp_path, rng, jo
     results = [stored(tmp_path, name) for name in ("killed", "whole")]
     for result in results:
         del result["seconds"], result["settings"]["jobs"]
+    assert results[0] == results[1]
+
+
+def test_what_was_completed_is_kept_when_the_engine_gives_up(tmp_path):
+    place = folder_with_mechanisms(tmp_path)
+    failed = subprocess.run(command("kept", DEADLY), **place, capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert "work was lost" in failed.stderr
+    with contextlib.closing(sqlite3.connect(tmp_path / "kept.checkpoint")) as journal:
+        kept = journal.execute("SELECT (SELECT count(*) FROM outputs) + (SELECT total(chunks) FROM folded)").fetchone()
+    assert kept[0] > 0
+    (tmp_path / "healed").touch()
+    for name in ("kept", "whole"):
+        done = subprocess.run(command(name, DEADLY), **place, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+    results = [stored(tmp_path, name) for name in ("kept", "whole")]
+    for result in results:
+        del result["seconds"]
     assert results[0] == results[1]
 
 
