@@ -41,3 +41,14 @@ def test_solve_increasing_finds_the_root_to_the_last_bits():
 def test_maximise_finds_an_inner_and_a_boundary_maximum():
     assert maximise(lambda x: -((x - 0.777) ** 2), 0.0, 1.0) == pytest.approx(0.0, abs=1e-12)
     assert maximise(lambda x: x, 0.0, 1.0) == 1.0
+
+
+def test_panels_around_centres_see_peaks_of_any_width():
+    """Cauchy peaks of widths 1e-7 and 100: half of each lies within its width."""
+    panels = Panels.around((0.0, 3.0), 1e-12, 1e14)
+    assert (np.diff(panels.edges) > 0).all()
+    assert {0.0, 3.0} <= set(panels.edges.tolist())
+    for centre, width in ((0.0, 1e-7), (3.0, 1e-7), (0.0, 100.0), (3.0, 100.0)):
+        density = width / (math.pi * (width**2 + (panels.nodes - centre) ** 2))
+        inside = np.abs(panels.nodes - centre) < 1e9
+        assert float((density * panels.weights)[inside].sum()) == pytest.approx(1.0, abs=1e-6)
