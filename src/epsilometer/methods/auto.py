@@ -7,7 +7,6 @@ from epsilometer.errors import InputError
 from epsilometer.methods.base import Task
 from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
-from epsilometer.methods.hockey_stick.boosting import fit_trees
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.methods.renyi_bet.fitting import Way, learn_ways, way_of
 from epsilometer.outputs import Outputs
@@ -62,4 +61,6 @@ def _by_trees(left: Outputs, right: Outputs) -> Learned | None:
     """Cells of a score made of trees, where there are enough draws to fit them."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
+    from epsilometer.methods.hockey_stick.boosting import fit_trees  # audits of single numbers need none
+
     return learn_scored(left, right, fit_trees)

@@ -117,6 +117,16 @@ def test_replay_and_report(tmp_path):
     assert result.save_html(tmp_path / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("method", ["hockey-stick", "poisson-histogram", "mmd", "renyi-variational"])
+def test_claims_and_sizes_that_make_no_sense(method):
+    with pytest.raises(InputError, match="epsilon=nan"):
+        em.audit(em.zoo.laplace(1.0), None, em.PureDP(math.nan), samples=1000, method=method)
+    with pytest.raises(InputError, match="at least 20 draws"):
+        em.audit(em.zoo.laplace(1.0), None, em.PureDP(0.5), samples=5, method=method)
+    few = em.audit(em.zoo.laplace(1.0), None, em.PureDP(0.5), samples=20, seed=0, method=method)
+    assert few.verdict is em.Verdict.NOT_REFUTED
+
+
 @pytest.mark.parametrize("claim", [em.RenyiDP(2.0, 1.0), em.ZCDP(1.0), em.GaussianDP(1.0)])
 @pytest.mark.parametrize("method", ["hockey-stick", "poisson-histogram", "mmd"])
 def test_other_notions_are_refused_in_words(claim, method):
