@@ -31,6 +31,8 @@ class DaskPool:
         self._given = None if is_address else engine
         self._client: Any = None
         self._was_open = False
+        self._out: dict[str, Any] = {}
+        self._answers: dict[str, bytes] = {}
         self._numbers = count()
         self._name = f"epsilometer-{uuid4().hex}"
 
@@ -56,28 +58,38 @@ class DaskPool:
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
         """A future of Dask's. Every try has a name of its own, or Dask would answer with an earlier one."""
         name = f"{self._name}-{next(self._numbers)}"
-        return self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
+        ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
+        self._out[name] = ticket
+        return ticket
 
     def collect(self, ticket: Any) -> bytes:
         """Waits for the future, as long as there is somebody to do the work."""
+        self._out.pop(ticket.key, None)
+        if ticket.key in self._answers:
+            return self._answers.pop(ticket.key)
         while True:
             try:
                 answer: bytes = self._guarded(lambda: ticket.result(timeout=_PULSE_SECONDS))
-                return answer
+                break
             except _StillWaiting:
                 self.open()
+        self._fetch_ready()
+        return answer
 
     def has_answer(self, ticket: Any) -> bool:
-        """Answers are with the workers until they are collected."""
-        return False
+        """Other answers are with the workers until they are collected."""
+        return ticket.key in self._answers
 
     def drop(self) -> None:
         """Lets go of the connection."""
+        self._out.clear()
         self.close()
 
     def cancel(self, tickets: Iterable[Any]) -> None:
         """Tells the scheduler, if it can still be told."""
         waiting = list(tickets)
+        self._out.clear()
+        self._answers.clear()
         if waiting and self._client is not None and self._client.status == "running":
             self._client.cancel(waiting)
 
@@ -90,6 +102,16 @@ class DaskPool:
         client, self._client = self._client, None
         if client is not None and client is not self._given:
             client.close(timeout=_CONNECT_SECONDS)
+
+    def _fetch_ready(self) -> None:
+        """Brings along what else is ready: one answer takes as long as many."""
+        ready = {name: ticket for name, ticket in self._out.items() if ticket.status == "finished"}
+        try:
+            self._answers |= self._guarded(lambda: self._client.gather(ready))
+        except (Fault, _StillWaiting):
+            return  # whatever it is, it concerns a later task
+        for name in ready:
+            del self._out[name]
 
     def _connect(self) -> Any:
         from distributed import Client
