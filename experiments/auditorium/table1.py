@@ -28,7 +28,7 @@ from epsilometer_experiments.options import Option, wholes, words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NEEDED = "draws per side needed"
+NEEDED = "draws needed with the best event"
 
 
 def detected_by(method: str) -> str:
