@@ -16,8 +16,8 @@ from epsilometer_experiments.options import words
 EPSILONS = (0.01, 1.0)
 SIZES = (50_000, 100_000, 500_000)
 ORDER = 1.5
-PAPER_CONFIDENCE = 2 / 3
-OUR_CONFIDENCE = 0.95
+PAPER_LEVEL, LEVEL = 1 / 3, 0.05
+PAPER_CONFIDENCE, OUR_CONFIDENCE = 1 - PAPER_LEVEL, 1 - LEVEL
 AUTO = "auto"
 # The paper's testers under our names, in the order of its columns.
 TESTERS = ("poisson-histogram", "hockey-stick", "renyi-variational", "mmd")

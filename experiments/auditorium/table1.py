@@ -14,9 +14,11 @@ from epsilometer_experiments.auditorium.published import detection_rate
 from epsilometer_experiments.auditorium.settings import (
     AUTO,
     EPSILONS,
+    LEVEL,
     MECHANISMS,
     OUR_CONFIDENCE,
     PAPER_CONFIDENCE,
+    PAPER_LEVEL,
     TESTERS,
     Mechanism,
     claim_for,
@@ -58,7 +60,7 @@ def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str
     for method in methods:
         rate = detection_rate(mechanism.title, epsilon, method, samples)
         if mechanism.private:
-            expected[detected_by(method)] = Rate(1 - _confidence(method), "≤")
+            expected[detected_by(method)] = Rate(LEVEL if method == AUTO else PAPER_LEVEL, "≤")
         elif method == AUTO and needed is not None and needed <= samples:
             expected[detected_by(method)] = Target(1.0, "≥")
         elif rate is not None:
