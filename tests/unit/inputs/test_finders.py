@@ -121,12 +121,12 @@ def test_a_bayesian_search_climbs():
     def height(pair):
         return -sum((each - 0.3) ** 2 for each in pair.left)
 
-    for seed in range(3):
-        best = [
-            max(map(height, pairs_of(finder(domains.Vector(4), trials=40, seed=seed), height)))
-            for finder in (finders.Bayesian, finders.Random)
-        ]
-        assert best[0] > -0.01 > best[1]
+    climbed, stumbled = (
+        [max(map(height, pairs_of(kind(domains.Vector(4), trials=40, seed=seed), height))) for seed in range(4)]
+        for kind in (finders.Bayesian, finders.Random)
+    )
+    assert min(climbed) > -0.03
+    assert sum(climbed) > 0.5 * sum(stumbled)  # both below 0
 
 
 def test_a_bayesian_search_begins_at_random():

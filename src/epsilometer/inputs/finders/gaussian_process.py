@@ -22,10 +22,10 @@ from epsilometer.inputs.coordinates import Coordinate
 Floats = NDArray[np.float64]
 
 _ROOT5 = math.sqrt(5.0)
-# Priors of the logarithms. A length scale is about a third of the cube's diagonal, so that few points in many
-# coordinates are still near each other; the noise about a tenth of the signal.
-_LENGTH, _LENGTH_SPREAD = 0.3, 1.0
-_NOISE, _NOISE_SPREAD = 0.05, 1.5
+# Priors of the logarithms: a length scale of a seventh of the cube's diagonal, so that narrow hills are not taken for
+# noise; noise of a seventh of the signal (a fiftieth of its variance).
+_LENGTH, _LENGTH_SPREAD = 0.15, 1.0
+_NOISE, _NOISE_SPREAD = 0.02, 1.5
 # Beyond these a length is as good as zero or infinite, and noise all or nothing.
 _LENGTHS, _NOISES = (0.02, 50.0), (1e-5, 10.0)
 _STEPS = 20
