@@ -240,6 +240,29 @@ class TestFaults:
         with pytest.raises(em.EngineError, match=r"work was lost .*deadly on the input 17"):
             em.audit(deadly, (17, 18), em.PureDP(1.0), samples=600, **engine)
 
+    def test_what_was_done_before_an_engine_gave_up_is_kept(self, engine, tmp_path):
+        deadly, calls = tmp_path / "deadly", []
+
+        def mechanism(dataset, rng):
+            if dataset == 1.0 and deadly.exists():
+                os._exit(3)
+            calls.append(dataset)
+            return dataset + rng.laplace()
+
+        settings = {"samples": 2000, "seed": 9, "stop_early": False}
+        here = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings)
+        assert calls.count(0.0) == calls.count(1.0) == 2000
+        deadly.touch()
+        checkpoint = tmp_path / "audit.checkpoint"
+        with pytest.raises(em.EngineError, match=r"on the input 1\.0"):
+            em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint, **engine)
+        deadly.unlink()
+        calls.clear()
+        again = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint)
+        assert what_counts(again) == what_counts(here)
+        assert calls.count(0.0) == 2000 - 600  # 30 % of an audit of this size learn
+        assert calls.count(1.0) == 2000
+
     def test_a_failing_mechanism_is_not_tried_again(self, engine, tmp_path):
         def failing(dataset, rng):
             with (tmp_path / "begun").open("a") as file:
