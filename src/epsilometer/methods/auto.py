@@ -9,12 +9,14 @@ from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.methods.renyi_bet.fitting import Way, learn_ways, way_of
+from epsilometer.methods.telling_apart import advantage
 from epsilometer.outputs import Outputs
 
 # Training draws per side from which on trees see more in several columns than an additive score.
 _ENOUGH_FOR_TREES = 2000
-# Trees must promise so much more than the rest: one candidate more is one more that may be lucky (decision 0027).
-_TREES_MARGIN = 0.1
+# Trees must tell the laws apart better by so many standard errors, and promise so much more than the rest: one more
+# candidate is one more that may be lucky (decision 0027).
+_TREES_ADVANTAGE, _TREES_MARGIN = 1.0, 0.1
 
 
 class AutoMethod:
@@ -41,7 +43,7 @@ class AutoMethod:
         n_train = min(len(left), len(right))
         best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
         # More than one way means that outputs vary in several columns.
-        trees = _by_trees(left, right) if len(ways) > 1 else None
+        trees = _by_trees(left, right, ways) if len(ways) > 1 else None
         if trees is None:
             return best
         other = _better([trees], [way_of(trees)] if needs_bets else [], task, n_train)
@@ -57,10 +59,15 @@ def _better(ways: list[Learned], scores: list[Way], task: Task, n_train: int) ->
     return bet if bet.predicted > event.predicted else event
 
 
-def _by_trees(left: Outputs, right: Outputs) -> Learned | None:
-    """Cells of a score made of trees, where there are enough draws to fit them."""
+def _by_trees(left: Outputs, right: Outputs, ways: list[Learned]) -> Learned | None:
+    """Cells of a score made of trees, where enough draws fit them and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
     from epsilometer.methods.hockey_stick.boosting import fit_trees  # audits of single numbers need none
 
-    return learn_scored(left, right, fit_trees)
+    trees = learn_scored(left, right, fit_trees)
+    if trees is None:
+        return None
+    held_out = trees.left, trees.right
+    advantages = (advantage(trees.partition, way.partition, held_out) for way in ways)
+    return trees if all(each > _TREES_ADVANTAGE for each in advantages) else None

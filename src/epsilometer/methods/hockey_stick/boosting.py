@@ -34,7 +34,7 @@ _PARTS = 3
 _MOST_BINS = 32
 _MOST_NAMES = 256
 # Rows per side that are fitted, and rows times columns: more change little and cost time.
-_MOST_ROWS, _MOST_VALUES = 60_000, 300_000
+_MOST_ROWS, _MOST_VALUES = 30_000, 150_000
 # Pseudo-rows in every leaf.
 _RIDGE = 4.0
 
