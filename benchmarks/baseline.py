@@ -1,7 +1,8 @@
 """Compares a run with the committed one and tells what got worse by more than noise.
 
 Only ratios within one run are compared: seconds say more about the machine than about the code. The noise of a figure
-is estimated from its repeats in both runs.
+is estimated from its repeats in both runs. A repeat has the same seed in every run, so repeats are compared one by one:
+that an audit takes longer with one seed than with another is no noise.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+from scipy.special import stdtrit
 
 from benchmarks.measurement import Measurement, standard_error
 
 PATH = Path(__file__).with_name("baseline.json")
 _COMPARED = ("×", "slope")
-# A difference of so many standard errors is no chance: among a hundred figures, a false alarm in a few hundred runs.
-_SPREADS = 4.0
+# How often noise alone may look worse, for one figure (Student's law); most such differences are not worth a look.
+_FALSE_ALARM = 1e-3
 # What differs by less than this share is not worth a look: another build of NumPy moves ratios as much.
 _WORTH_A_LOOK = 0.1
-# The standard error of a figure with too few repeats to tell, as a share of it.
-_UNKNOWN = 0.1
+# Half of how far two figures with too few repeats may lie apart, as a share of them.
+_UNKNOWN = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +55,31 @@ def compare(before: Iterable[Measurement], after: Iterable[Measurement]) -> list
 
 
 def _change(before: Measurement, after: Measurement) -> Change:
-    noise = max(_SPREADS * math.hypot(_error(before), _error(after)), _WORTH_A_LOOK * abs(before.value))
-    gain = after.value - before.value if after.relation == "≥" else before.value - after.value
+    difference, reach = _difference(before, after)
+    noise = max(reach, _WORTH_A_LOOK * abs(before.value))
+    gain = difference if after.relation == "≥" else -difference
     verdict = "worse" if gain < -noise else "better" if gain > noise else "same"
     return Change(after.key, before.value, after.value, noise, verdict)
 
 
-def _error(measurement: Measurement) -> float:
-    known = standard_error(measurement.values)
-    return _UNKNOWN * abs(measurement.value) if known is None else known
+def _difference(before: Measurement, after: Measurement) -> tuple[float, float]:
+    """How much the later figure is larger, and how much of that may be chance."""
+    if len(before.values) == len(after.values):
+        differences = [b - a for a, b in zip(before.values, after.values, strict=True)]
+        error = standard_error(differences)
+        if error is not None:
+            return fmean(differences), error * _spreads(len(differences))
+    errors = [standard_error(each.values) for each in (before, after)]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return after.value - before.value, _UNKNOWN * (abs(before.value) + abs(after.value))
+    fewest = min(len(before.values), len(after.values))
+    return fmean(after.values) - fmean(before.values), math.hypot(*known) * _spreads(fewest)
+
+
+def _spreads(n: int) -> float:
+    """How many standard errors from 0 a mean of n values may lie by chance."""
+    return float(stdtrit(n - 1, 1.0 - _FALSE_ALARM))
 
 
 def read(path: Path) -> list[Measurement]:

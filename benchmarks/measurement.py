@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import median, stdev
 from typing import Any
-
-# The standard error of a median of normal values, in units of their spread over √n, and of that spread in units of the
-# median distance from the median.
-_MEDIAN_FACTOR, _DISTANCE_FACTOR = 1.2533, 1.4826
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +80,5 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Of the median, robust against a few disturbed repeats; None when there are too few to tell."""
-    if len(values) < 3:
-        return None
-    middle = median(values)
-    spread = _DISTANCE_FACTOR * median(abs(value - middle) for value in values)
-    return _MEDIAN_FACTOR * spread / math.sqrt(len(values))
+    """Of the mean; None when there are too few values to tell."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) >= 3 else None

@@ -1,11 +1,15 @@
 """When a figure counts as worse: only ratios, and only by more than their repeats differ anyway."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from benchmarks import __main__ as program
 from benchmarks import baseline
 from benchmarks.measurement import Measurement, of_repeats
+
+from epsilometer.testing import assert_rare
 
 QUIET = (1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0)
 
@@ -13,6 +17,11 @@ QUIET = (1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0)
 def ratio(factor=1.0, name="audit / drawing", relation="≤", unit="×", noise=1.0):
     values = [factor * (1.0 + noise * (value - 1.0)) for value in QUIET]
     return of_repeats("speed", name, values, unit, relation)
+
+
+def shuffled(measurement):
+    """The same repeats in another order."""
+    return replace(measurement, values=measurement.values[::-1][3:] + measurement.values[::-1][:3])
 
 
 def verdict(before, after):
@@ -26,8 +35,9 @@ def verdict(before, after):
         (ratio(), ratio(1.05), "same"),  # less than is worth a look
         (ratio(), ratio(1.2), "worse"),
         (ratio(), ratio(0.8), "better"),
-        (ratio(noise=10), ratio(1.2, noise=10), "same"),  # repeats differ by more
-        (ratio(noise=10), ratio(2.0, noise=10), "worse"),
+        (ratio(noise=10), shuffled(ratio(1.2, noise=10)), "same"),  # repeats differ by more
+        (ratio(noise=10), shuffled(ratio(2.5, noise=10)), "worse"),
+        (ratio(noise=10), ratio(1.2, noise=10), "worse"),  # seeds differ, but every one got slower
         (ratio(relation="≥"), ratio(1.2, relation="≥"), "better"),
         (ratio(relation="≥"), ratio(0.8, relation="≥"), "worse"),
         (ratio(unit="slope"), ratio(1.3, unit="slope"), "worse"),
@@ -41,6 +51,18 @@ def test_a_figure_without_repeats_is_given_room():
     single = Measurement("memory", "peak", 1.0, "×")
     assert verdict(single, Measurement("memory", "peak", 1.5, "×")) == "same"
     assert verdict(single, Measurement("memory", "peak", 2.5, "×")) == "worse"
+
+
+def test_noise_alone_is_seldom_called_worse():
+    rng = np.random.default_rng(0)
+    runs = 1 + 0.3 * rng.normal(size=(4000, 2, 7))
+    worse = sum(verdict(*(of_repeats("speed", "x", side.tolist(), "×") for side in run)) == "worse" for run in runs)
+    assert_rare(worse, len(runs), 1e-3)
+
+
+def test_other_numbers_of_repeats_are_compared_by_their_medians():
+    assert verdict(ratio(), replace(ratio(1.2), values=ratio(1.2).values[:5])) == "worse"
+    assert verdict(ratio(noise=10), replace(ratio(1.2), values=ratio(1.2, noise=10).values[:5])) == "same"
 
 
 def test_seconds_and_unknown_figures_are_not_compared():
