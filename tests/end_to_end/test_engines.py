@@ -17,6 +17,8 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine import open_runner
+from epsilometer.engine.dask_pool import DaskPool
+from epsilometer.engine.parcels import Fault
 
 HOST = "127.0.0.1"
 TOOLS = Path(sys.executable).parent
@@ -339,6 +341,17 @@ class TestWhatIsSent:
 
 
 class TestConnections:
+    @pytest.mark.slow
+    def test_whatever_dask_stumbles_over_is_a_fault(self, dask):
+        # Seen when a worker died while it was sent its work: the scheduler handed on a KeyError of its own.
+        pool = DaskPool(dask)
+        pool.open()
+        try:
+            with pytest.raises(Fault, match=r"KeyError.*a worker that is gone"):
+                pool._guarded(lambda: pool._client.run_on_scheduler(lambda: {}["a worker that is gone"]))
+        finally:
+            pool.close()
+
     @pytest.mark.slow
     def test_a_client_of_dask_stays_open(self, dask):
         from distributed import Client

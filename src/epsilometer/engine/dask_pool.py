@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from concurrent.futures import CancelledError
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -91,7 +90,7 @@ class DaskPool:
         self._out.clear()
         self._answers.clear()
         if waiting and self._client is not None and self._client.status == "running":
-            self._client.cancel(waiting)
+            self._guarded(lambda: self._client.cancel(waiting))
 
     def withdraw(self, shipped: Any) -> None:
         """Dask forgets what has no future here."""
@@ -108,7 +107,7 @@ class DaskPool:
         ready = {name: ticket for name, ticket in self._out.items() if ticket.status == "finished"}
         try:
             self._answers |= self._guarded(lambda: self._client.gather(ready))
-        except (Fault, _StillWaiting):
+        except Fault:
             return  # whatever it is, it concerns a later task
         for name in ready:
             del self._out[name]
@@ -146,14 +145,15 @@ class DaskPool:
             ) from error
         except TimeoutError as error:
             self._check_alive()
-            raise _StillWaiting from error
-        except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
+            raise _StillWaiting(f"{self.address} did not answer in time") from error
+        # Our work never raises, so this is Dask's: a scheduler hands on whatever it stumbles over when a worker dies.
+        except (Exception, asyncio.CancelledError) as error:
             self._check_alive()
             raise Fault(f"{type(error).__name__}: {error}") from error
 
 
-class _StillWaiting(Exception):
-    """Nothing came yet."""
+class _StillWaiting(Fault):
+    """Nothing came yet: a fault only for those who cannot wait."""
 
 
 def _run_here(key: str, content: bytes, task: Any) -> bytes:

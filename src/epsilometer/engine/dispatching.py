@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -130,7 +131,8 @@ class _Dispatch:
     def call_back(self) -> None:
         """Nobody waits for what is still out."""
         tickets = [errand.ticket for errand in self.errands if errand.ticket is not None]
-        self.pool.cancel(tickets)
+        with suppress(Fault):  # workers that are gone need not be told
+            self.pool.cancel(tickets)
         for shipped in self._withdrawable:
             self.pool.withdraw(shipped)
 

@@ -13,6 +13,7 @@ from epsilometer.errors import EngineError, InputError
 
 # A cluster that does not answer in so many seconds is not there.
 _CONNECT_SECONDS = 5
+_JOIN_TRIES = 3
 
 
 class RayPool:
@@ -98,7 +99,7 @@ class RayPool:
                 ray.init(address="auto", **quiet)
             else:
                 _knock(place)
-                ray.init(address=self.engine, **quiet)
+                _join(self.engine, quiet)
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # one that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
@@ -110,22 +111,19 @@ class RayPool:
     def _guarded(self, action: Any) -> Any:
         """Does something with the cluster, and turns what goes wrong with it into faults."""
         import ray
-        from ray.exceptions import RayError
 
         try:
             return action()
-        except _cluster_errors() as error:
-            is_lost = not isinstance(error, RayError) or not ray.is_initialized()
+        except Exception as error:  # our work never raises, so this is Ray's
+            is_lost = isinstance(error, _connection_errors()) or not ray.is_initialized()
             text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise Fault(text, engine_lost=is_lost) from error
 
 
-def _cluster_errors() -> tuple[type[Exception], ...]:
-    """What is raised when something is wrong with the cluster; the client from outside has errors of its own."""
-    from ray.exceptions import RayError
-
+def _connection_errors() -> tuple[type[Exception], ...]:
+    """What is raised when the cluster cannot be reached; the client from outside has errors of its own."""
     grpc = sys.modules.get("grpc")
-    return (RayError, ConnectionError) if grpc is None else (RayError, ConnectionError, grpc.RpcError)
+    return (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
 
 
 def _fetch(wrapped: list[Any]) -> bytes:
@@ -134,6 +132,19 @@ def _fetch(wrapped: list[Any]) -> bytes:
 
     content: bytes = ray.get(wrapped[0])
     return content
+
+
+def _join(address: str, settings: dict[str, Any]) -> None:
+    """Connects from outside. A busy head gives up on its own client server after half a minute, but is there."""
+    import ray
+
+    for left in reversed(range(_JOIN_TRIES)):
+        try:
+            ray.init(address=address, **settings)
+            return
+        except ConnectionAbortedError:
+            if not left:
+                raise
 
 
 def _knock(place: str) -> None:

@@ -136,6 +136,15 @@ def test_a_task_that_is_always_lost():
     assert pool.submitted == 8 + 3
 
 
+def test_workers_that_cannot_be_told_any_more_do_not_hide_the_reason():
+    class Deaf(PlannedPool):
+        def cancel(self, tickets):
+            raise Fault("nobody listens")
+
+    with pytest.raises(EngineError, match="gave up"):
+        list(PoolRunner(Deaf(faults={2: Fault("gave up", is_final=True)})).map(square, range(30)))
+
+
 def test_a_pool_that_never_takes_anything():
     pool = PlannedPool(refusals={n: Fault("no") for n in range(1, 100)})
     with pytest.raises(EngineError, match="4 times"):
