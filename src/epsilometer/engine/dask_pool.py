@@ -51,8 +51,12 @@ class DaskPool:
         return threads
 
     def ship(self, key: str, content: bytes) -> Any:
-        """Sends the parcel to all workers; later ones get it from them."""
-        return self._guarded(lambda: self._client.scatter([content], broadcast=True, hash=False)[0])
+        """A task that brings the parcel; workers get it from one another, and Dask does it again when it is lost.
+
+        Data that is scattered would be lost with its worker, and sending it to all workers hangs if one dies meanwhile.
+        """
+        name = f"{self._name}-parcel-{next(self._numbers)}"
+        return self._guarded(lambda: self._client.submit(bytes, content, key=name, pure=False))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
         """A future of Dask's. Every try has a name of its own, or Dask would answer with an earlier one."""
