@@ -284,6 +284,51 @@ class TestFaults:
             em.audit(leaving, (0, 1), em.PureDP(1.0), samples=600, **engine)
 
 
+ORPHANS = """
+import os, sys, time
+import epsilometer as em
+
+def slow(dataset, rng):
+    open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+    time.sleep(0.01)
+    return dataset + rng.laplace()
+
+if __name__ == "__main__":
+    em.audit(slow, (0.0, 1.0), em.PureDP(1.0), samples=100_000, jobs=2)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="looks for its parent as POSIX has them")
+def test_local_workers_end_with_a_program_that_was_killed(tmp_path):
+    (tmp_path / "program.py").write_text(ORPHANS, encoding="utf-8")
+    folder = tmp_path / "workers"
+    folder.mkdir()
+    program = subprocess.Popen([sys.executable, str(tmp_path / "program.py"), str(folder)], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: len(list(folder.iterdir())) == 2)
+    finally:
+        program.kill()
+        program.wait()
+    for worker in (int(path.name) for path in folder.iterdir()):
+        wait_until(lambda worker=worker: not is_running(worker))
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not so after {seconds} s"
+        time.sleep(0.1)
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended but was not waited for by its new parent is a zombie.
+    return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+
+
 def importable_here(dataset, rng):
     return rng.random()
 

@@ -90,7 +90,8 @@ class AuditRun:
         """
         n_train = training_size(samples)
         n_fresh = samples - n_train
-        left, right = (concatenate([explored[side], self._draw(number, side, n_train)]) for side in (0, 1))
+        fresh = self._draw(number, n_train)
+        left, right = (concatenate([explored[side], fresh[side]]) for side in (0, 1))
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         return self._propose(number, (left, right), task), (left, right), n_fresh
 
@@ -99,7 +100,7 @@ class AuditRun:
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         best: tuple[Proposal, int, Sides] | None = None
         for number in range(len(self.pairs)):
-            left, right = (self._draw(number, side, n_train) for side in (0, 1))
+            left, right = self._draw(number, n_train)
             proposal = self._propose(number, (left, right), task)
             if best is None or proposal.predicted > best[0].predicted:
                 best = proposal, number, (left, right)
@@ -123,7 +124,7 @@ class AuditRun:
     ) -> AuditResult:
         """Tallies the proposal on fresh draws and pays for the bound."""
         pair, examples = self.pairs[number], self._examples(proposal, number, training)
-        left, right = (self._fold(proposal, number, side, n_fresh, phase, examples[side]) for side in (0, 1))
+        left, right = self._fold(proposal, number, n_fresh, phase, examples)
         price = self.budget.spend(self.budget.total, "certificate")
         finding = proposal.certify(left.total, right.total, pair, price)
         if self.history:
@@ -150,21 +151,25 @@ class AuditRun:
         journal.recognise(number, examples)
         return examples
 
-    def _fold(self, proposal: Proposal, number: int, side: int, n: int, phase: Phase, example: Any) -> Folded:
-        """What fresh draws of one side add up to."""
-        tally, earlier = partial(proposal.tally, side=side), self.fingerprints[side]
-        pair = self.pairs[number]
-        folded = self.sampler.fold(phase, number, pair, side, n, tally, earlier=earlier, example=example)
-        self.fingerprints[side] = folded.fingerprints.copy()  # a journal may yet have to write these
+    def _fold(
+        self, proposal: Proposal, number: int, n: int, phase: Phase, examples: tuple[Any, Any]
+    ) -> tuple[Folded, Folded]:
+        """What fresh draws add up to, left and right."""
+        tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
+        folded = self.sampler.fold(
+            phase, number, self.pairs[number], n, tally, earlier=self.fingerprints, examples=examples
+        )
+        for side in (0, 1):  # a journal may yet have to write those of the draws
+            self.fingerprints[side] = folded[side].fingerprints.copy()
         return folded
 
-    def _draw(self, number: int, side: int, n: int) -> Outputs:
-        parts = []
-        for chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], side, n):
-            parts.append(chunk.value)
+    def _draw(self, number: int, n: int) -> Sides:
+        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
+        for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n):
+            parts[side].append(chunk.value)
             if chunk.size > 1:  # one output repeats by chance
                 self.fingerprints[side].add(chunk.fingerprint)
-        return concatenate(parts)
+        return concatenate(parts[0]), concatenate(parts[1])
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.
@@ -195,11 +200,8 @@ class AuditRun:
     def _explore_more(self, number: int, turn: int, before: Sides, n: int) -> Sides:
         # Every round has chunk numbers of its own, far beyond what one round draws.
         skip = turn << 32
-        left, right = (
-            concatenate([before[side], self.sampler.outputs(Phase.EXPLORE, number, self.pairs[number], side, n, skip)])
-            for side in (0, 1)
-        )
-        return left, right
+        more = self.sampler.both(Phase.EXPLORE, number, self.pairs[number], n, skip)
+        return concatenate([before[0], more[0]]), concatenate([before[1], more[1]])
 
     def _predict(self, draws: Sides) -> float:
         rest = int(self.settings.samples * (1.0 - EXPLORE_SHARE) * 0.7)

@@ -82,9 +82,7 @@ class SearchRun:
             tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
 
     def _explore(self, number: int, pair: Pair) -> Sides:
-        n = self.finder.samples
-        left, right = (self.run.sampler.outputs(Phase.EXPLORE, number, pair, side, n) for side in (0, 1))
-        return left, right
+        return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
 
     def _predict(self, explored: Sides) -> Proposal:
         samples = self.run.settings.samples

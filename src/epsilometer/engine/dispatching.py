@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from epsilometer.engine.parcels import Fault, open_answer, pack
@@ -102,6 +103,9 @@ class _Dispatch:
         self._withdrawable: list[Any] = []
         self._workers = 1
         self._faults = 0
+        # So many of the tasks that are out go one at a time. After a fault this shows which of them is to blame, and
+        # the others are not lost with it.
+        self._alone = 0
 
     @property
     def is_full(self) -> bool:
@@ -126,13 +130,12 @@ class _Dispatch:
                 continue
             self.errands.popleft()
             self._faults = 0
+            self._alone = max(self._alone - 1, 0)
             return value
 
     def call_back(self) -> None:
         """Nobody waits for what is still out."""
-        tickets = [errand.ticket for errand in self.errands if errand.ticket is not None]
-        with suppress(Fault):  # workers that are gone need not be told
-            self.pool.cancel(tickets)
+        self._cancel([errand.ticket for errand in self.errands if errand.ticket is not None])
         for shipped in self._withdrawable:
             self.pool.withdraw(shipped)
 
@@ -144,7 +147,7 @@ class _Dispatch:
                     self._workers = self.pool.open()
                     self._shipped = self.pool.ship(self.parcel.key, self.parcel.content)
                     self._withdrawable.append(self._shipped)
-                for errand in self.errands:
+                for errand in islice(self.errands, 1 if self._alone else None):
                     if errand.ticket is None:
                         errand.ticket = self.pool.submit(self.parcel.key, self._shipped, errand.task)
                 return
@@ -154,18 +157,33 @@ class _Dispatch:
     def _recover(self, fault: Fault) -> None:
         """Prepares another try, or gives up."""
         self._faults += 1
-        if fault.is_final or self._faults > _MOST_FAULTS:
+        was_alone, self._alone = self._alone > 0, len(self.errands)
+        if self._faults > _MOST_FAULTS or (fault.is_final and was_alone):
             raise EngineError(self._despair(fault)) from fault
         self._shipped = None  # it may be lost as well; the same work is sent again
+        if fault.is_final or fault.engine_lost:
+            self._call_back_unanswered()
         if fault.engine_lost:
-            for errand in self.errands:
-                if errand.ticket is not None and not self.pool.has_answer(errand.ticket):
-                    errand.ticket = None
             self.pool.drop()
+
+    def _call_back_unanswered(self) -> None:
+        lost = [each for each in self.errands if each.ticket is not None and not self.pool.has_answer(each.ticket)]
+        self._cancel([errand.ticket for errand in lost])
+        for errand in lost:
+            errand.ticket = None
+
+    def _cancel(self, tickets: list[Any]) -> None:
+        with suppress(Fault):  # workers that are gone need not be told
+            self.pool.cancel(tickets)
 
     def _despair(self, fault: Fault) -> str:
         tries = "" if fault.is_final else f" {self._faults} times in a row"
         return (
-            f"{self.pool.asked}: work was lost{tries} while running {self.function}; the last time: {fault}. "
+            f"{self.pool.asked}: work was lost{tries} while running {self._oldest()}; the last time: {fault}. "
             "If workers die every time, the mechanism may end its process, or need more memory than there is"
         )
+
+    def _oldest(self) -> str:
+        """The task that was waited for, in the words of the work if it has some."""
+        describe = getattr(self.function, "describe", None)
+        return str(self.function) if describe is None or not self.errands else str(describe(self.errands[0].task))

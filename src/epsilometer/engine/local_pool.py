@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from functools import partial
@@ -17,6 +18,8 @@ from epsilometer.engine.parcels import Fault, run_parcel
 
 # Idle workers go after so many seconds. Starting them takes about one.
 _IDLE_SECONDS = 60.0
+# How often a worker looks whether its program is still there.
+_WATCH_SECONDS = 2.0
 # Where numerical libraries read how many threads they may start.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
@@ -94,7 +97,13 @@ def _warm_executor(jobs: int) -> Any:
 
     with _lock:
         if jobs not in _warm:
-            _warm[jobs] = ProcessPoolExecutor(jobs, timeout=_IDLE_SECONDS, env=_thread_limits(jobs))
+            _warm[jobs] = ProcessPoolExecutor(
+                jobs,
+                timeout=_IDLE_SECONDS,
+                env=_thread_limits(jobs),
+                initializer=_end_with_parent,
+                initargs=(os.getpid(),),
+            )
         return _warm[jobs]
 
 
@@ -106,6 +115,17 @@ def _end_all() -> None:
         _warm.clear()
     for executor in executors:
         executor.shutdown(wait=True, kill_workers=True)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Ends this worker soon after the program that started it, also if that was killed and could not say goodbye."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _thread_limits(jobs: int) -> dict[str, str]:

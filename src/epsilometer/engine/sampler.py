@@ -1,18 +1,18 @@
-"""Draws outputs of one side in chunks, each with its own seed, and reduces them where they are drawn."""
+"""Draws outputs in chunks, each with its own seed, and reduces them where they are drawn."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from epsilometer.engine.folding import Fingerprints, Folded
-from epsilometer.engine.journal import Journal, NoJournal
+from epsilometer.engine.journal import Journal, NoJournal, Stream
 from epsilometer.engine.runners import Runner, SerialRunner
 from epsilometer.engine.seeds import Phase, chunk_rng
 from epsilometer.errors import InputError
@@ -71,30 +71,48 @@ class Chunk(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class Order(Generic[T]):
+    """Draws of one side that are wanted.
+
+    Attributes:
+        side: 0 left, 1 right.
+        n: how many outputs.
+        reduce: what is wanted of the outputs of a chunk.
+        skip: chunks of this side's stream that were drawn before.
+    """
+
+    side: int
+    n: int
+    reduce: Callable[[Outputs], T]
+    skip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class _Drawing:
-    """The work that all chunks of one side share: sent to a worker once, and a pure function of the chunk."""
+    """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunk."""
 
     mechanism: Mechanism
-    dataset: Any
-    stream: tuple[int, int, int, int]
-    reduce: Callable[[Outputs], Any]
+    pair: Pair
+    stream: tuple[int, int, int]
+    reductions: dict[int, Callable[[Outputs], Any]]
 
-    def __call__(self, task: tuple[int, int]) -> list[Chunk[Any]]:
+    def __call__(self, task: tuple[int, int, int]) -> list[Chunk[Any]]:
         """Draws some chunks.
 
         Args:
-            task: the first one's number in the stream, and how many outputs they have together.
+            task: side, the first one's number in the stream of that side, and how many outputs they have together.
         """
-        first, n = task
+        side, first, n = task
         size = self.mechanism.chunk_size
-        return [self._draw(first + start // size, min(size, n - start)) for start in range(0, n, size)]
+        return [self._draw(side, first + start // size, min(size, n - start)) for start in range(0, n, size)]
 
-    def _draw(self, number: int, n: int) -> Chunk[Any]:
-        outputs = self.mechanism.sample(self.dataset, n, chunk_rng(*self.stream, number))
-        return Chunk(self.reduce(outputs), len(outputs), fingerprint(outputs))
+    def _draw(self, side: int, number: int, n: int) -> Chunk[Any]:
+        outputs = self.mechanism.sample(self.pair.side(side), n, chunk_rng(*self.stream, side, number))
+        return Chunk(self.reductions[side](outputs), len(outputs), fingerprint(outputs))
 
-    def __str__(self) -> str:
-        return f"{self.mechanism.name} on the input {shown(self.dataset)}"
+    def describe(self, task: tuple[int, int, int]) -> str:
+        """A task in words, for messages."""
+        return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0]))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,66 +172,105 @@ class Sampler:
             number: the pair's number in the audit, part of the seed.
             skip: chunks of this stream that were drawn before.
         """
-        size = self.mechanism.chunk_size
-        dataset = pair.side(side)
+        return (chunk for _, chunk in self.draw(phase, number, pair, [Order(side, n, reduce, skip)]))
+
+    def draw(self, phase: Phase, number: int, pair: Pair, orders: Sequence[Order[T]]) -> Iterator[tuple[int, Chunk[T]]]:
+        """Draws what is ordered, one side after the other, and yields (side, chunk) in order.
+
+        Both sides in one go keep all workers busy until the last chunk: none waits for the end of the first side.
+        """
         keeper = getattr(self.mechanism, "keeper", None)
-        reduction: Callable[[Outputs], Any] = reduce if keeper is None else _Kept(reduce)
-        drawing = _Drawing(self.mechanism, dataset, (self.seed, phase, number, side), reduction)
-        step = size * _chunks_together(size, n)
-        tasks = ((skip + start // size, min(step, n - start)) for start in range(0, n, step))
-        for chunk in chain.from_iterable(self.runner.map(drawing, tasks)):
+        reductions: dict[int, Callable[[Outputs], Any]] = {
+            order.side: order.reduce if keeper is None else _Kept(order.reduce) for order in orders
+        }
+        drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)
+        tasks = chain.from_iterable(map(self._tasks, orders))
+        sides = chain.from_iterable(repeat(order.side, self._count_chunks(order.n)) for order in orders)
+        for side, chunk in zip(sides, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
             self._count(side, chunk.size)
             if keeper is not None:
                 value, outputs = chunk.value
-                keeper.keep(dataset, outputs)
+                keeper.keep(pair.side(side), outputs)
                 chunk = replace(chunk, value=value)
-            yield chunk
-
-    def kept(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Iterator[Chunk[Outputs]]:
-        """Like `chunks`, with all outputs; a chunk that the journal knows is not drawn again."""
-        stream, place, missing = (int(phase), number, side), skip, n
-        while missing > 0 and (known := self.journal.recall(stream, place)) is not None:
-            outputs, print_of = known
-            if len(outputs) != min(self.mechanism.chunk_size, missing):
-                raise InputError(f"a chunk of {len(outputs)} outputs was remembered where another number is drawn")
-            self._count(side, len(outputs))
-            yield Chunk(outputs, len(outputs), print_of)
-            place, missing = place + 1, missing - len(outputs)
-        for chunk in self.chunks(phase, number, pair, side, missing, Outputs.copied, place):
-            self.journal.keep(stream, place, chunk.value, chunk.fingerprint)
-            place += 1
-            yield chunk
+            yield side, chunk
 
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
-        """Draws n outputs and keeps them all."""
-        return concatenate([chunk.value for chunk in self.kept(phase, number, pair, side, n, skip)])
+        """Draws n outputs of one side and keeps them all."""
+        chunks = self.chunks(phase, number, pair, side, n, Outputs.copied, skip)
+        return concatenate([chunk.value for chunk in chunks])
+
+    def kept(
+        self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
+    ) -> Iterator[tuple[int, Chunk[Outputs]]]:
+        """Draws n outputs of both sides and keeps them all; a chunk that the journal knows is not drawn again."""
+        places = [skip, skip]
+        orders = []
+        for side in (0, 1):
+            missing = n
+            for chunk in self._recalled((int(phase), number, side), skip, n):
+                places[side], missing = places[side] + 1, missing - chunk.size
+                yield side, chunk
+            orders.append(Order(side, missing, Outputs.copied, places[side]))
+        for side, chunk in self.draw(phase, number, pair, orders):
+            self.journal.keep((int(phase), number, side), places[side], chunk.value, chunk.fingerprint)
+            places[side] += 1
+            yield side, chunk
+
+    def both(self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0) -> tuple[Outputs, Outputs]:
+        """Draws n outputs of both sides and keeps them all."""
+        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
+        for side, chunk in self.kept(phase, number, pair, n, skip):
+            parts[side].append(chunk.value)
+        return concatenate(parts[0]), concatenate(parts[1])
 
     def fold(
         self,
         phase: Phase,
         number: int,
         pair: Pair,
-        side: int,
         n: int,
-        reduce: Callable[[Outputs], Any],
+        reductions: tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]],
         *,
-        earlier: Fingerprints,
-        example: Any = None,
-    ) -> Folded:
-        """Draws n outputs and adds up what their chunks are reduced to, from where the journal stopped.
+        earlier: Sequence[Fingerprints],
+        examples: tuple[Any, Any] = (None, None),
+    ) -> tuple[Folded, Folded]:
+        """Draws n outputs of both sides and adds up what their chunks are reduced to, from where the journal stopped.
 
         Args:
-            earlier: fingerprints of other draws of this side; those of these draws are added to them.
-            example: what other outputs of this side are reduced to; only a journal that is kept needs it.
+            reductions: of left and right outputs.
+            earlier: fingerprints of other draws of each side; those of these draws are added to them.
+            examples: what other outputs of each side are reduced to; only a journal that is kept needs them.
         """
-        stream = (int(phase), number, side)
-        known = self.journal.resume(stream, example)
-        folded = Folded(fingerprints=earlier) if known is None else known
-        self._count(side, folded.size)
-        for chunk in self.chunks(phase, number, pair, side, n - folded.size, reduce, folded.chunks):
-            folded.add(chunk.value, chunk.size, chunk.fingerprint)
-            self.journal.save(stream, folded)
-        return folded
+        sides, orders = [], []
+        for side in (0, 1):
+            known = self.journal.resume((int(phase), number, side), examples[side])
+            folded = Folded(fingerprints=earlier[side]) if known is None else known
+            self._count(side, folded.size)
+            sides.append(folded)
+            orders.append(Order(side, n - folded.size, reductions[side], folded.chunks))
+        for side, chunk in self.draw(phase, number, pair, orders):
+            sides[side].add(chunk.value, chunk.size, chunk.fingerprint)
+            self.journal.save((int(phase), number, side), sides[side])
+        return sides[0], sides[1]
+
+    def _recalled(self, stream: Stream, place: int, n: int) -> Iterator[Chunk[Outputs]]:
+        """The first of n outputs, as far as the journal knows them."""
+        while n > 0 and (known := self.journal.recall(stream, place)) is not None:
+            outputs, print_of = known
+            if len(outputs) != min(self.mechanism.chunk_size, n):
+                raise InputError(f"a chunk of {len(outputs)} outputs was remembered where another number is drawn")
+            self._count(stream[2], len(outputs))
+            yield Chunk(outputs, len(outputs), print_of)
+            place, n = place + 1, n - len(outputs)
+
+    def _tasks(self, order: Order[Any]) -> Iterator[tuple[int, int, int]]:
+        size = self.mechanism.chunk_size
+        step = size * _chunks_together(size, order.n)
+        for start in range(0, order.n, step):
+            yield order.side, order.skip + start // size, min(step, order.n - start)
+
+    def _count_chunks(self, n: int) -> int:
+        return -(-n // self.mechanism.chunk_size)
 
     def _count(self, side: int, n: int) -> None:
         if n:

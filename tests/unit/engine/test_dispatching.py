@@ -142,7 +142,7 @@ def test_workers_that_cannot_be_told_any_more_do_not_hide_the_reason():
             raise Fault("nobody listens")
 
     with pytest.raises(EngineError, match="gave up"):
-        list(PoolRunner(Deaf(faults={2: Fault("gave up", is_final=True)})).map(square, range(30)))
+        list(PoolRunner(Deaf(faults={n: Fault("gave up", is_final=True) for n in range(2, 99)})).map(square, range(30)))
 
 
 def test_a_pool_that_never_takes_anything():
@@ -152,11 +152,40 @@ def test_a_pool_that_never_takes_anything():
     assert pool.submitted == 4
 
 
-def test_an_engine_that_has_tried_enough_itself():
+def test_an_engine_that_has_tried_enough_itself_is_asked_once_more_for_the_task_alone():
+    """Others that were out with it may have been to blame."""
     pool = PlannedPool(faults={2: Fault("gave up", is_final=True)})
+    assert list(PoolRunner(pool).map(square, range(30))) == SQUARES
+    assert set(pool.runs.values()) == {1}
+    pool = PlannedPool(faults={n: Fault("gave up", is_final=True) for n in range(2, 99)})
     with pytest.raises(EngineError, match="gave up"):
         list(PoolRunner(pool).map(square, range(30)))
     assert pool.runs == {0: 1}
+
+
+def test_after_a_fault_tasks_go_one_at_a_time_until_all_that_were_out_are_back():
+    class Deadly(PlannedPool):
+        """Loses everything that is out when the task 5 is."""
+
+        def collect(self, ticket):
+            if any(task == 5 for _, _, task in self.out.values()):
+                raise Fault("a worker died", engine_lost=True)
+            return super().collect(ticket)
+
+        def has_answer(self, ticket):
+            return False
+
+    class Work:
+        def __call__(self, task):
+            return square(task)
+
+        def describe(self, task):
+            return f"the square of {task}"
+
+    pool, results = Deadly(), []
+    with pytest.raises(EngineError, match="4 times in a row while running the square of 5;"):
+        results.extend(PoolRunner(pool).map(Work(), range(30)))
+    assert set(pool.runs) == {0, 1, 2, 3, 4}
 
 
 def test_errors_of_the_work_are_not_tried_again():

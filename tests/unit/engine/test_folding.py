@@ -119,15 +119,18 @@ def count_low(outputs):
 
 def test_folding_is_adding_up_the_chunks():
     n = 200_000
-    chunks = list(Sampler(from_batch(uniform), 5).chunks(Phase.CERTIFY, 0, PAIR, 0, n, count_low))
+    chunks = [
+        list(Sampler(from_batch(uniform), 5).chunks(Phase.CERTIFY, 0, PAIR, side, n, count_low)) for side in (0, 1)
+    ]
     sampler = Sampler(from_batch(uniform), 5)
-    earlier = Fingerprints([chunks[2].fingerprint])
-    result = sampler.fold(Phase.CERTIFY, 0, PAIR, 0, n, count_low, earlier=earlier)
-    assert result.total == sum((chunk.value for chunk in chunks), Counts(0, 0))
-    assert result.pieces.counts == [chunk.value for chunk in chunks]
-    assert (result.chunks, result.size, sampler.drawn) == (len(chunks), n, [n, 0])
-    assert result.fingerprints is earlier
-    assert (earlier.total, earlier.repeats) == (len(chunks) + 1, 1)
+    earlier = [Fingerprints([own[2].fingerprint]) for own in chunks]
+    for side, result in enumerate(sampler.fold(Phase.CERTIFY, 0, PAIR, n, (count_low, count_low), earlier=earlier)):
+        own = chunks[side]
+        assert result.total == sum((chunk.value for chunk in own), Counts(0, 0))
+        assert result.pieces.counts == [chunk.value for chunk in own]
+        assert (result.chunks, result.size, sampler.drawn) == (len(own), n, [n, n])
+        assert result.fingerprints is earlier[side]
+        assert (result.fingerprints.total, result.fingerprints.repeats) == (len(own) + 1, 1)
 
 
 class TestDriftOfManyChunks:

@@ -187,7 +187,7 @@ def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **s
 
 
 def _draw(sampler: Sampler, phase: Phase, number: int, pair: Pair, n: int) -> tuple[Outputs, Outputs]:
-    return sampler.outputs(phase, number, pair, 0, n), sampler.outputs(phase, number, pair, 1, n)
+    return sampler.both(phase, number, pair, n)
 
 
 def _prove(proposal: Proposal, fresh: tuple[Outputs, Outputs], pair: Pair, failure_probability: float) -> Finding:
