@@ -32,7 +32,7 @@ from epsilometer.engine.folding import Pieces
 from epsilometer.engine.journal import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.inputs.finders import Finder
+from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording

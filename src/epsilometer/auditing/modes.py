@@ -7,7 +7,6 @@ from pathlib import Path
 
 from epsilometer.errors import InputError
 from epsilometer.methods.registry import as_options
-from epsilometer.methods.sequential import Options
 from epsilometer.result import AuditResult, Finding
 
 _REPRESENTATIONS = ("value", "bits", "all")
@@ -47,7 +46,9 @@ def choose_mode(
 
 def _sequential_options(
     method: str, options: object, max_seconds: float | None, checkpoint: str | Path | None
-) -> Options:
+) -> object:
+    from epsilometer.methods.sequential import Options  # few audits stop early
+
     if method not in ("auto", "sequential"):
         raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
     options = as_options("sequential", options)

@@ -14,7 +14,7 @@ from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.engine import Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
-from epsilometer.inputs.finders import Finder
+from epsilometer.inputs.finding import Finder
 from epsilometer.result import AuditResult, HealthReport, Verdict
 
 SCHEMA_VERSION = 1

@@ -11,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.checkpoints import stored_seed
 from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, spread_findings
 from epsilometer.auditing.search_loop import check_search, run_search
-from epsilometer.auditing.sequential_loop import run_sequential
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
-from epsilometer.inputs.finders import Finder
+from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import is_complete
 from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
 from epsilometer.methods import Task
@@ -102,7 +100,7 @@ def audit(
     settings = check_settings(
         samples=samples,
         confidence=confidence,
-        seed=stored_seed(checkpoint) if seed is None and checkpoint is not None else seed,
+        seed=_seed_of(checkpoint) if seed is None and checkpoint is not None else seed,
         method=method,
         options=options,
         jobs=jobs,
@@ -152,7 +150,7 @@ def measure(
     settings = check_settings(
         samples=samples,
         confidence=confidence,
-        seed=stored_seed(checkpoint) if seed is None and checkpoint is not None else seed,
+        seed=_seed_of(checkpoint) if seed is None and checkpoint is not None else seed,
         method=method,
         options=options,
         jobs=jobs,
@@ -290,9 +288,17 @@ def _run(
         watched(settings.progress, 2 * settings.samples),
     ):
         if settings.method.name == "sequential":
+            from epsilometer.auditing.sequential_loop import run_sequential  # few audits stop early
+
             return run_sequential(source, pairs, question, settings)
         with journal_of(checkpoint, source, pairs, question, settings) as journal:
             return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
+
+
+def _seed_of(checkpoint: str | Path) -> int | None:
+    from epsilometer.auditing.checkpoints import stored_seed  # few audits have one
+
+    return stored_seed(checkpoint)
 
 
 def _own_claim(mechanism: object, inputs: Inputs | Finder | None) -> object:

@@ -22,7 +22,7 @@ from epsilometer.claims import Claim
 from epsilometer.engine import Phase, Sampler
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
-from epsilometer.inputs.finders import Finder
+from epsilometer.inputs.finding import Finder
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task

@@ -9,11 +9,11 @@ from typing import Any
 from epsilometer.errors import InputError
 from epsilometer.inputs.domains import Queries
 from epsilometer.inputs.domains.reading import read_domain
-from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.grid import Grid
 from epsilometer.inputs.finders.patterns import Patterns
 from epsilometer.inputs.finders.random import Random
+from epsilometer.inputs.finding import Finder
 
 FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns)}
 
