@@ -54,9 +54,9 @@ def test_other_notions_are_refused_before_sampling(method):
         em.audit(em.from_batch(never), (0, 1), em.PureDP(1.0), method=method)
 
 
-@pytest.mark.parametrize("options", [3, {"floor": 1}])
-def test_foreign_options_are_refused(options):
-    with pytest.raises(InputError, match="Options"):
+@pytest.mark.parametrize(("options", "message"), [(3, "Options"), ({"flor": 1}, "did you mean 'floor'")])
+def test_foreign_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
         measured(em.zoo.gaussian(sigma=1.0), options=options)
 
 
