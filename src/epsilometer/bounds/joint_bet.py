@@ -32,7 +32,9 @@ Guarantee: exact, for any sample sizes, whatever h and the stake are.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +46,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Covers the rounding of sums of up to 1e12 logarithms.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 # Halvings of the bracket of the bound: 2^-50 of it is nothing.
 _HALVINGS = 50
 
@@ -113,15 +115,20 @@ def divergence_lower(bet: JointBet, left: Integers, right: Integers, failure_pro
     check_failure_probability(failure_probability)
     if not left.sum() or not right.sum():
         return 0.0
-    needed = -math.log(failure_probability) + _ROUNDING
+    needed = -math.log(failure_probability) + ROUNDING
     low, high = 0.0, bet.greatest(int(left.sum()), int(right.sum()))
     if high <= 0.0 or bet.log_wealth(left, right, low) < needed:
         return 0.0
     if bet.log_wealth(left, right, high) >= needed:
         return high
+    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
+
+
+def greatest_rejected(log_wealth: Callable[[float], float], needed: float, low: float, high: float) -> float:
+    """The greatest claim that a falling wealth rejects, from below, between one that it rejects and one it may not."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        if bet.log_wealth(left, right, middle) >= needed:
+        if log_wealth(middle) >= needed:
             low = middle
         else:
             high = middle

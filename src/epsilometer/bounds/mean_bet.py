@@ -22,19 +22,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.bounds.binomial import check_failure_probability
+from epsilometer.bounds.joint_bet import ROUNDING, greatest_rejected
 from epsilometer.errors import InputError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-# Covers the rounding of sums of up to 1e12 logarithms.
-_ROUNDING = 1e-9
-_HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +90,8 @@ def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_prob
     check_failure_probability(failure_probability)
     if not left.sum() or not right.sum():
         return 0.0
-    needed = -math.log(failure_probability) + _ROUNDING
+    needed = -math.log(failure_probability) + ROUNDING
     low, high = 0.0, 2.0
     if bet.log_wealth(left, right, low) < needed:
         return 0.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if bet.log_wealth(left, right, middle) >= needed:
-            low = middle
-        else:
-            high = middle
-    return low
+    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
