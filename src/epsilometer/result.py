@@ -207,6 +207,13 @@ class AuditResult:
         """Whether the claim is refuted."""
         return self.verdict is Verdict.REFUTED
 
+    def __bool__(self) -> bool:
+        # `assert em.audit(…)` reads like a test and would never fail.
+        raise TypeError(
+            "a result is neither true nor false: ask result.is_refuted or result.verdict, or call "
+            "result.raise_if_refuted() in a test"
+        )
+
     def raise_if_refuted(self) -> AuditResult:
         """Raises `PrivacyViolation` with the counterexample when the claim is refuted; returns itself otherwise."""
         if self.is_refuted:

@@ -68,7 +68,10 @@ def conclude(
 
 
 def _with_picture(finding: Finding, training: tuple[Outputs, Outputs] | None) -> Finding:
-    densities = None if training is None else binned_densities(*training)
+    try:
+        densities = None if training is None else binned_densities(*training)
+    except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
+        densities = None
     return finding if densities is None else replace(finding, details={**finding.details, "densities": densities})
 
 

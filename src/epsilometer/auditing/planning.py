@@ -204,7 +204,7 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
         # The score test: its spread under the claim sets the bar, the true spread decides how often it is cleared.
         grow, delta = math.exp(claim.epsilon), claim.delta if isinstance(claim, ApproxDP) else 0.0
         excess = p - delta - grow * q
-        bar = float(ndtri(1.0 - failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
+        bar = float(-ndtri(failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
         return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)
     # Two separate bounds, at the counts to be expected.
     p_lower = lower(Counts(int(n * p), n), failure_probability / 2.0)

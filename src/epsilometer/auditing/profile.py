@@ -118,10 +118,15 @@ class Profile:
             save_figure(figure, Path(path))
         return figure
 
+    def __bool__(self) -> bool:
+        raise TypeError("a profile is neither true nor false: ask profile.epsilon(delta) or profile.mu")
+
     def __str__(self) -> str:
         """The profile in a few lines."""
+        from epsilometer.report.showing import percent
+
         left, right = self.samples_used
-        lines = [f"privacy profile, {100 * self.confidence:g}% confidence for all figures together ({self.guarantee})"]
+        lines = [f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"]
         lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in _SHOWN_DELTAS]
         lines += [f"  μ                at least {self.mu:.4g}", f"  samples          {left:,} left, {right:,} right"]
         lines += [f"  draws            {report.name}: {report.message}" for report in self.health]

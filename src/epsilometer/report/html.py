@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from epsilometer.outputs.log_ratio import LogRatio
 from epsilometer.report import figures, plot_data, wording
 from epsilometer.report.loss_plot import loss_svg
 from epsilometer.report.loss_plot_data import loss_panel
-from epsilometer.report.panels import Panel, panels
+from epsilometer.report.panels import panels
 from epsilometer.report.showing import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
 
@@ -115,13 +115,19 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
     """Title, caption and SVG of every picture; the SVG is ours and escaped."""
+    loss = loss_panel(result)
+    shown = [] if loss is None else [_drawn(loss, loss_svg, result.verdict)]
+    return shown + [_drawn(panel, figures.panel_svg, result.verdict) for panel in panels(result)]
+
+
+def _drawn(panel: Any, draw: Callable[[Any, Verdict | None], str], verdict: Verdict | None) -> tuple[str, str, Any]:
+    """A picture; one that cannot be drawn is said to be missing, because it must not take the report with it."""
     from markupsafe import Markup
 
-    found: list[tuple[Panel, str]] = [(panel, figures.panel_svg(panel, result.verdict)) for panel in panels(result)]
-    loss = loss_panel(result)
-    if loss is not None:
-        found.insert(0, (loss, loss_svg(loss, result.verdict)))
-    return [(panel.title, panel.caption, Markup(svg)) for panel, svg in found]
+    try:
+        return panel.title, panel.caption, Markup(draw(panel, verdict))
+    except Exception as error:
+        return panel.title, f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).", ""
 
 
 def _finding_row(result: AuditResult, index: int) -> tuple[str, str, str]:

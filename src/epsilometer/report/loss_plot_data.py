@@ -59,7 +59,7 @@ def loss_panel(result: AuditResult) -> LossPanel | None:
         return None
     try:
         return _panel(data, result)
-    except (KeyError, TypeError, ValueError, IndexError):  # a stored file may hold anything
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):  # a stored file may hold anything
         return None
 
 

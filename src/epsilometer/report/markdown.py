@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from epsilometer.report import wording
-from epsilometer.report.showing import bound_against, figure, plain
+from epsilometer.report.showing import bound_against, figure, percent, plain
 from epsilometer.report.text import render_text
 from epsilometer.result import AuditResult, Verdict
 
@@ -45,7 +45,7 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
         wording.headline(result).lower() + (" (as expected)" if is_expected else ""),
         f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}",
         "" if result.verdict is None else f"≤ {figure(claim.value)}",
-        f"{100 * result.confidence:.3g} %",
+        percent(result.confidence),
         *more,
     ]
     mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from epsilometer.claims import ApproxDP, Claim
 from epsilometer.errors import InputError
+from epsilometer.report.showing import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +101,7 @@ def draw_profile(profile: Profile, claim: Claim | None = None, exact: Any = None
     data = profile_curves(profile, claim, exact)
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
     curve, tests = figure.subplots(1, 2)
-    certified = f"certified, {100 * profile.confidence:g}% for all points together"
+    certified = f"certified, {percent(profile.confidence)} for all points together"
     curve.fill_between(data.deltas, data.epsilons, color=_CERTIFIED, alpha=0.15, linewidth=0)
     curve.plot(data.deltas, data.epsilons, color=_CERTIFIED, label=certified)
     if data.exact_epsilons is not None:

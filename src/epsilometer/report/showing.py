@@ -74,8 +74,12 @@ def bound_against(bound: float, claimed: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people: 39.4%."""
-    return f"{100.0 * share:.3g}%"
+    """A share for people: 39.4%. Only what is certain is shown as 100%, and only what never happened as 0%."""
+    for digits in range(3, _MOST_DIGITS + 2):
+        text = f"{100.0 * share:.{digits}g}%"
+        if share >= 1.0 or float(text[:-1]) < 100.0:
+            return text
+    return "more than 99.9999999999999%"
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ def test_a_row_per_result_and_a_fold_each(make_result):
     text = render_markdown([make_result(), make_result(Verdict.NOT_REFUTED, bound=0.5)], "Audit")
     lines = text.splitlines()
     assert lines[0] == "## Audit"
-    assert lines[4].startswith("| ❌ | noisy\\_count | refuted | ε ≥ 1.987 | ≤ 1 | 95 % |")
+    assert lines[4].startswith("| ❌ | noisy\\_count | refuted | ε ≥ 1.987 | ≤ 1 | 95% |")
     assert lines[5].startswith("| ✅ |")
     assert text.count("<details>") == text.count("</details>") == 2
 

@@ -42,3 +42,19 @@ def test_a_cut_list_tells_its_length():
 
 def test_a_short_value_is_as_python_writes_it():
     assert showing.shown({"a": [1.5, None, "x"]}) == "{'a': [1.5, None, 'x']}"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.394, "39.4%"),
+        (0.95, "95%"),
+        (1.0, "100%"),
+        (0.0, "0%"),
+        (1e-9, "1e-07%"),
+        (0.99999, "99.999%"),
+        (math.nextafter(1.0, 0.0), "99.99999999999999%"),
+    ],
+)
+def test_only_certainty_is_shown_as_certain(share, text):
+    assert showing.percent(share) == text

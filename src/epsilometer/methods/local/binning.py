@@ -76,9 +76,16 @@ def _bins_of(sides: list[Floats]) -> dict[str, Any]:
         return {}
     ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
     low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if not low < high:
+    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
         return {}
-    counts = [np.histogram(side, BINS, (low, high))[0].tolist() for side in sides]
+    counts = [_histogram(side, low, high).tolist() for side in sides]
     kernel = find_kernel("gaussian")
     widths = [float(rule_of_thumb(spreads(side[:, None]), len(side), kernel)[0]) for side in sides]
     return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
+
+
+def _histogram(values: Floats, low: float, high: float) -> NDArray[np.int64]:
+    """Counts in even bins; unlike numpy's own also where fewer floats than bins lie between the ends."""
+    inside = values[(values >= low) & (values <= high)]
+    places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+    return np.bincount(places, minlength=BINS)

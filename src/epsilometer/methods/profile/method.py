@@ -162,7 +162,7 @@ def _expected_band(ranking: Ranking, shares: Floats, task: Task) -> tuple[Floats
     q = (q * m_train + np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)
     p, q = np.clip(p, 0.0, 1.0), np.clip(q, 0.0, 1.0)
     n, m = task.n_fresh[::-1] if ranking.flipped else task.n_fresh
-    z = float(ndtri(1.0 - task.failure_probability / (2 * len(shares))))
+    z = float(-ndtri(task.failure_probability / (2 * len(shares))))
     low = p - z * np.sqrt(p * (1.0 - p) / n)
     high = q + z * np.sqrt(np.maximum(q * (1.0 - q), 0.0) / m) + 0.5 * z * z / m
     return np.clip(low, 0.0, 1.0 - 1e-9), np.clip(high, 1e-12, 1.0)

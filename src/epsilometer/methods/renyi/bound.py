@@ -136,7 +136,7 @@ def bound_from(
     found = estimate(densities.p, densities.q, order, chosen, densities.width)
     n, m = densities.sizes
     variance = found.left_variance + found.right_variance * n / m
-    cost = float(ndtri(1.0 - failure_probability)) * math.sqrt(variance / n)
+    cost = float(-ndtri(failure_probability)) * math.sqrt(variance / n)
     return FlooredBound(
         found.divergence - cost,
         found.divergence,

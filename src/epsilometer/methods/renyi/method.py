@@ -145,7 +145,7 @@ class RenyiFlooredMethod:
 def _predict(found: FlooredBound, densities: Densities, task: Task, flipped: bool) -> float:
     """The estimate less what the proof will cost and the spread of the training draws."""
     n_fresh = task.n_fresh[1 if flipped else 0]
-    cost = float(ndtri(1.0 - task.failure_probability))
+    cost = float(-ndtri(task.failure_probability))
     return found.estimate - math.sqrt(found.variance) * (
         cost / math.sqrt(n_fresh) + 1.0 / math.sqrt(densities.sizes[0])
     )
