@@ -75,8 +75,8 @@ def _outcomes(
         (experiment.run_once, place, cases[place[0]], run_seed(seed, experiment.name, cases[place[0]].name, place[1]))
         for place in places
     ]
-    with closing(open_runner(jobs)) as runner, closing(runner.map(partial(_run_one, options), tasks)) as outcomes:
-        yield from outcomes
+    with closing(open_runner(jobs)) as runner:
+        yield from runner.map(partial(_run_one, options), tasks)
 
 
 def _run_one(options: Settings, task: tuple[Any, Place, Case, int]) -> tuple[Place, Numbers]:
