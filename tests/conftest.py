@@ -41,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(timer.cancel)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: at the end, short ones keep all processes busy. Those of one file stay together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def end_run() -> None:
     """Worker processes of xdist end with the process that started them."""
     sys.__stderr__.write(f"\nthe tests took longer than {RUN_SECONDS} s; this is where they are:\n")

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -89,11 +90,12 @@ class LocalPool:
 
     def collect(self, ticket: Ticket) -> bytes:
         """Waits for an answer, as long as there is somebody to give it."""
-        self._exchange(0.0)
+        with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
+            self._exchange(0.0)
         while ticket.answer is None:
-            self._exchange(_PULSE_SECONDS)
             if ticket.is_lost:
                 raise Fault("the worker processes were ended", engine_lost=True)
+            self._exchange(_PULSE_SECONDS)
         return ticket.answer
 
     def has_answer(self, ticket: Ticket) -> bool:
