@@ -50,7 +50,7 @@ check: setup ## lint, formatting, types, import contracts
 
 test: check ## the checks, then all tests
 	@echo "test: pytest on $(JOBS) processes"
-	@$(PY) -m pytest -n $(JOBS) $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 format: setup ## put the code into the house format
 	@$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .

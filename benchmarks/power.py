@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from joblib import Parallel, delayed
 
 import epsilometer as em
 from benchmarks.effort import Effort, short
 from benchmarks.measurement import Measurement
 from benchmarks.oracle import oracle_bounds
 from benchmarks.plots import draw_power
+from epsilometer.engine import open_runner
 from epsilometer_experiments.self.measuring import entry_of
 from epsilometer_experiments.self.power import REQUIRED
 
@@ -68,20 +69,19 @@ def power_rows(effort: Effort, entries: Sequence[str]) -> list[PowerRow]:
     required = {(spec, n) for spec, n, _ in REQUIRED if spec in entries}
     cases = sorted({(spec, effort.draws(n)) for spec, n in {*product(entries, SIZES), *required}})
     tasks = [(spec, n, seed) for spec, n in cases for seed in range(effort.runs)]
-    with Parallel(n_jobs=effort.jobs) as workers:
-        found = dict(zip(tasks, workers(delayed(_certified)(*task) for task in tasks), strict=True))
-        by_case = [tuple(found[*case, seed] for seed in range(effort.runs)) for case in cases]
-        rows: list[PowerRow] = workers(
-            delayed(_row)(*case, bounds) for case, bounds in zip(cases, by_case, strict=True)
-        )
-    return rows
+    with closing(open_runner(effort.jobs)) as workers:
+        found = dict(zip(tasks, workers.map(_certified, tasks), strict=True))
+        by_case = [(*case, tuple(found[*case, seed] for seed in range(effort.runs))) for case in cases]
+        return list(workers.map(_row, by_case))
 
 
-def _certified(spec: str, n: int, seed: int) -> float:
+def _certified(task: tuple[str, int, int]) -> float:
+    spec, n, seed = task
     return em.measure(entry_of(spec), None, em.PureDP, samples=n, seed=seed).lower_bound
 
 
-def _row(spec: str, n: int, bounds: tuple[float, ...]) -> PowerRow:
+def _row(case: tuple[str, int, tuple[float, ...]]) -> PowerRow:
+    spec, n, bounds = case
     entry = entry_of(spec)
     oracle = oracle_bounds(entry.pair_law, n, _ORACLE_RUNS)
     return PowerRow(spec, n, bounds, entry.truth(em.PureDP), None if oracle is None else float(np.mean(oracle)))

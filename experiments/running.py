@@ -8,12 +8,14 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from epsilometer.engine import open_runner
 from epsilometer.errors import InputError
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings
 from epsilometer_experiments.reporting import print_table, progress_bar, write_figures, write_json
@@ -73,17 +75,12 @@ def _outcomes(
         (experiment.run_once, place, cases[place[0]], run_seed(seed, experiment.name, cases[place[0]].name, place[1]))
         for place in places
     ]
-    if jobs == 1:
-        yield from (_run_one(*task, options) for task in tasks)
-        return
-    from joblib import Parallel, delayed
-
-    workers = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    with closing(workers(delayed(_run_one)(*task, options) for task in tasks)) as outcomes:
-        yield from outcomes
+    with closing(open_runner(jobs)) as runner:
+        yield from runner.map(partial(_run_one, options), tasks)
 
 
-def _run_one(run_once: Any, place: Place, case: Case, seed: int, options: Settings) -> tuple[Place, Numbers]:
+def _run_one(options: Settings, task: tuple[Any, Place, Case, int]) -> tuple[Place, Numbers]:
+    run_once, place, case, seed = task
     numbers = run_once(case, seed, options)
     return place, {quantity: float(value) for quantity, value in numbers.items()}
 

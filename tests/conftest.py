@@ -1,4 +1,4 @@
-"""What every test gets: one thread per process, its own generator, and Hypothesis without chance."""
+"""What every test gets: one thread per process, its own generator, a time limit, and Hypothesis without chance."""
 
 import os
 
@@ -6,18 +6,91 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+import faulthandler
 import signal
+import sys
+import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+# No test may hang. One that takes so many seconds, where the slowest takes 30 on a quiet machine, fails and shows what
+# every thread was doing. `faulthandler_timeout` in pyproject.toml ends the process where even that is not possible.
+TEST_SECONDS = 300
+# The whole run, which takes less than 10 minutes on a quiet machine, ends after this time, whatever happens.
+RUN_SECONDS = 3600
 
 # `fixed` gives the same examples in every run, here and in CI. `explore` looks for new ones on a developer's wish:
 # HYPOTHESIS_PROFILE=explore make test
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
-settings.register_profile("explore", max_examples=1000, deadline=None)
+# Neither measures time: a busy machine is no failure.
+patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fixed", derandomize=True, database=None, **patient)
+settings.register_profile("explore", max_examples=1000, **patient)
 settings.load_profile("fixed" if os.environ.get("CI") else os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"time_limit(seconds): instead of {TEST_SECONDS}")
+    timer = threading.Timer(RUN_SECONDS, end_run)
+    timer.daemon = True
+    timer.start()
+    config.add_cleanup(timer.cancel)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: at the end, short ones keep all processes busy. Those of one file stay together."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def end_run() -> None:
+    """Worker processes of xdist end with the process that started them."""
+    sys.__stderr__.write(f"\nthe tests took longer than {RUN_SECONDS} s; this is where they are:\n")
+    faulthandler.dump_traceback(sys.__stderr__)
+    os._exit(1)
+
+
+@contextmanager
+def limited(item: pytest.Item) -> Iterator[None]:
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    marker = item.get_closest_marker("time_limit")
+    seconds = TEST_SECONDS if marker is None else marker.args[0]
+
+    def ring(*_: object) -> None:
+        faulthandler.dump_traceback(sys.__stderr__)  # captured, and so part of the report of the failure
+        pytest.fail(f"took longer than {seconds} s; the stacks of all threads are in the captured stderr")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    with limited(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with limited(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    with limited(item):
+        return (yield)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -29,7 +29,7 @@ def imported_packages(source: str) -> set[str]:
 def test_import_contracts():
     """The contracts are in pyproject.toml; why they are as they are, in docs/decisions."""
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -41,7 +41,7 @@ def test_trusted_kernel_needs_numpy_and_scipy_only(path):
 
 def test_import_loads_nothing_slow():
     code = "import epsilometer, json, sys; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout))
     assert [name for name in SLOW if name in loaded] == []
 
@@ -51,14 +51,14 @@ AT_WORK = sorted(path for path in PACKAGE.rglob("*.py") if "testing" not in path
 
 
 # Work that we have packed ourselves, in the worker that runs it, and its answer: a worker runs our code anyway.
-TRAVELLING = PACKAGE / "engine" / "parcels.py"
+TRAVELLING = {PACKAGE / "engine" / "parcels.py", PACKAGE / "engine" / "local_worker.py"}
 
 
 @pytest.mark.parametrize("path", AT_WORK, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_nothing_foreign_is_executed(path):
     """What a file or a mechanism gives us is data, never code: no eval, no unpickling, no shell."""
     calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    names = {ast.unparse(call.func) for call in calls} - ({"pickle.loads"} if path == TRAVELLING else set())
+    names = {ast.unparse(call.func) for call in calls} - ({"pickle.loads"} if path in TRAVELLING else set())
     assert not names & {"eval", "exec", "os.system", "pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load"}
     switches = [keyword for call in calls for keyword in call.keywords if keyword.arg in {"shell", "allow_pickle"}]
     assert {ast.unparse(keyword.value) for keyword in switches} <= {"False"}

@@ -92,7 +92,7 @@ def test_measurements_with_workers():
         "r = em.audit(em.from_opendp(make), em.Pair(0.0, 1.0), samples=1000, confidence=1 - 1e-9, jobs=2)\n"
         "print(r.verdict, r.claim)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "not refuted PureDP(epsilon=1.0)\n", done.stderr
 
 
@@ -151,5 +151,5 @@ def test_neither_package_is_imported_by_us():
         "em.audit(em.zoo.laplace(), samples=100)\n"
         "print(sorted({'opendp', 'diffprivlib', 'pyarrow', 'ssl', 'http.client'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -41,14 +41,14 @@ def free_ports(n):
     return ports
 
 
-def wait_for_port(port, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+def wait_for_port(port, process):
+    """Until somebody listens; the time limit of the test ends this wait if nobody ever does."""
+    while process.poll() is None:
         with suppress(OSError):
-            socket.create_connection((HOST, port), timeout=1).close()
+            socket.create_connection((HOST, port)).close()
             return
         time.sleep(0.1)
-    pytest.fail(f"nothing listens at port {port} after {seconds} s")
+    pytest.fail(f"{process.args} ended with status {process.returncode}")
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def dask_cluster(folder, port, name="dask"):
     one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--death-timeout", "30"]
     workers = [TOOLS / "dask", "worker", f"tcp://{HOST}:{port}", "--host", HOST, *one_each]
     with started(scheduler, folder / f"{name}-scheduler.log") as process:
-        wait_for_port(port)
+        wait_for_port(port, process)
         with started([*workers, "--local-directory", folder / name], folder / f"{name}-workers.log"):
             yield process
 
@@ -94,7 +94,7 @@ def ray_head(folder, port):
     argv = [TOOLS / "ray", "start", "--head", "--block", "--disable-usage-stats", *own, *lean]
     try:
         with started(argv, folder / "ray.log", RAY_SETTINGS) as process:
-            wait_for_port(port)
+            wait_for_port(port, process)
             yield process
     finally:
         subprocess.run(["rm", "-rf", str(short)], check=True)
@@ -144,12 +144,14 @@ def engine(request):
     return {"engine": request.getfixturevalue(request.param)}
 
 
-def slow_laplace(seconds=0.0, folder=None):
-    """A mechanism that takes its time, and leaves the number of its process if it is given a folder."""
+def slow_laplace(seconds=0.0, folder=None, event=None):
+    """A mechanism that takes its time, leaves the number of its process in a folder, and waits for an event: a file."""
 
     def noisy(dataset, rng):
         if folder is not None:
             (folder / str(os.getpid())).touch()
+        while event is not None and not event.exists():
+            time.sleep(0.01)
         if seconds:
             time.sleep(seconds)
         return dataset + rng.laplace()
@@ -200,9 +202,9 @@ class TestTheSameEverywhere:
 class Killer(threading.Thread):
     """Kills workers at random moments: processes that have left their number in a folder."""
 
-    def __init__(self, folder, rng, kills):
+    def __init__(self, folder, rng, kills, event):
         super().__init__(daemon=True)
-        self.folder, self.rng, self.left = folder, rng, kills
+        self.folder, self.rng, self.left, self.event = folder, rng, kills, event
         self.killed = []
         self.is_over = threading.Event()
 
@@ -214,6 +216,7 @@ class Killer(threading.Thread):
                 with suppress(ProcessLookupError):
                     os.kill(victim, signal.SIGKILL)
                     self.left -= 1
+                    self.event.touch()
                 self.killed.append(victim)
 
     def __enter__(self):
@@ -229,10 +232,11 @@ class TestFaults:
     def test_workers_that_are_killed_change_nothing(self, engine, tmp_path, rng):
         settings = {"samples": 10_000, "seed": 7}
         here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
-        mechanism = em.from_callable(slow_laplace(0.0003, tmp_path), name=here.settings["mechanism"])
-        with Killer(tmp_path, rng, kills=3) as killer:
+        folder, first_kill = tmp_path / "workers", tmp_path / "killed"
+        folder.mkdir()
+        mechanism = em.from_callable(slow_laplace(0.0003, folder, first_kill), name=here.settings["mechanism"])
+        with Killer(folder, rng, 3, first_kill):
             there = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, **engine)
-        assert len(killer.killed) - killer.left >= 1  # or this test shows nothing
         assert what_counts(there) == what_counts(here)
 
     def test_a_mechanism_that_ends_its_process(self, engine):
@@ -313,11 +317,10 @@ def test_local_workers_end_with_a_program_that_was_killed(tmp_path):
         wait_until(lambda worker=worker: not is_running(worker))
 
 
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
+def wait_until(condition):
+    """Waits for an event; the time limit of the test ends this wait if it never comes."""
     while not condition():
-        assert time.monotonic() < deadline, f"not so after {seconds} s"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def is_running(process):
@@ -440,7 +443,9 @@ class TestConnections:
         assert done.stdout == "True False\n", done.stderr
 
     @pytest.mark.slow
-    def test_a_scheduler_that_comes_back(self, tmp_path):
+    def test_a_scheduler_that_comes_back(self, tmp_path, monkeypatch):
+        # So long may the second one take to start: on a busy machine, starting takes as long as it takes.
+        monkeypatch.setattr("epsilometer.engine.dask_pool._CONNECT_SECONDS", 250)
         (port,) = free_ports(1)
         settings = {"samples": 5000, "seed": 8}
         here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
@@ -455,28 +460,37 @@ class TestConnections:
         thread = threading.Thread(target=audit)
         with dask_cluster(tmp_path, port, "first") as scheduler:
             thread.start()
-            while not list(begun.iterdir()):
-                time.sleep(0.02)
+            wait_until(lambda: list(begun.iterdir()))
             scheduler.kill()
         with dask_cluster(tmp_path, port, "second"):
-            thread.join(120)
+            thread.join()
         assert what_counts(found[0]) == what_counts(here)
 
     @pytest.mark.slow
     def test_a_scheduler_that_goes_away(self, tmp_path):
         (port,) = free_ports(1)
+        begun = tmp_path / "begun"
+        begun.mkdir()
         with dask_cluster(tmp_path, port) as scheduler:
-            threading.Timer(3.0, scheduler.kill).start()
+
+            def kill_when_begun():
+                wait_until(lambda: list(begun.iterdir()))
+                scheduler.kill()
+
+            thread = threading.Thread(target=kill_when_begun, daemon=True)
+            thread.start()
+            mechanism = slow_laplace(folder=begun, event=tmp_path / "never")
             with pytest.raises(em.EngineError, match="is gone"):
-                em.audit(slow_laplace(0.01), (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}")
+                em.audit(mechanism, (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}")
+            thread.join()
 
     @pytest.mark.slow
     def test_a_scheduler_without_workers(self, tmp_path, monkeypatch):
         monkeypatch.setattr("epsilometer.engine.dask_pool._WORKER_SECONDS", 1)
         (port,) = free_ports(1)
         argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
-        with started(argv, tmp_path / "scheduler.log"):
-            wait_for_port(port)
+        with started(argv, tmp_path / "scheduler.log") as process:
+            wait_for_port(port, process)
             with pytest.raises(em.EngineError, match=f"no workers.*dask worker tcp://{HOST}:{port}"):
                 em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"dask://{HOST}:{port}")
 

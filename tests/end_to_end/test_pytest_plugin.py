@@ -117,7 +117,7 @@ def test_the_stored_result_can_be_replayed(pytester, run):
     stored = re.search(r"epsilometer replay (\S+) module:function", failure(run()))[1]
     done = subprocess.run(
         [sys.executable, "-m", "epsilometer", "replay", stored, f"{pytester.path.name[:-1]}:draw", "--batch"],
-        cwd=pytester.path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=pytester.path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
 

@@ -17,6 +17,8 @@ import pytest
 
 import epsilometer as em
 
+# The first of them may have to install the browser.
+pytestmark = pytest.mark.time_limit(500)
 SIZES = {
     "light": (1100, 900, False),
     "dark": (1100, 900, True),
@@ -82,7 +84,7 @@ class Browser:
 
     def close(self):
         self._process.terminate()
-        self._process.wait(timeout=30)
+        self._process.wait()
         os.close(self._tell)
         os.close(self._hear)
 
@@ -149,7 +151,7 @@ def find_chromium():
             ["apt-get", "update", "-q"],
             ["apt-get", "install", "-yq", "--no-install-recommends", names[0]],
         ):
-            subprocess.run(command, env=settings, capture_output=True, timeout=600, check=False)
+            subprocess.run(command, env=settings, capture_output=True, check=False)
         found = shutil.which(names[0])
     if found is None:
         pytest.fail("the report is tested in a real browser: install Chromium (Debian: apt-get install chromium)")
@@ -185,7 +187,7 @@ def pages(tmp_path_factory):
     )
     for _ in range(2):
         command = [sys.executable, "-m", "epsilometer", "run", "suite.toml", "--out", "."]
-        subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+        subprocess.run(command, cwd=folder, capture_output=True, check=False)
     return folder
 
 

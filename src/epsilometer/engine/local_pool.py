@@ -1,44 +1,75 @@
-"""Worker processes on this machine (joblib's loky), kept warm from one audit to the next."""
+"""Worker processes on this machine, kept warm from one audit to the next."""
 
 from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import shutil
 import tempfile
 import threading
 import time
+import weakref
+from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
 
+from epsilometer.engine.local_worker import (
+    Ticket,
+    Worker,
+    caught,
+    exchange,
+    forget_work,
+    settle,
+    surroundings,
+)
 from epsilometer.engine.parcels import Fault, run_parcel
 
-# Idle workers go after so many seconds. Starting them takes about one.
-_IDLE_SECONDS = 60.0
-# How often a worker looks whether its program is still there.
-_WATCH_SECONDS = 2.0
+# How long to wait for news before the workers are looked at.
+_PULSE_SECONDS = 1.0
+# Tasks that a worker has: one that it does and one that it begins at once afterwards. More could not be called back.
+_TASKS_PER_WORKER = 2
+# A warm worker may still be busy with what an earlier audit has no use for any more. To wait longer for it than this
+# costs more than to start another one.
+_PATIENCE_SECONDS = 0.5
 # Where numerical libraries read how many threads they may start.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
-_warm: dict[int, Any] = {}
-_lock = threading.Lock()
+_all: weakref.WeakSet[Worker] = weakref.WeakSet()
+_warm: list[Worker] = []
+_lock = threading.RLock()
 
 
 class LocalPool:
-    """So many processes. One that dies takes the others with it; all are started again."""
+    """So many processes. When one dies, all are started again.
+
+    No wait is without end: a ticket without an answer is either with a worker, which is looked at every second, or
+    waits for one, or is lost and says so. A pool belongs to the thread that uses it; other audits have other workers.
+    """
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self.asked = f"jobs={jobs}"
-        self._executor: Any = None
+        self._workers: list[Worker] = []
+        self._waiting: deque[Ticket] = deque()
+        self._numbers = count(1)
+        self._owner = os.getpid()
+        self._looked = 0.0
+        weakref.finalize(self, _check_in, self._workers, jobs).atexit = False
 
     def open(self) -> int:
-        """Takes the warm processes, or starts some."""
-        if self._executor is None:
-            self._executor = _warm_executor(self.jobs)
+        """Takes warm processes, and starts those that are missing."""
+        if self._owner != os.getpid():  # a fork of the program has no part in its workers
+            self._owner = os.getpid()
+            self._forget()
+        if not self._workers:
+            try:
+                _check_out(self._workers, self.jobs)
+            except OSError as error:
+                raise Fault(f"no worker process could be started: {error}", engine_lost=True) from error
         return self.jobs
 
     def ship(self, key: str, content: bytes) -> Path:
@@ -47,93 +78,151 @@ class LocalPool:
         path.write_bytes(content)
         return path
 
-    def submit(self, key: str, shipped: Path, task: Any) -> Any:
-        """A future of loky's."""
-        from joblib.externals.loky.process_executor import ShutdownExecutorError
+    def submit(self, key: str, shipped: Path, task: object) -> Ticket:
+        """Waits in line for a worker."""
+        import cloudpickle
 
-        try:
-            return self._executor.submit(run_parcel, key, partial(Path.read_bytes, shipped), task)
-        except (BrokenExecutor, ShutdownExecutorError) as error:
-            raise Fault(_shortened(error), engine_lost=True) from error
+        work = (run_parcel, key, partial(Path.read_bytes, shipped), task)
+        ticket = Ticket(next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
+        self._waiting.append(ticket)
+        self._exchange(0.0)
+        return ticket
 
-    def collect(self, ticket: Any) -> bytes:
-        """Waits for the future."""
-        from joblib.externals.loky.process_executor import ShutdownExecutorError
+    def collect(self, ticket: Ticket) -> bytes:
+        """Waits for an answer, as long as there is somebody to give it."""
+        with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
+            self._exchange(0.0)
+        while ticket.answer is None:
+            if ticket.is_lost:
+                raise Fault("the worker processes were ended", engine_lost=True)
+            self._exchange(_PULSE_SECONDS)
+        return ticket.answer
 
-        try:
-            answer: bytes = ticket.result()
-        except (BrokenExecutor, ShutdownExecutorError) as error:
-            raise Fault(_shortened(error), engine_lost=True) from error
-        return answer
-
-    def has_answer(self, ticket: Any) -> bool:
+    def has_answer(self, ticket: Ticket) -> bool:
         """Answers that came in before the processes were lost are here."""
-        return ticket.done() and not ticket.cancelled() and ticket.exception() is None
+        return ticket.answer is not None
 
     def drop(self) -> None:
         """Ends the other processes, too; the next ones are new."""
-        with _lock:
-            if _warm.get(self.jobs) is self._executor:
-                del _warm[self.jobs]
-        self._executor.shutdown(wait=True, kill_workers=True)
-        self._executor = None
+        workers = list(self._workers)
+        self._forget()
+        for worker in workers:
+            worker.end()
 
-    def cancel(self, tickets: Iterable[Any]) -> None:
-        """What runs runs on and is forgotten; what has not begun never does."""
-        for ticket in tickets:
-            ticket.cancel()
+    def cancel(self, tickets: Iterable[Ticket]) -> None:
+        """What runs runs on and is forgotten; what has not begun never does, but for one task per worker."""
+        unwanted = set(tickets)
+        for ticket in unwanted:
+            ticket.is_lost = True
+        self._waiting = deque(ticket for ticket in self._waiting if ticket not in unwanted)
 
     def withdraw(self, shipped: Path) -> None:
         """Removes the file and its folder."""
         shutil.rmtree(shipped.parent, ignore_errors=True)
 
     def close(self) -> None:
-        """Leaves the processes warm for the next audit; idle ones end by themselves."""
-        self._executor = None
+        """Leaves the processes warm for the next audit."""
+        workers = list(self._workers)
+        self._forget()
+        if self._owner == os.getpid():
+            _check_in(workers, self.jobs)
+
+    def _exchange(self, seconds: float) -> None:
+        """Sends tasks and takes answers; waits for some for up to so many seconds.
+
+        Raises:
+            Fault: if a worker died, after all answers that have come are with their tickets.
+        """
+        if self._owner != os.getpid() or not self._workers:
+            raise Fault("the worker processes are gone", engine_lost=True)
+        try:
+            self._hand_out()
+            deaths = exchange(self._workers, seconds)
+            if time.monotonic() - self._looked >= _PULSE_SECONDS:
+                self._looked = time.monotonic()
+                deaths += [death for worker in self._workers for death in caught(worker.look)]
+            self._hand_out()
+        except BaseException:  # Ctrl-C may have torn a message apart
+            self.drop()
+            raise
+        if deaths:
+            raise Fault(str(deaths[0]), engine_lost=True)
+
+    def _hand_out(self) -> None:
+        while self._waiting:
+            worker = min(self._workers, key=lambda each: len(each.out))
+            if len(worker.out) >= _TASKS_PER_WORKER:
+                return
+            worker.give(self._waiting.popleft())
+
+    def _forget(self) -> None:
+        for ticket in (*self._waiting, *(ticket for worker in self._workers for ticket in worker.out)):
+            ticket.is_lost = True
+        self._workers.clear()
+        self._waiting.clear()
 
 
-def _warm_executor(jobs: int) -> Any:
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
-
+def _check_out(workers: list[Worker], jobs: int) -> None:
+    """Fills a list with workers: warm ones, brought up to date, and new ones."""
+    limits = _thread_limits(jobs)
     with _lock:
-        if jobs not in _warm:
-            _warm[jobs] = ProcessPoolExecutor(
-                jobs,
-                timeout=_IDLE_SECONDS,
-                env=_thread_limits(jobs),
-                initializer=_end_with_parent,
-                initargs=(os.getpid(),),
-            )
-        return _warm[jobs]
+        fitting = [worker for worker in _warm if worker.environment == limits][:jobs]
+        _warm[:] = [worker for worker in _warm if worker not in fitting]
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for worker in fitting:
+        if _is_ready(worker, deadline):
+            worker.order(settle, *surroundings())
+            workers.append(worker)
+        else:
+            worker.end()
+    while len(workers) < jobs:
+        workers.append(Worker(limits))
+        _all.add(workers[-1])
+
+
+def _check_in(workers: list[Worker], jobs: int) -> None:
+    """Keeps as many workers warm as were used last, and ends others."""
+    for worker in workers:
+        worker.order(forget_work)
+    with _lock:
+        surplus = _warm[: max(0, len(_warm) + len(workers) - jobs)]
+        _warm[:] = [*_warm[len(surplus) :], *workers]
+    workers.clear()
+    for worker in surplus:
+        worker.end()
+
+
+def _is_ready(worker: Worker, deadline: float) -> bool:
+    """Whether a warm worker lives and has nothing left to do."""
+    deaths = exchange([worker], 0.0) or caught(worker.look)
+    while worker.out and not deaths and (left := deadline - time.monotonic()) > 0:
+        deaths = exchange([worker], left)
+    return not worker.out and not deaths
 
 
 @atexit.register
 def _end_all() -> None:
-    """Before the interpreter takes its modules apart, which loky's callbacks do not survive."""
     with _lock:
-        executors = list(_warm.values())
+        for worker in list(_all):
+            worker.end()
         _warm.clear()
-    for executor in executors:
-        executor.shutdown(wait=True, kill_workers=True)
 
 
-def _end_with_parent(parent: int) -> None:
-    """Ends this worker soon after the program that started it, also if that was killed and could not say goodbye."""
+def _leave_all() -> None:
+    """A fork of this process has no workers, and must not end ours when it ends."""
+    global _lock
+    _lock = threading.RLock()  # some other thread may have held it
+    for worker in list(_all):
+        worker.leave_to_parent()
+    _all.clear()
+    _warm.clear()
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)
 
 
 def _thread_limits(jobs: int) -> dict[str, str]:
     """The cores shared out among the workers, unless the user has said otherwise."""
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
     return {name: os.environ.get(name, threads) for name in _THREAD_VARIABLES}
-
-
-def _shortened(error: Exception) -> str:
-    """What happened, without loky's guesses about the reason."""
-    return str(error).split(". ")[0].split("\n")[0] or type(error).__name__

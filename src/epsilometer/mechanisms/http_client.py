@@ -93,7 +93,9 @@ class Client:
             with connection.getresponse() as response:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError) as error:
-            why = f"no whole answer within timeout={self.timeout:g} s" if watch.rang else f"{_reason(error)}"
+            # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
+            is_late = watch.rang or isinstance(error, TimeoutError)
+            why = f"no whole answer within timeout={self.timeout:g} s" if is_late else f"{_reason(error)}"
             raise MechanismError(
                 f"{self.place} broke off: {why}; this is not tried again, since an output may have been drawn and lost"
             ) from error

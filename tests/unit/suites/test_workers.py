@@ -34,10 +34,8 @@ def test_a_signal_is_named():
 
 
 def test_a_hang_is_given_up():
-    began = time.monotonic()
-    found = ends(time.sleep, [Task(60, seconds=1.0)])
+    found = ends(time.sleep, [Task(1000, seconds=1.0)])
     assert found == {0: ("failed", "given up after 1 seconds")}
-    assert time.monotonic() - began < 40  # of which most is for the start of a worker on a busy machine
 
 
 def test_nothing_to_do():

@@ -48,7 +48,7 @@ class GreatestImprovement:
 
 @cache
 def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController  # comes with scikit-learn; looks for libraries once
+    from threadpoolctl import ThreadpoolController  # looks for libraries once
 
     return ThreadpoolController()
 

@@ -1,0 +1,289 @@
+"""A worker process of this machine: its end of the wire, and ours.
+
+A worker is a fresh interpreter with a socket of its own. It never imports the program that started it, so scripts need
+no main guard and notebooks work; what it does arrives pickled. Nothing is shared between workers: no queue, no lock, no
+thread in this process. So whatever happens to one of them, even in the middle of an answer, can block nobody else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+from epsilometer.engine.parcels import run_parcel
+
+# Before every message: the number of its task, 0 for an order that wants no answer, and how many bytes follow.
+_HEADER = struct.Struct("!QQ")
+_PIECE = 1 << 20
+# How often a worker looks whether its program is still there.
+_WATCH_SECONDS = 2.0
+# How long to wait for the end of a killed process.
+_END_SECONDS = 10.0
+# A worker that was stopped (SIGSTOP, a debugger) in so many looks in a row is given up. Ctrl-Z stops us with it, and we
+# look again only when everything goes on.
+_STOPPED_LOOKS = 5
+# One without a descriptor of its own, which a fork of the program would share.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+# The whole program of a worker. Search path and arguments are those of the parent, as multiprocessing has it.
+_PROGRAM = (
+    "import json, sys; sys.path[:], sys.argv[:], channel, parent = json.loads(sys.argv[1]); "
+    "from epsilometer.engine.local_worker import serve; serve(channel, parent)"
+)
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """Stands for the answer to a task.
+
+    Attributes:
+        number: of the task, among those of its pool.
+        message: the pickled task.
+        answer: None until it comes.
+        is_lost: whether it will never come.
+    """
+
+    number: int
+    message: bytes
+    answer: bytes | None = None
+    is_lost: bool = False
+
+
+class WorkerDied(Exception):
+    """A worker is gone, or as good as gone; says how."""
+
+
+class Worker:
+    """A process, as its parent sees it. Reading and writing never block."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = dict(environment)
+        self.out: deque[Ticket] = deque()
+        self._incoming, self._outgoing = bytearray(), bytearray()
+        self._stopped_looks = 0
+        self.channel, there = socket.socketpair()
+        self.channel.setblocking(False)
+        try:
+            with there:
+                self.process = _start(there, {**os.environ, **environment})
+        except BaseException:
+            self.channel.close()
+            raise
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether some of what it was sent has not left this process."""
+        return bool(self._outgoing)
+
+    def give(self, ticket: Ticket) -> None:
+        """Sends a task."""
+        self.out.append(ticket)
+        self._send(ticket.number, ticket.message)
+
+    def order(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Has something done that wants no answer, after the tasks that it has."""
+        self._send(0, pickle.dumps((function, *arguments)))
+
+    def write(self) -> None:
+        """Sends as much as the worker takes."""
+        with suppress(OSError):  # it takes no more for now; or it is gone, which `read` says better
+            while self._outgoing:
+                del self._outgoing[: self.channel.send(self._outgoing[:_PIECE])]
+
+    def read(self) -> None:
+        """Takes what has come, and hands the answers to their tickets.
+
+        Raises:
+            WorkerDied: if nothing more can come. What it answered before is handed over first.
+        """
+        try:
+            while piece := self.channel.recv(_PIECE):
+                self._incoming += piece
+                self._hand_over()
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            pass  # reset by the other end
+        raise WorkerDied(self._how_it_ended())
+
+    def look(self) -> None:
+        """Notices what the channel does not tell. To be called about once a second while something is out.
+
+        Raises:
+            WorkerDied: if the process has ended, though a child of it may hold the channel open, or was stopped.
+        """
+        if self.process.poll() is not None:
+            self.read()
+            raise WorkerDied(self._how_it_ended())
+        self._stopped_looks = self._stopped_looks + 1 if _is_stopped(self.process.pid) else 0
+        if self._stopped_looks >= _STOPPED_LOOKS:
+            raise WorkerDied("a worker process was stopped by a signal and did not go on")
+
+    def end(self) -> None:
+        """Kills the process, whatever it does."""
+        self.channel.close()
+        self.process.kill()
+        with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
+            self.process.wait(_END_SECONDS)
+
+    def leave_to_parent(self) -> None:
+        """In a fork of the program: the process is not ours, and must not be missed."""
+        self.channel.close()
+        self.process.returncode = 0
+
+    def _send(self, number: int, message: bytes) -> None:
+        self._outgoing += _HEADER.pack(number, len(message)) + message
+        self.write()
+
+    def _hand_over(self) -> None:
+        for number, answer in _messages(self._incoming):
+            ticket = self.out.popleft()
+            assert ticket.number == number, f"task {number} was answered before {ticket.number}"
+            ticket.answer = answer
+
+    def _how_it_ended(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+        status = self.process.poll()
+        if status is not None and status < 0:
+            return f"a worker process was ended by signal {signal.Signals(-status).name}"
+        return "a worker process hung up" if status is None else f"a worker process ended with status {status}"
+
+
+def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
+    """Writes and reads whatever can be, waiting for up to so many seconds until something can; says who died."""
+    deaths = []
+    with _Selector() as selector:
+        for worker in workers:
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.wants_to_write else 0)
+            selector.register(worker.channel, wanted, worker)
+        for key, _ in selector.select(seconds):
+            key.data.write()
+            deaths += caught(key.data.read)
+    return deaths
+
+
+def caught(action: Callable[[], None]) -> list[WorkerDied]:
+    """Does something with a worker, and says if it turned out dead."""
+    try:
+        action()
+    except WorkerDied as death:
+        return [death]
+    return []
+
+
+def serve(channel: int | str, parent: int) -> None:
+    """The life of a worker: does what arrives, until nothing more can arrive.
+
+    Args:
+        channel: the descriptor of its socket, inherited; on Windows the text that stands for it comes by stdin.
+        parent: the process that started it.
+    """
+    # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs started by a mechanism
+    # do not inherit it.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    _end_with(parent)
+    with suppress(EOFError, ConnectionError), _adopted(channel) as wire, wire.makefile("rb") as stream:
+        while True:
+            number, size = _HEADER.unpack(_read(stream, _HEADER.size))
+            function, *arguments = pickle.loads(_read(stream, size))
+            answer = function(*arguments)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what a mechanism prints is seen, although we shall be killed
+            if number:
+                wire.sendall(_HEADER.pack(number, len(answer)))
+                wire.sendall(answer)
+
+
+def surroundings() -> tuple[str, list[str]]:
+    """The folder and the search path of this process, as they mean something to another one."""
+    try:
+        folder = os.getcwd()
+    except OSError:  # it was removed
+        folder = os.curdir
+    return folder, [place or folder for place in sys.path]
+
+
+def settle(folder: str, path: Sequence[str]) -> None:
+    """In a worker that is used again: the folder and the search path that the program has now."""
+    with suppress(OSError):
+        os.chdir(folder)
+    sys.path[:] = path
+
+
+def forget_work() -> None:
+    """In a worker: lets go of the work that it unpacked last, which may hold a large dataset."""
+    run_parcel("", partial(pickle.dumps, bool), None)
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise EOFError("the program hung up")
+    return content
+
+
+def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
+    """Takes the whole messages out of what has come."""
+    while len(incoming) >= _HEADER.size:
+        number, size = _HEADER.unpack_from(incoming)
+        end = _HEADER.size + size
+        if len(incoming) < end:
+            return
+        yield number, bytes(incoming[_HEADER.size : end])
+        del incoming[:end]
+
+
+def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    # Options of the interpreter such as -O change what code does; it must be the same here and there.
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    sent = json.dumps([surroundings()[1], sys.argv, there.fileno(), os.getpid()])
+    argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
+    if sys.platform != "win32":
+        # Its standard input is not ours: a program may be read from there.
+        return subprocess.Popen(argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE)
+    with process.stdin:
+        process.stdin.write(there.share(process.pid))
+    return process
+
+
+def _adopted(channel: int | str) -> socket.socket:
+    if sys.platform == "win32":
+        return socket.fromshare(sys.stdin.buffer.read())
+    wire = socket.socket(fileno=int(channel))
+    wire.set_inheritable(False)  # programs started by a mechanism do not hold it open
+    return wire
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after the program that started it, also if that was killed in the middle of a task."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _is_stopped(pid: int) -> bool:
+    if not hasattr(os, "waitid"):  # Windows cannot stop processes like this; macOS has it since Python 3.13
+        return False
+    with suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
