@@ -33,6 +33,8 @@ def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -
         labels = []
         for column, values in enumerate(block.columns):
             arrays[f"{place}.{column}"] = values.codes if isinstance(values, Labels) else values.values
+            if isinstance(values, Numbers) and values.widths is not None:
+                arrays[f"{place}.{column}.widths"] = values.widths
             labels.append(list(values.labels) if isinstance(values, Labels) else None)
         blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
     return {"size": outputs.size, "blocks": blocks}
@@ -46,7 +48,8 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, NDA
         columns: list[Column] = []
         for column, labels in enumerate(stored["labels"]):
             values = arrays[f"{place}.{column}"]
-            columns.append(Numbers(values) if labels is None else Labels(values, tuple(map(str, labels))))
+            widths = arrays.get(f"{place}.{column}.widths")
+            columns.append(Numbers(values, widths) if labels is None else Labels(values, tuple(map(str, labels))))
         rows = arrays.get(f"{place}.rows")
         blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
     return Outputs(tuple(blocks), int(table["size"]))

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.outputs.columns import Numbers
+from epsilometer.outputs.long_numbers import EXACT
 from epsilometer.outputs.reading_labels import factorise
-from epsilometer.outputs.reading_numbers import EXACT, READERS, read_long_wholes, read_wholes
+from epsilometer.outputs.reading_numbers import READERS, read_long_wholes, read_wholes
 from epsilometer.outputs.reading_pieces import Piece, by_case, whole
 from epsilometer.outputs.shapes import name_text
 

@@ -1,9 +1,9 @@
 """Numbers and times in arrays, many at a time, such that different values stay different.
 
 Everything after the reading takes numbers for doubles: lines, atoms, scores. A value that a double cannot hold
-therefore becomes several columns, each of which can be held exactly: a whole number beyond 2^53 its digits to the base
-2^53, a long double its nearest double and the rest. Such values have a shape of their own, so ordinary numbers cost no
-more than a look at the least and the greatest of them.
+therefore becomes two columns: the nearest double, and what is needed to tell it from its neighbours, e.g. the lowest
+digit of a whole number to the base 2^53. Such values have shapes of their own (`long_numbers`), so that ordinary
+numbers cost no more than a look at the least and the greatest of them.
 """
 
 from __future__ import annotations
@@ -15,61 +15,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.outputs.columns import Numbers, uniform
+from epsilometer.outputs.long_numbers import EXACT
 from epsilometer.outputs.reading_labels import factorise
 from epsilometer.outputs.reading_pieces import Piece, Place, by_case, product, whole
 
 INT64 = np.iinfo(np.int64)
-# Doubles hold all whole numbers up to here.
-_DIGIT_BITS = 53
-EXACT = 1 << _DIGIT_BITS
-# Two digits hold whole numbers whose upper digit is exact, too.
-MOST_DIGITS = 1 << 105
+# Below this a double is off by less than half of 2^53, so that it and the lowest digit make up the number.
+_MOST_ROUNDED = 1 << 104
 
 
 def read_wholes(array: NDArray[Any], name: str = "int", long_name: str = "bigint") -> list[Piece]:
     """Whole numbers, shape (n,), of any integer dtype.
 
     Args:
+        array: the numbers.
         name: the shape of those that a double can hold.
-        long_name: the shape of the others, which have two columns.
+        long_name: the shape of the others.
     """
     if array.dtype.itemsize < 8 or not len(array) or (array.max() <= EXACT and array.min() >= -EXACT):
         return _short(array, name)
     fits = (array <= EXACT) & (array >= -EXACT)
-    return by_case(
-        array, [(fits, lambda some: _short(some, name)), (~fits, lambda some: _long(*_digits(some), long_name))]
-    )
+    return by_case(array, [(fits, lambda some: _short(some, name)), (~fits, lambda some: _long(some, long_name))])
 
 
 def read_long_wholes(values: list[int]) -> list[Piece]:
-    """Whole numbers of any size beyond 2^53: two digits, or the exact text and about how large they are."""
+    """Whole numbers of any size beyond 2^53."""
     array = np.array(values, dtype=object)
-    fits = np.fromiter((abs(value) < MOST_DIGITS for value in values), np.bool_, len(values))
-    return by_case(array, [(fits, _long_objects), (~fits, _huge)])
+    fits = np.fromiter((abs(value) < _MOST_ROUNDED for value in values), np.bool_, len(values))
+    return by_case(array, [(fits, _long), (~fits, _huge)])
 
 
 def _short(array: NDArray[Any], name: str) -> list[Piece]:
     return [whole(name, (Numbers(array.astype(np.int64, copy=False)),), len(array))]
 
 
-def _long(high: NDArray[np.int64], low: NDArray[np.int64], name: str = "bigint") -> list[Piece]:
-    return [whole(name, (Numbers(high), Numbers(low)), len(high))]
-
-
-def _digits(array: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """high·2^53 + low with −2^52 ≤ low < 2^52: noise around any round number leaves the upper digit alone."""
-    high, low = (array >> _DIGIT_BITS).astype(np.int64), (array & (EXACT - 1)).astype(np.int64)
-    above = (low >= EXACT // 2).astype(np.int64)
-    return high + above, low - above * EXACT
-
-
-def whole_from_digits(high: int, low: int) -> int:
-    """The inverse of `_digits`, for one number."""
-    return high * EXACT + low
-
-
-def _long_objects(array: NDArray[Any]) -> list[Piece]:
-    return _long(*_digits(array))
+def _long(array: NDArray[Any], name: str = "bigint") -> list[Piece]:
+    """The nearest double and the lowest digit, between −2^52 and 2^52: around a round number it is the noise."""
+    low = (array & (EXACT - 1)).astype(np.int64)
+    low -= EXACT * (low >= EXACT // 2)
+    return [whole(name, (Numbers(array.astype(np.float64)), Numbers(low)), len(array))]
 
 
 def _huge(array: NDArray[Any]) -> list[Piece]:
@@ -100,8 +84,10 @@ def _bools(array: NDArray[Any]) -> list[Piece]:
 
 
 def _floats(array: NDArray[Any]) -> list[Piece]:
-    if array.dtype.itemsize > 8:
-        return _long_floats(array)
+    return _long_floats(array) if array.dtype.itemsize > 8 else _short_floats(array)
+
+
+def _short_floats(array: NDArray[Any]) -> list[Piece]:
     return [whole("float", (_column(array),), len(array))]
 
 
@@ -118,13 +104,7 @@ def _long_floats(array: NDArray[Any]) -> list[Piece]:
         rest = (array - head).astype(np.float64)
         fits = (head == array) | np.isnan(array)
         in_two = ~fits & (head.astype(array.dtype) + rest == array)
-    return by_case(
-        array, [(fits, _fitting_floats), (in_two, _floats_in_two), (~fits & ~in_two, _floats_beyond)]
-    )
-
-
-def _fitting_floats(array: NDArray[Any]) -> list[Piece]:
-    return [whole("float", (_column(array),), len(array))]
+    return by_case(array, [(fits, _short_floats), (in_two, _floats_in_two), (~fits & ~in_two, _floats_beyond)])
 
 
 def _floats_in_two(array: NDArray[Any]) -> list[Piece]:

@@ -11,8 +11,11 @@ from itertools import groupby
 
 # Words that a shape uses itself: a user's class of that name is written in quotes.
 RESERVED = frozenset(
-    "None bool int bigint hugeint float longdouble complex Decimal str bytes object list tuple set frozenset array "
-    "date datetime time timedelta datetime64 timedelta64".split()
+    {
+        *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
+        *("list", "tuple", "set", "frozenset", "array", "object"),
+        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64"),
+    }
 )
 
 
