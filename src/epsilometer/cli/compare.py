@@ -44,8 +44,9 @@ def compare(
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
     from epsilometer.auditing.public import compare as compare_outputs
-    from epsilometer.cli.files import check_writable, read_options, read_recording
+    from epsilometer.cli.files import check_writable, read_options
     from epsilometer.cli.running import deliver, run
+    from epsilometer.mechanisms import from_recording
 
     for flag, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
         check_writable(file, flag)
@@ -54,7 +55,7 @@ def compare(
     settings: dict[str, Any] = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
     settings["options"] = None if option is None else read_options(option)
     keywords = {name: value for name, value in settings.items() if value is not None} | fixed
-    outputs = read_recording(left, header), read_recording(right, header)
+    outputs = from_recording(left, header=header), from_recording(right, header=header)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +11,7 @@ import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.mechanisms.base import shown
-
-# Whole numbers up to here are floats without loss.
-_EXACT = 1 << 53
+from epsilometer.outputs.long_numbers import EXACT
 
 
 def to_json(dataset: Any) -> str:
@@ -44,10 +43,22 @@ def read_value(text: str) -> Any:
     try:
         return settle(json.loads(text))
     except (ValueError, RecursionError):
-        pass
+        return settle(number_or_text(text))
+
+
+# Whole numbers stay whole: they may be longer than a float.
+_WHOLE = re.compile(r"\s*(?:0|[+-]?[1-9][0-9]*)\s*")
+# "007" is a name, and not the number 7.
+_PADDED = re.compile(r"\s*[+-]?0[0-9]")
+
+
+def number_or_text(text: str) -> int | float | str:
+    """A number if the text reads as one, NaN and infinities included; "1_000" and "007" are text."""
     try:
-        return float(text)
-    except ValueError:
+        if _WHOLE.fullmatch(text):
+            return int(text)
+        return text if "_" in text or _PADDED.match(text) else float(text)
+    except ValueError:  # also a whole number of thousands of digits
         return text
 
 
@@ -68,13 +79,26 @@ def settle(value: Any) -> Any:
 
     Whether a number was printed as 1 or as 1.0 is the printer's habit and not an output of its own.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _EXACT:
-        return float(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return settle_whole(value)
     if isinstance(value, list):
         return [settle(each) for each in value]
+    if type(value) is tuple:
+        return tuple(settle(each) for each in value)
     if isinstance(value, dict):
         return {key: settle(each) for key, each in value.items()}
     return value
+
+
+def settle_whole(value: int) -> int | float:
+    """A whole number as a float, if that is exact."""
+    if -EXACT <= value <= EXACT:
+        return float(value)
+    try:
+        near = float(value)
+    except OverflowError:
+        return value
+    return near if near == value else value  # Python compares whole numbers and floats exactly
 
 
 def decode(data: bytes, source: str) -> str:
