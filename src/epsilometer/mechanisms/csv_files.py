@@ -139,4 +139,4 @@ def _end_of_cell(text: str, position: int) -> int:
 def _undecodable(path: Path) -> int:
     """The first line that is not UTF-8."""
     with path.open("rb") as file:
-        return next(number for number, raw in enumerate(file, 1) if "\ufffd" in raw.decode("utf-8", "replace"))
+        return next(number for number, raw in enumerate(file, 1) if raw.decode("utf-8", "ignore").encode() != raw)

@@ -60,9 +60,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(line, object_pairs_hook=_unique)
         except _KeyTwice as error:
-            raise InputError(
-                f"{path}, line {number}: the key {shown(error.args[0])} stands twice in one object"
-            ) from error
+            raise InputError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {number}: not JSON: {shown(line)}") from error
 
@@ -75,7 +73,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _KeyTwice(next(name for name in names if names.count(name) > 1))
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _KeyTwice(f"the key {shown(twice)} stands twice in one object")
     return found
 
 
@@ -116,7 +115,7 @@ class JsonList:
         try:
             values = json.loads(self.path.read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
         except _KeyTwice as error:
-            raise InputError(f"{self.path}: the key {shown(error.args[0])} stands twice in one object") from error
+            raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path} is not JSON: {error}") from error
         if not isinstance(values, list):

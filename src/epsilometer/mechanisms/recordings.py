@@ -137,7 +137,9 @@ def from_recording(
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
 
-    Whole numbers count as floats, since files differ in how they store them. Nothing is ever unpickled.
+    Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
+    quoted "" is text. Numbers count by their worth, since files differ in how they store them: 1 is 1.0, and whole
+    numbers of any length are exact. Nothing is ever unpickled.
     """
     pairs = (_UNNAMED if pair is None else as_pair(pair),)
     if right is not None:
@@ -169,6 +171,18 @@ def recorded_outputs(values: object, other: object = None) -> Outputs:
             raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
         values = values.sides[0]
     return values.outputs() if isinstance(values, RecordedSide) else read_outputs(values)
+
+
+def alike(left: object, right: object) -> tuple[object, object, dict[str, str]]:
+    """Two arrays of different kinds of numbers in one form, with a note: how a number is stored is not what leaks."""
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+        return left, right, {}
+    kinds = {left.dtype.kind, right.dtype.kind}
+    if len(kinds) == 1 or not kinds <= set("biuf"):
+        return left, right, {}
+    note = f"left holds {left.dtype}, right {right.dtype}; both are compared as float64"
+    plain = (each.astype(np.float64) if each.dtype.kind == "b" else settled(each) for each in (left, right))
+    return next(plain), next(plain), {"note": note}
 
 
 _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)

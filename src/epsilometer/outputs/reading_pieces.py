@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from epsilometer.errors import MechanismError
 from epsilometer.outputs.columns import Block, Column, IntArray, Labels, Numbers, Outputs, concatenate
 
-T = TypeVar("T", bound=NDArray[Any])
 # A leaf becomes a column. More of them than this is a data set or a model, of which no event can be learnt.
 MAX_LEAVES = 10_000
 # Deeper trees are mistakes; a list that contains itself ends here.
@@ -131,7 +130,9 @@ def split(codes: IntArray, bound: int) -> list[IntArray]:
     return sorted(np.split(order, ends), key=lambda rows: int(rows[0]))
 
 
-def by_case(values: T, cases: Sequence[tuple[NDArray[np.bool_], Callable[[T], list[Piece]]]]) -> list[Piece]:
+def by_case(
+    values: NDArray[Any], cases: Sequence[tuple[NDArray[np.bool_], Callable[[NDArray[Any]], list[Piece]]]]
+) -> list[Piece]:
     """Read an array whose values fall into cases.
 
     Args:

@@ -204,7 +204,7 @@ def _read_stack(
     dimensions = key[1]
     place.check_leaves(math.prod(dimensions))
     if isinstance(arrays[0], np.ma.MaskedArray):
-        joined: NDArray[Any] = np.ma.concatenate([array.reshape(1, *dimensions) for array in arrays])
+        joined = np.ma.concatenate([array.reshape(1, *dimensions) for array in arrays])  # type: ignore[no-untyped-call]  # numpy's stub
         return read_array(joined, place if dimensions else place.inside())
     if not dimensions:  # a 0-d array is its only value; `inside`, as an array of objects can hold itself
         return read_array(np.stack(arrays), place.inside())
@@ -260,10 +260,9 @@ def _read_masked(array: np.ma.MaskedArray[Any, Any], place: Place) -> list[Piece
         return read_leaves(type(None), [None] * len(values))
     if not missing.any():
         return _read_entries(values, place)
-    pieces = []
-    for rows in (np.flatnonzero(missing), np.flatnonzero(~missing)):
-        some = values[rows] if len(pieces) else np.full(len(rows), None)
-        pieces += [piece.within(rows) for piece in _read_entries(some, place.pick(rows))]
+    there, gone = np.flatnonzero(~missing), np.flatnonzero(missing)
+    pieces = [piece.within(there) for piece in _read_entries(values[there], place.pick(there))]
+    pieces += [piece.within(gone) for piece in read_leaves(type(None), [None] * len(gone))]
     return merge(pieces, len(values))
 
 
