@@ -25,8 +25,8 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import is_complete
-from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
-from epsilometer.mechanisms.recordings import alike
+from epsilometer.mechanisms import as_mechanism, keeping
+from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Task
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
@@ -207,11 +207,11 @@ def compare(
     method, options = choose_mode(
         method, options, stop_early=False, max_seconds=None, checkpoint=None, representation=representation
     )
-    left_outputs, right_outputs, note = alike(left_outputs, right_outputs)
-    recorded = (
-        _read_recording("left_outputs", left_outputs, right_outputs),
-        _read_recording("right_outputs", right_outputs, left_outputs),
-    )
+    left, right, note = recorded_pair(left_outputs, right_outputs)
+    recorded = left, right
+    for name, outputs in zip(("left_outputs", "right_outputs"), recorded, strict=True):
+        if len(outputs) < FEWEST:
+            raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
     sizes = len(recorded[0]), len(recorded[1])
     settings = check_settings(
         samples=max(sizes), confidence=confidence, seed=seed, method=method, options=options, suppress=suppress
@@ -340,13 +340,6 @@ def _open(notion: object, fixed: dict[str, float]) -> Claim:
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)
-
-
-def _read_recording(name: str, values: object, other: object) -> Outputs:
-    outputs = recorded_outputs(values, other)
-    if len(outputs) < FEWEST:
-        raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
-    return outputs
 
 
 def _split(recorded: tuple[Outputs, Outputs], seed: int) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:

@@ -75,12 +75,12 @@ def read_json(text: str, source: str) -> Any:
 
 
 def settle(value: Any) -> Any:
-    """The same value with every whole number that a float holds exactly as a float.
+    """The same value with every whole number up to 2^53 as a float; floats hold no longer ones exactly.
 
     Whether a number was printed as 1 or as 1.0 is the printer's habit and not an output of its own.
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return settle_whole(value)
+        return float(value) if -EXACT <= value <= EXACT else value
     if isinstance(value, list):
         return [settle(each) for each in value]
     if type(value) is tuple:
@@ -88,17 +88,6 @@ def settle(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: settle(each) for key, each in value.items()}
     return value
-
-
-def settle_whole(value: int) -> int | float:
-    """A whole number as a float, if that is exact."""
-    if -EXACT <= value <= EXACT:
-        return float(value)
-    try:
-        near = float(value)
-    except OverflowError:
-        return value
-    return near if near == value else value  # Python compares whole numbers and floats exactly
 
 
 def decode(data: bytes, source: str) -> str:

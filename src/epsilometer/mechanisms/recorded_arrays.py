@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.mechanisms.base import shown
-from epsilometer.mechanisms.exchange import settle, settle_whole
+from epsilometer.mechanisms.exchange import settle
 from epsilometer.mechanisms.recorded_texts import SIDES, ends_with_empty
 from epsilometer.outputs.long_numbers import EXACT
 from epsilometer.outputs.reading_arrow import arrow_values
@@ -102,9 +102,9 @@ def settled(array: Array) -> Array | list[Any]:
     if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
         return array.astype(np.float64)
     if array.ndim == 1:
-        return [None if each is None else settle_whole(each) for each in array.tolist()]
+        return [settle(each) for each in array.tolist()]
     mixed = array.astype(object)
-    mixed[...] = np.vectorize(settle_whole, otypes=[object])(mixed)
+    mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
     return mixed
 
 

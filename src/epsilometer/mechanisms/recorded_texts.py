@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.base import shown
 from epsilometer.mechanisms.csv_files import Row, cell_value, csv_rows, header_of
-from epsilometer.mechanisms.exchange import settle, settle_whole
+from epsilometer.mechanisms.exchange import settle
 
 T = TypeVar("T")
 # Lines per piece.
@@ -213,5 +213,4 @@ def _output(row: Row) -> Any:
 
 
 def _value(cell: str | None) -> Any:
-    value = cell_value(cell)
-    return settle_whole(value) if isinstance(value, int) else value
+    return settle(cell_value(cell))
