@@ -29,17 +29,35 @@ def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
 
     A blank line is an empty cell if there is one column; else it may only stand at the end of the file.
     """
-    width, blank = 0, 0
-    for number, row in _all_rows(path):
-        if width > 1 and row == [None]:
-            blank = blank or number
-            continue
-        if blank:
-            raise InputError(f"{path}, line {blank}: a blank line, but the first row has {width} cells")
-        if width and len(row) != width:
-            raise InputError(f"{path}, line {number}: {len(row)} cells, but the first row has {width}")
-        width = len(row)
-        yield number, row
+    number, width, blank = 0, 0, 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = iter(file)
+            for line in lines:
+                number += 1
+                if '"' in line:
+                    row, more = _quoted_row(line, lines, f"{path}, line {number}")
+                else:  # nearly all rows of most files
+                    row, more = line.rstrip("\r\n").split(","), 0  # type: ignore[assignment]  # a list of texts
+                    if "" in row:
+                        row = [cell or None for cell in row]
+                if len(row) != width or blank:
+                    blank = blank or (number if width > 1 and row == [None] else 0)
+                    if blank and row == [None]:
+                        continue
+                    width = _checked_width(row, width, f"{path}, line {blank or number}", blank)
+                yield number, row
+                number += more
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, line {_undecodable(path)}: cannot be read as CSV: not text in UTF-8") from error
+
+
+def _checked_width(row: Row, width: int, place: str, blank: int) -> int:
+    if blank:
+        raise InputError(f"{place}: a blank line, but the first row has {width} cells")
+    if width and len(row) != width:
+        raise InputError(f"{place}: {len(row)} cells, but the first row has {width}")
+    return len(row)
 
 
 def header_of(path: Path, header: bool | None) -> list[str] | None:
@@ -72,24 +90,6 @@ def cell_value(text: str | None) -> Cell:
     A number may be quoted, since many programs quote everything.
     """
     return None if text is None else number_or_text(text)
-
-
-def _all_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = iter(file)
-            for line in lines:
-                number += 1
-                if '"' in line:
-                    row, used = _quoted_row(line, lines, f"{path}, line {number}")
-                    yield number, row
-                    number += used
-                else:
-                    cells: Row = line.rstrip("\r\n").split(",")  # type: ignore[assignment]  # a list of texts
-                    yield number, [cell or None for cell in cells] if "" in cells else cells
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {_undecodable(path)}: cannot be read as CSV: not text in UTF-8") from error
 
 
 def _quoted_row(text: str, lines: Iterator[str], place: str) -> tuple[Row, int]:

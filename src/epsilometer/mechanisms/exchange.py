@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,19 @@ def read_value(text: str) -> Any:
 _WHOLE = re.compile(r"\s*(?:0|[+-]?[1-9][0-9]*)\s*")
 # "007" is a name, and not the number 7.
 _PADDED = re.compile(r"\s*[+-]?0[0-9]")
+_PADDED_LINE = re.compile(r"\n\s*[+-]?0[0-9]")
+
+
+def settled_texts(texts: Sequence[str | None]) -> list[Any]:
+    """`settle(number_or_text(text))` of each, several times as fast where all are usual numbers; None stays None."""
+    try:
+        values = list(map(float, texts))  # type: ignore[arg-type]  # None raises a TypeError
+        lines = "\n".join(["", *texts])  # type: ignore[list-item]  # there is no None
+        if "_" not in lines and not _PADDED_LINE.search(lines) and -EXACT < min(values) <= max(values) < EXACT:
+            return values
+    except (TypeError, ValueError):
+        pass
+    return [None if text is None else settle(number_or_text(text)) for text in texts]
 
 
 def number_or_text(text: str) -> int | float | str:

@@ -24,6 +24,7 @@ from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.recorded_texts import json_values, text_lines
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.long_numbers import whole_number
+from epsilometer.outputs.reading_labels import label_from_data, label_to_data
 
 _VERSION = 1
 _USUAL_NAN = struct.pack(">d", math.nan).hex()
@@ -279,7 +280,7 @@ def _block_from_dict(data: dict[str, Any]) -> Block:
 
 def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
     if isinstance(column, Labels):
-        return {"labels": list(column.labels), "codes": column.codes.tolist()}
+        return {"labels": list(map(label_to_data, column.labels)), "codes": column.codes.tolist()}
     kind = {"f": "float", "i": "int", "b": "bool"}[column.values.dtype.kind]
     values = column.values.tolist()
     if kind == "float":
@@ -301,7 +302,7 @@ def _float_value(value: float | str) -> float:
 
 def _column_from_dict(data: dict[str, Any]) -> Numbers | Labels:
     if "labels" in data:
-        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(str, data["labels"])))
+        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(label_from_data, data["labels"])))
     widths = np.array(data["widths"], dtype=np.uint8) if "widths" in data else None
     ((kind, values),) = ((name, each) for name, each in data.items() if name != "widths")
     if kind == "float":

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.base import shown
-from epsilometer.mechanisms.csv_files import Row, cell_value, csv_rows, header_of
-from epsilometer.mechanisms.exchange import settle
+from epsilometer.mechanisms.csv_files import Row, csv_rows, header_of
+from epsilometer.mechanisms.exchange import settle, settled_texts
 
 T = TypeVar("T")
 # Lines per piece.
@@ -58,7 +59,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     """The number and the value of every line."""
     for number, line in text_lines(path):
         try:
-            yield number, json.loads(line, object_pairs_hook=_unique)
+            yield number, _read_json(line)
         except _KeyTwice as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -76,6 +77,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise _KeyTwice(f"the key {shown(twice)} stands twice in one object")
     return found
+
+
+_read_json = json.JSONDecoder(object_pairs_hook=_unique).decode  # made once: json.loads would make one per line
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -113,7 +117,7 @@ class JsonList:
 
     def _values(self) -> list[Any]:
         try:
-            values = json.loads(self.path.read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+            values = _read_json(self.path.read_text(encoding="utf-8-sig"))
         except _KeyTwice as error:
             raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -146,30 +150,35 @@ class CsvRows:
 
     def pieces(self) -> Iterator[list[Any]]:
         """Lists of outputs, in order: the cell itself if there is one column, else a tuple."""
-        return in_pieces(self._outputs())
+        rows = self._rows()
+        first: Row = next(rows, [])
+        # The cells of many rows in one list: lists of lists would keep the garbage collector busy.
+        for cells in in_pieces(chain(first, chain.from_iterable(rows)), len(first)):
+            columns = [settled_texts(cells[place :: len(first)]) for place in range(len(first))]
+            yield columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def names(self) -> list[str] | None:
         """The header, if there is one."""
         return header_of(self.path, self.header)
 
-    def _outputs(self) -> Iterator[Any]:
+    def _rows(self) -> Iterator[Row]:
         names = self.names()
         rows = islice(csv_rows(self.path), 0 if names is None else 1, None)
         if self.side is None or names is None:
-            return (_output(row) for _, row in rows)
+            return map(itemgetter(1), rows)
         if "side" in names:
             return self._rows_of_side(rows, names.index("side"))
         here, beside = names.index(self.side), names.index("right" if self.side == "left" else "left")
         return self._column_of_side((number, row[here], row[beside]) for number, row in rows)
 
-    def _rows_of_side(self, rows: Iterable[tuple[int, Row]], place: int) -> Iterator[Any]:
+    def _rows_of_side(self, rows: Iterable[tuple[int, Row]], place: int) -> Iterator[Row]:
         for number, row in rows:
             if row[place] not in SIDES:
                 raise InputError(f"{self.path}, line {number}: side is {shown(row[place])}, not left or right")
             if row[place] == self.side:
-                yield _output(row[:place] + row[place + 1 :])
+                yield row[:place] + row[place + 1 :]
 
-    def _column_of_side(self, cells: Iterable[tuple[int, str | None, str | None]]) -> Iterator[Any]:
+    def _column_of_side(self, cells: Iterable[tuple[int, str | None, str | None]]) -> Iterator[Row]:
         """The cells of one of two columns, of which the shorter ends with empty cells."""
         first, n_empty, gaps, there = 0, 0, False, False
         for number, cell, beside in cells:
@@ -177,8 +186,9 @@ class CsvRows:
                 first, n_empty = first or number, n_empty + 1
                 continue
             gaps = gaps or n_empty > 0 or cell is None
-            yield from [None] * n_empty
-            yield _value(cell)
+            for _ in range(n_empty):
+                yield [None]
+            yield [cell]
             first, n_empty, there = 0, 0, True
         if n_empty and (gaps or not there):
             raise InputError(f"{self.path}, line {first}: {ends_with_empty(str(self.side))}")
@@ -201,16 +211,8 @@ def count_lines(path: Path) -> int:
     return (ends or returns) + (last not in b"\r\n")
 
 
-def in_pieces(values: Iterable[T]) -> Iterator[list[T]]:
-    """Lists of some thousand values."""
+def in_pieces(values: Iterable[T], width: int = 1) -> Iterator[list[T]]:
+    """Lists of some thousand times `width` values."""
     iterator = iter(values)
-    while piece := list(islice(iterator, _PIECE)):
+    while piece := list(islice(iterator, _PIECE * width)):
         yield piece
-
-
-def _output(row: Row) -> Any:
-    return _value(row[0]) if len(row) == 1 else tuple(map(_value, row))
-
-
-def _value(cell: str | None) -> Any:
-    return settle(cell_value(cell))

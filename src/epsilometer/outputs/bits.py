@@ -49,11 +49,22 @@ def bit_codes(values: NDArray[np.float64], widths: NDArray[np.uint8] | None = No
         code += _WIDTH_CODES[widths]
     odd = np.isnan(values)
     if odd.any():
-        payload = raw[odd] & ((1 << _MANTISSA) - 1)
-        code[odd] = np.where(raw[odd] < 0, -1 - payload, _N_CODES + payload)
+        code[odd] = _nan_codes(raw[odd], None if widths is None else widths[odd])
     return code
 
 
+def _nan_codes(raw: NDArray[np.int64], widths: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    """All bits of NaN and its width, outside the codes of numbers and below 2^53."""
+    payload = raw & ((1 << _MANTISSA) - 1)
+    if widths is not None:
+        kind = _WIDTH_CODES[widths] // _N_OF_WIDTH
+        payload = (payload >> _NAN_SHIFT[kind]) + _NAN_START[kind]
+    return np.where(raw < 0, -1 - payload, _N_CODES + payload)
+
+
+# Shorter floats have fewer bits in NaN; of a longer one the last of 52 is let go.
+_NAN_SHIFT: NDArray[np.int64] = np.array([0, 29, 42, 1])
+_NAN_START: NDArray[np.int64] = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
 _WIDTH_CODES: NDArray[np.int64] = np.array(
     [_WIDTHS.get(width, _OTHER_WIDTH) * _N_OF_WIDTH for width in range(256)], dtype=np.int64
 )

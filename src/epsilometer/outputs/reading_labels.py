@@ -12,6 +12,20 @@ import numpy as np
 from epsilometer.outputs.columns import Labels
 
 
+def label_to_data(label: str) -> str | list[str]:
+    """A label as JSON can hold it: half characters (surrogates) have no text of their own there, but bytes do."""
+    try:
+        label.encode("utf-8")
+    except UnicodeEncodeError:
+        return [label.encode("utf-8", "surrogatepass").hex()]
+    return label
+
+
+def label_from_data(data: Any) -> str:
+    """The inverse of `label_to_data`."""
+    return bytes.fromhex(data[0]).decode("utf-8", "surrogatepass") if isinstance(data, list) else str(data)
+
+
 def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
     """Values as labels; `text` is called once per distinct value and must keep them distinct."""
     table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
