@@ -39,7 +39,8 @@ def twin(value):
     if isinstance(value, np.ndarray):
         return twin(value[()]) if value.ndim == 0 else twin_array(value)
     if isinstance(value, (np.datetime64, np.timedelta64)):
-        return value.dtype.name, [int(value.astype(np.int64))]
+        name = value.dtype.name
+        return (f"NaT {name}", []) if np.isnat(value) else twin_whole(int(value.astype(np.int64)), name, f"long {name}")
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -48,13 +49,20 @@ def twin(value):
         return "Colour", [value.name]
     if isinstance(value, complex):
         return "complex", [value.real, value.imag]
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        return "bigint", [str(value)]
+    if type(value) is int:
+        return twin_whole(value, "int", "bigint")
     if isinstance(value, bytes):
         return "bytes", ["".join(twin_byte(byte) for byte in value)]
     if isinstance(value, (bool, int, float, str)):
         return type(value).__name__, [value]
     return twin_container(value)
+
+
+def twin_whole(value, short, long):
+    if abs(value) <= 2**53:
+        return short, [value]
+    low = value % 2**53
+    return long, [float(value), low if low < 2**52 else low - 2**53]
 
 
 def twin_byte(byte):

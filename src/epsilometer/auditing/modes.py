@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from epsilometer.auditing.settings import Settings
 from epsilometer.errors import InputError
+from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.registry import as_options
 from epsilometer.result import AuditResult, Finding
 
@@ -37,11 +39,23 @@ def choose_mode(
         if representation != "value":
             raise InputError(f"representation={representation!r} cannot be combined with stopping early")
         return "sequential", _sequential_options(method, options, max_seconds, checkpoint)
-    if representation != "value":
+    if representation != "value" and method != "profile":
         if method not in ("auto", "events", "bits"):
             raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
         return ("bits" if representation == "bits" else "events"), options
     return method, options
+
+
+def seen_as(settings: Settings, representation: str) -> Settings:
+    """The settings with a method that looks at outputs in this way; the result will say which."""
+    if representation == "value":
+        return settings
+    settings.record["representation"] = representation
+    if settings.method.name == "profile":
+        from epsilometer.methods.bits_profile import BitsProfileMethod, ProfileWithBits  # few ask for it
+
+        return replace(settings, method=BitsProfileMethod() if representation == "bits" else ProfileWithBits())
+    return replace(settings, method=EventsWithBits()) if representation == "all" else settings
 
 
 def _sequential_options(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from epsilometer.errors import InputError
 from epsilometer.outputs import Block, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column
+from epsilometer.outputs.reading_labels import label_from_data, label_to_data
 
 _TABLE = "table"
 _PLAIN_KINDS = "biuf"
@@ -33,7 +34,9 @@ def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -
         labels = []
         for column, values in enumerate(block.columns):
             arrays[f"{place}.{column}"] = values.codes if isinstance(values, Labels) else values.values
-            labels.append(list(values.labels) if isinstance(values, Labels) else None)
+            if isinstance(values, Numbers) and values.widths is not None:
+                arrays[f"{place}.{column}.widths"] = values.widths
+            labels.append(list(map(label_to_data, values.labels)) if isinstance(values, Labels) else None)
         blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
     return {"size": outputs.size, "blocks": blocks}
 
@@ -46,7 +49,10 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, NDA
         columns: list[Column] = []
         for column, labels in enumerate(stored["labels"]):
             values = arrays[f"{place}.{column}"]
-            columns.append(Numbers(values) if labels is None else Labels(values, tuple(map(str, labels))))
+            widths = arrays.get(f"{place}.{column}.widths")
+            columns.append(
+                Numbers(values, widths) if labels is None else Labels(values, tuple(map(label_from_data, labels)))
+            )
         rows = arrays.get(f"{place}.rows")
         blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
     return Outputs(tuple(blocks), int(table["size"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from epsilometer.engine import Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
 from epsilometer.inputs.finding import Finder
-from epsilometer.result import AuditResult, HealthReport, Verdict
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 SCHEMA_VERSION = 1
 # What a stored profile shows to whoever reads the file without us.
@@ -55,6 +55,7 @@ class Profile:
         settings: seed, sample sizes, mechanism.
         environment: versions and machine.
         seconds: how long it took.
+        bits: the same of how floats are written, where representation="all" asked for it.
 
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
     """
@@ -67,6 +68,7 @@ class Profile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    bits: Profile | None = None
 
     def epsilon(self, delta: float) -> float:
         """A lower bound on ε at this δ."""
@@ -91,7 +93,7 @@ class Profile:
 
     def check(self, claim: Claim | str) -> ClaimCheck:
         """Whether the band refutes a claim, of any notion. Any number may be checked: the band is paid for."""
-        promised = as_claim(claim)
+        promised = as_claim(claim).scaled(self.settings.get("distance", 1))
         bound = self.band.value(promised)
         if any(report.untrusted for report in self.health):
             return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
@@ -148,7 +150,7 @@ class Profile:
             "settings": dict(self.settings),
             "environment": dict(self.environment),
             "seconds": self.seconds,
-        }
+        } | ({} if self.bits is None else {"bits": self.bits.to_dict()})
 
     def to_json(self, indent: int | None = 2) -> str:
         """Strict JSON."""
@@ -173,6 +175,7 @@ class Profile:
                 dict(data["settings"]),
                 dict(data["environment"]),
                 float(data["seconds"]),
+                cls.from_dict(data["bits"]) if "bits" in data else None,
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
@@ -198,10 +201,14 @@ def profile(
     suppress: Collection[str] = (),
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
+    representation: str = "value",
+    distance: int = 1,
+    record: str | Path | None = None,
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
 
-    Args: those of `audit`; a profile needs no claim.
+    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all samples. Claims that are
+        checked later are scaled to the `distance`.
 
     Guarantee: exact, and simultaneous: with probability at least `confidence` nothing that is read off the profile
         exceeds the truth of the pair, if the draws are independent.
@@ -219,13 +226,20 @@ def profile(
         suppress=suppress,
         progress=progress,
         checkpoint=checkpoint,
+        representation=representation,
+        distance=distance,
+        record=record,
     )
     return profile_of(measured)
 
 
 def profile_of(result: AuditResult) -> Profile:
     """The profile behind a result of the method `profile`."""
-    finding = result.findings[0]
+    beside = [_profile_of(finding, result) for finding in result.findings[1:2] if "p_lower" in finding.details]
+    return replace(_profile_of(result.findings[0], result), bits=beside[0] if beside else None)
+
+
+def _profile_of(finding: Finding, result: AuditResult) -> Profile:
     if "p_lower" not in finding.details:
         raise InputError(f"a result of the method {finding.method!r} holds no band; use method='profile'")
     return Profile(

@@ -14,19 +14,20 @@ import numpy as np
 from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.modes import choose_mode, spread_findings
+from epsilometer.auditing.modes import choose_mode, seen_as, spread_findings
 from epsilometer.auditing.search_loop import check_search, run_search
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import Claim, as_claim, open_claim
+from epsilometer.claims.base import check_whole
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import is_complete
-from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
+from epsilometer.mechanisms import as_mechanism, keeping
+from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Task
-from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult
@@ -108,10 +109,8 @@ def audit(
         suppress=suppress,
         progress=progress,
     )
-    if representation == "all":
-        settings = replace(settings, method=EventsWithBits())
+    settings = seen_as(settings, representation)
     promised = as_claim(_own_claim(mechanism, inputs) if claim is None else claim).scaled(distance)
-    settings.record.update({"representation": representation} if representation != "value" else {})
     settings.record.update({"distance": distance} if distance != 1 else {})
     return spread_findings(_run(mechanism, inputs, Question(promised, judged=True), settings, record, checkpoint))
 
@@ -130,22 +129,34 @@ def measure(
     engine: object = "local",
     suppress: Collection[str] = (),
     progress: Progress | None = None,
-    record: str | Path | None = None,
+    stop_early: bool | None = None,
+    max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
+    representation: str = "value",
+    distance: int = 1,
+    record: str | Path | None = None,
     **fixed: float,
 ) -> AuditResult:
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
-    Args:
+    Args: those of `audit`, and
         notion: a claim class, e.g. `PureDP` or `RenyiDP`.
-        checkpoint: a file from which an interrupted run goes on.
+        stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
+            samples are drawn.
+        checkpoint: a file from which an interrupted run goes on; it does not imply stop_early here.
+        distance: is noted in the result; the bound is about the inputs as they are.
         fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds ε) or `epsilon=`
             (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
     """
     method, options = choose_mode(
-        method, options, stop_early=False, max_seconds=None, checkpoint=checkpoint, representation="value"
+        method,
+        options,
+        stop_early=False if stop_early is None and max_seconds is None else stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
     )
     settings = check_settings(
         samples=samples,
@@ -158,7 +169,10 @@ def measure(
         suppress=suppress,
         progress=progress,
     )
-    return _run(mechanism, inputs, Question(_open(notion, fixed), judged=False), settings, record, checkpoint)
+    settings = seen_as(settings, representation)
+    settings.record.update({"distance": check_whole("distance", distance)} if distance != 1 else {})
+    question = Question(_open(notion, fixed), judged=False)
+    return spread_findings(_run(mechanism, inputs, question, settings, record, checkpoint))
 
 
 def compare(
@@ -171,28 +185,40 @@ def compare(
     method: str = "auto",
     options: object = None,
     suppress: Collection[str] = (),
+    representation: str = "value",
+    distance: int = 1,
     **fixed: float,
 ) -> AuditResult:
     """Audits two recorded samples instead of a mechanism.
 
     Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and proving, and the
-    sizes may differ. A claim class instead of a claim measures without a verdict. Two arrays of different kinds of
-    numbers (say int64 and float64) are both compared as float64, and the settings of the result note it.
+    sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
+    `audit`. Two arrays of different kinds of numbers (say int64 and float64) are both compared by what the numbers are
+    worth, and the settings of the result note it.
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
         raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
-    question = Question(_open(claim, fixed), False) if isinstance(claim, type) else Question(as_claim(claim), True)
-    left_outputs, right_outputs, note = _alike(left_outputs, right_outputs)
-    recorded = (
-        _read_recording("left_outputs", left_outputs, right_outputs),
-        _read_recording("right_outputs", right_outputs, left_outputs),
+    question = (
+        Question(_open(claim, fixed), False)
+        if isinstance(claim, type)
+        else Question(as_claim(claim).scaled(distance), True)
     )
+    method, options = choose_mode(
+        method, options, stop_early=False, max_seconds=None, checkpoint=None, representation=representation
+    )
+    left, right, note = recorded_pair(left_outputs, right_outputs)
+    recorded = left, right
+    for name, outputs in zip(("left_outputs", "right_outputs"), recorded, strict=True):
+        if len(outputs) < FEWEST:
+            raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
     sizes = len(recorded[0]), len(recorded[1])
     settings = check_settings(
         samples=max(sizes), confidence=confidence, seed=seed, method=method, options=options, suppress=suppress
     )
+    settings = seen_as(settings, representation)
     settings.record.update({"mechanism": "two recorded samples"} | note)
+    settings.record.update({"distance": check_whole("distance", distance)} if distance != 1 else {})
     train, fresh = _split(recorded, settings.seed)
     budget = ErrorBudget(settings.failure_probability)
     task = Task(question.claim, (len(fresh[0]), len(fresh[1])), budget.total)
@@ -202,16 +228,18 @@ def compare(
     finding = proposal.certify(*tallies, pair, budget.spend(budget.total, "certificate"))
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
-    return conclude(
-        question,
-        finding,
-        proposal,
-        reports,
-        used=sizes,
-        confidence=settings.confidence,
-        settings=settings.record,
-        began=began,
-        training=train,
+    return spread_findings(
+        conclude(
+            question,
+            finding,
+            proposal,
+            reports,
+            used=sizes,
+            confidence=settings.confidence,
+            settings=settings.record,
+            began=began,
+            training=train,
+        )
     )
 
 
@@ -312,24 +340,6 @@ def _open(notion: object, fixed: dict[str, float]) -> Claim:
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)
-
-
-def _alike(left: object, right: object) -> tuple[object, object, dict[str, str]]:
-    """Two arrays of different kinds of numbers as floats, with a note: how a number is stored is not what leaks."""
-    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
-        return left, right, {}
-    kinds = {left.dtype.kind, right.dtype.kind}
-    if len(kinds) == 1 or not kinds <= set("biuf"):
-        return left, right, {}
-    note = f"left holds {left.dtype}, right {right.dtype}; both are compared as float64"
-    return left.astype(np.float64), right.astype(np.float64), {"note": note}
-
-
-def _read_recording(name: str, values: object, other: object) -> Outputs:
-    outputs = recorded_outputs(values, other)
-    if len(outputs) < FEWEST:
-        raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
-    return outputs
 
 
 def _split(recorded: tuple[Outputs, Outputs], seed: int) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:

@@ -11,7 +11,7 @@ from epsilometer.cli import options
 
 
 def compare(
-    left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: npy, npz, csv or json.")],
+    left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: a file as below.")],
     right: Annotated[str, typer.Argument(metavar="RIGHT", help="Outputs for its neighbour.")],
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
@@ -28,6 +28,8 @@ def compare(
     method: options.MethodName = None,
     option: options.MethodOptions = None,
     suppress: options.Suppress = None,
+    representation: options.Representation = None,
+    distance: options.Distance = None,
     json: options.JsonFile = None,
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
@@ -36,7 +38,8 @@ def compare(
     """Audit two files of recorded outputs.
 
     One output per entry: of the first axis of an array (npy, npz; FILE.npz:NAME if it has several), per row of a csv
-    file, per entry of a json list. Without a claim, --notion measures.
+    or parquet file (an empty cell is the missing value), per line of a jsonl file, per entry of a json list. Without a
+    claim, --notion measures.
 
     Examples:
       epsilometer compare left.npy right.npy --epsilon 1
@@ -44,17 +47,19 @@ def compare(
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
     from epsilometer.auditing.public import compare as compare_outputs
-    from epsilometer.cli.files import check_writable, read_options, read_recording
+    from epsilometer.cli.files import check_writable, read_options
     from epsilometer.cli.running import deliver, run
+    from epsilometer.mechanisms import from_recording
 
     for flag, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
         check_writable(file, flag)
     given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
     claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
     settings: dict[str, Any] = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
+    settings |= {"representation": representation, "distance": distance}
     settings["options"] = None if option is None else read_options(option)
     keywords = {name: value for name, value in settings.items() if value is not None} | fixed
-    outputs = read_recording(left, header), read_recording(right, header)
+    outputs = from_recording(left, header=header), from_recording(right, header=header)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")

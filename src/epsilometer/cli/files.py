@@ -60,40 +60,21 @@ def read_dataset(path: Path, option: str) -> Any:
         return _read_npy(path)
     if kind != ".csv":
         raise InputError(f"{option} @{path}: the name must end in .json, .npy or .csv")
-    from epsilometer.cli.tables import read_csv
+    return _read_table(path)
+
+
+def _read_table(path: Path) -> list[Any]:
+    from epsilometer.mechanisms.csv_files import cell_value, csv_rows, header_of
 
     _check_file(path)
-    table = read_csv(path)
-    if table.names and len(table.names) > 1:
-        return [dict(zip(table.names, row, strict=True)) for row in table.rows()]
-    return table.rows()
-
-
-def read_recording(place: str, header: bool | None = None) -> Any:
-    """Recorded outputs, one per entry of axis 0.
-
-    Args:
-        place: a file (npy, npz, csv, json, jsonl, parquet), or file.npz:name for one of several arrays.
-        header: of a CSV file; None finds out.
-    """
-    path, key = _split_place(place)
-    kind = path.suffix.lower()
-    _check_file(path)
-    if kind == ".npy":
-        return _read_npy(path)
-    if kind == ".npz":
-        return _read_npz(path, key)
-    if kind == ".json":
-        return _as_list(_read_json(path), path)
-    if kind == ".csv":
-        from epsilometer.cli.tables import read_csv
-
-        return read_csv(path, header).outputs()
-    if kind in (".jsonl", ".parquet"):
-        from epsilometer.mechanisms import from_recording
-
-        return from_recording(path)
-    raise InputError(f"{path}: recorded outputs are read from .npy, .npz, .csv, .json, .jsonl and .parquet files")
+    rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(path)]
+    if not rows:
+        raise InputError(f"{path} is empty")
+    names = header_of(path, None)
+    if names is not None and len(names) > 1:
+        return [dict(zip(names, row, strict=True)) for row in rows[1:]]
+    data = rows if names is None else rows[1:]
+    return [row[0] for row in data] if len(rows[0]) == 1 else data
 
 
 def read_text(path: Path) -> str:
@@ -118,13 +99,6 @@ def check_writable(path: str | None, option: str) -> None:
         raise InputError(f"{option} {path} is a folder")
 
 
-def _split_place(place: str) -> tuple[Path, str | None]:
-    before, colon, key = place.rpartition(":")
-    if colon and before.lower().endswith(".npz"):
-        return Path(before), key
-    return Path(place), None
-
-
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}; a file is needed")
@@ -135,12 +109,6 @@ def _read_json(path: Path) -> Any:
         return json.loads(read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
-
-
-def _as_list(value: Any, path: Path) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(f"{path} must hold a JSON list with one output per entry, not {type(value).__name__}")
-    return value
 
 
 def _read_npy(path: Path) -> Any:
@@ -155,27 +123,6 @@ def _read_npy(path: Path) -> Any:
         array.close()
         raise InputError(f"{path} holds several arrays; name it .npz")
     return array
-
-
-def _read_npz(path: Path, key: str | None) -> Any:
-    import zipfile
-
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if isinstance(arrays, np.ndarray):
-                return arrays
-            names = list(arrays)
-            if key is None and len(names) != 1:
-                raise InputError(f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME")
-            if key is not None and key not in names:
-                raise InputError(f"{path} has no array {key!r}; it has {', '.join(names)}")
-            return arrays[names[0] if key is None else key]
-    except InputError:
-        raise
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read as plain arrays: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

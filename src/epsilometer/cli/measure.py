@@ -35,7 +35,11 @@ def measure(
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
+    stop_early: options.StopEarly = None,
+    max_seconds: options.MaxSeconds = None,
     checkpoint: options.CheckpointFile = None,
+    representation: options.Representation = None,
+    distance: options.Distance = None,
 ) -> int:
     """Bound the privacy loss from below, without a claim.
 

@@ -34,6 +34,8 @@ def profile(
     json: options.JsonFile = None,
     plot: _Plot = None,
     checkpoint: options.CheckpointFile = None,
+    representation: options.Representation = None,
+    distance: options.Distance = None,
 ) -> int:
     """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.
 

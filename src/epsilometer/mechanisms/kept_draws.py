@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,11 +23,15 @@ from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.recorded_texts import json_values, text_lines
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
+from epsilometer.outputs.long_numbers import whole_number
+from epsilometer.outputs.reading_labels import label_from_data, label_to_data
 
 _VERSION = 1
+_USUAL_NAN = struct.pack(">d", math.nan).hex()
 _MARK = "epsilometer_recording"
 ABOUT = "about"
 _OTHERS = ('{"dataset": ', '{"input": ')
+_FLOATS: dict[int, type] = {2: np.float16, 4: np.float32, np.dtype(np.longdouble).itemsize: np.longdouble}
 _KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
 
 
@@ -231,13 +236,31 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
     if len(outputs.blocks) != 1 or not all(isinstance(column, Numbers) for column in outputs.blocks[0].columns):
         raise _no_array(outputs)
     block = outputs.blocks[0]
-    columns = [column.values for column in block.columns if isinstance(column, Numbers)]
-    array = columns[0] if block.shape in _KINDS else np.column_stack(columns) if columns else np.empty((block.size, 0))
+    numbers = [column for column in block.columns if isinstance(column, Numbers)]
+    columns = [_as_returned(column) for column in numbers]
+    if block.shape == "bigint":
+        columns = [_whole_numbers(*numbers)]
+    single = block.shape in _KINDS or block.shape == "bigint"
+    array = columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
     # Only what comes back as the same outputs is kept.
     again = read_outputs(array)
-    if [each.shape for each in again] != [block.shape]:
+    if [each.shape for each in again] != [block.shape] or len({column.dtype for column in columns}) > 1:
         raise _no_array(outputs)
     return np.array(array)
+
+
+def _as_returned(column: Numbers) -> np.ndarray[Any, Any]:
+    """The values in the width in which they were returned, if that is one for all; else as they are."""
+    kinds = set() if column.widths is None else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
+    return column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values
+
+
+def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
+    """Whole numbers beyond 2^53 from their two columns, as int64 or uint64."""
+    values = np.array(list(map(whole_number, rounded.values.tolist(), digit.values.tolist())), dtype=object)
+    if values.min() < np.iinfo(np.int64).min or values.max() > np.iinfo(np.uint64).max:
+        return rounded.values  # which does not come back as it was, so it is refused
+    return values.astype(np.int64 if values.max() <= np.iinfo(np.int64).max else np.uint64)
 
 
 def _no_array(outputs: Outputs) -> InputError:
@@ -257,18 +280,31 @@ def _block_from_dict(data: dict[str, Any]) -> Block:
 
 def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
     if isinstance(column, Labels):
-        return {"labels": list(column.labels), "codes": column.codes.tolist()}
+        return {"labels": list(map(label_to_data, column.labels)), "codes": column.codes.tolist()}
     kind = {"f": "float", "i": "int", "b": "bool"}[column.values.dtype.kind]
     values = column.values.tolist()
     if kind == "float":
-        values = [each if math.isfinite(each) else repr(each) for each in values]
-    return {kind: values}
+        values = [each if math.isfinite(each) else _float_text(each) for each in values]
+    return {kind: values} if column.widths is None else {kind: values, "widths": column.widths.tolist()}
+
+
+def _float_text(value: float) -> str:
+    """Infinity, or NaN with its bits where they are not the usual ones."""
+    raw = struct.pack(">d", value).hex()
+    return repr(value) if math.isinf(value) or raw == _USUAL_NAN else f"nan {raw}"
+
+
+def _float_value(value: float | str) -> float:
+    """A float as `_column_to_dict` wrote it."""
+    is_odd = isinstance(value, str) and value.startswith("nan ")
+    return float(struct.unpack(">d", bytes.fromhex(str(value)[4:]))[0]) if is_odd else float(value)
 
 
 def _column_from_dict(data: dict[str, Any]) -> Numbers | Labels:
     if "labels" in data:
-        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(str, data["labels"])))
-    ((kind, values),) = data.items()
+        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(label_from_data, data["labels"])))
+    widths = np.array(data["widths"], dtype=np.uint8) if "widths" in data else None
+    ((kind, values),) = ((name, each) for name, each in data.items() if name != "widths")
     if kind == "float":
-        values = [float(each) for each in values]
-    return Numbers(np.array(values, dtype=_KINDS[kind]))
+        values = [_float_value(each) for each in values]
+    return Numbers(np.array(values, dtype=_KINDS[kind]), widths)

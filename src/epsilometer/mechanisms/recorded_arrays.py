@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.mechanisms.base import shown
+from epsilometer.mechanisms.exchange import settle
+from epsilometer.mechanisms.recorded_texts import SIDES, ends_with_empty
+from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.outputs.reading_arrow import arrow_values
 
 # Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
 _PIECE_BYTES = 4 << 20
 _PIECE_ROWS = 1 << 16
-_EXACT = 1 << 53
 
 Array = NDArray[Any]
 
@@ -91,33 +95,34 @@ def members(path: Path) -> list[str]:
         raise InputError(f"{path} cannot be read as plain arrays: {error}") from error
 
 
-def settled(array: Array) -> Array | list[float | int]:
-    """Whole numbers as floats: how a file stores a number is not what a mechanism leaks.
-
-    Those beyond 2^53, which a float cannot hold, stay as they are.
-    """
+def settled(array: Array) -> Array | list[Any]:
+    """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
     if array.dtype.kind not in "iu":
         return array
-    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -_EXACT and array.max() <= _EXACT):
+    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
         return array.astype(np.float64)
-    if array.ndim > 1:
-        return array
-    return [float(each) if -_EXACT <= each <= _EXACT else each for each in array.tolist()]
+    if array.ndim == 1:
+        return [settle(each) for each in array.tolist()]
+    mixed = array.astype(object)
+    mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
+    return mixed
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetColumns:
-    """Columns of a .parquet file.
+    """Columns of a .parquet file; a null is the missing value.
 
     Attributes:
         path: the file.
         names: the columns that make an output.
         side: keeps the rows whose column `side` says so; None keeps all.
+        beside: the other of the two columns `left` and `right`, which may be longer.
     """
 
     path: Path
     names: tuple[str, ...]
     side: str | None = None
+    beside: str | None = None
 
     def __str__(self) -> str:
         return f"{self.path} ({self.side or ', '.join(self.names)})"
@@ -128,26 +133,55 @@ class ParquetColumns:
 
     def pieces(self) -> Iterator[Any]:
         """Batches of rows, in order."""
-        file = _open_parquet(self.path)
         wanted = [*self.names, "side"] if self.side else [*self.names]
+        left, start = self._length(), 0
+        for columns in self._batches(wanted):
+            size = len(columns[wanted[0]])
+            columns = {name: column.slice(0, max(left, 0)) for name, column in columns.items()}
+            left -= size
+            yield self._outputs(columns, start)
+            start += size
+
+    def _batches(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        file = _open_parquet(self.path)
         try:
-            for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=wanted):
-                columns = {name: batch.column(name) for name in wanted}
-                yield self._outputs(columns)
+            for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=list(names)):
+                yield {name: batch.column(name) for name in names}
         except (OSError, ValueError) as error:
             raise InputError(f"{self.path} cannot be read as parquet: {error}") from error
 
-    def _outputs(self, columns: dict[str, Any]) -> Any:
+    def _outputs(self, columns: dict[str, Any], start: int) -> Any:
         if self.side:
-            kept = np.asarray(columns.pop("side").to_numpy(zero_copy_only=False)) == self.side
+            sides = columns.pop("side").to_pylist()
+            for row, side in enumerate(sides):
+                if side not in SIDES:
+                    raise InputError(f"{self.path}, row {start + row + 1}: side is {shown(side)}, not left or right")
+            kept = np.array([side == self.side for side in sides], dtype=np.bool_)
             columns = {name: column.filter(kept) for name, column in columns.items()}
         read = {name: _column(column) for name, column in columns.items()}
         return read[self.names[0]] if len(read) == 1 else read
 
+    def _length(self) -> int:
+        """How many rows are outputs: the shorter of two columns ends with nulls."""
+        if self.beside is None:
+            return self.count()
+        n_rows = n_null = at_end = 0
+        for batch in self._batches([self.names[0], self.beside]):
+            null, other = (np.asarray(column.is_null().to_numpy(zero_copy_only=False)) for column in batch.values())
+            there = np.flatnonzero(~null | other)
+            n_rows, n_null = n_rows + len(null), n_null + int(null.sum())
+            at_end = at_end + len(null) if not len(there) else len(null) - 1 - int(there[-1])
+        if at_end and (at_end == n_rows or n_null > at_end):
+            raise InputError(f"{self.path}, row {n_rows - at_end + 1}: {ends_with_empty(self.names[0])}")
+        return n_rows - at_end
+
 
 def parquet_names(path: Path) -> list[str]:
     """The names of a file's columns."""
-    return [str(name) for name in _open_parquet(path).schema_arrow.names]
+    names = [str(name) for name in _open_parquet(path).schema_arrow.names]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} has two columns of one name: {', '.join(names)}; rename one")
+    return names
 
 
 def _open_parquet(path: Path) -> Any:
@@ -161,16 +195,6 @@ def _open_parquet(path: Path) -> Any:
         raise InputError(f"{path} cannot be read as parquet: {error}") from error
 
 
-def _column(column: Any) -> Array | Sequence[Any]:
-    import pyarrow
-
-    kind = column.type
-    plain = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind)
-    if plain and column.null_count == 0:
-        return settled(np.asarray(column.to_numpy(zero_copy_only=False)))
-    return [_settled_value(each) for each in column.to_pylist()]
-
-
-def _settled_value(value: Any) -> Any:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole and abs(value) <= _EXACT else value
+def _column(column: Any) -> Array | list[Any]:
+    values = arrow_values(column)
+    return settled(values) if isinstance(values, np.ndarray) else [settle(each) for each in values]

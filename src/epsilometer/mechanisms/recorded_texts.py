@@ -1,18 +1,19 @@
-"""Outputs in .jsonl, .json and .csv files, read in pieces; what cannot be read is refused by its line."""
+"""Outputs in .jsonl, .json and .csv files, read in pieces: every row is an output or is refused by its line."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.base import shown
-from epsilometer.mechanisms.exchange import settle
+from epsilometer.mechanisms.csv_files import Row, csv_rows, header_of
+from epsilometer.mechanisms.exchange import settle, settled_texts
 
 T = TypeVar("T")
 # Lines per piece.
@@ -31,7 +32,7 @@ class JsonLines:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
 
     def count(self) -> int:
-        """Lines that are not blank, at least as many as outputs."""
+        """How many lines there are, at least as many as outputs."""
         return count_lines(self.path)
 
     def pieces(self) -> Iterator[list[Any]]:
@@ -55,23 +56,46 @@ def has_side(value: Any) -> bool:
 
 
 def json_values(path: Path) -> Iterator[tuple[int, Any]]:
-    """The number and the value of every line that is not blank."""
+    """The number and the value of every line."""
     for number, line in text_lines(path):
         try:
-            yield number, json.loads(line)
+            yield number, _read_json(line)
+        except _KeyTwice as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {number}: not JSON: {shown(line)}") from error
 
 
+class _KeyTwice(Exception):
+    """Of two values under one key JSON would lose the first."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _KeyTwice(f"the key {shown(twice)} stands twice in one object")
+    return found
+
+
+_read_json = json.JSONDecoder(object_pairs_hook=_unique).decode  # made once: json.loads would make one per line
+
+
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The number and the text of every line that is not blank."""
+    """The number and the text of every line; blank ones may only stand at the end of the file."""
+    blank = 0
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
-            if raw.strip():
-                try:
-                    yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError as error:
-                    raise InputError(f"{path}, line {number}: not text in UTF-8: {shown(raw)}") from error
+            if not raw.strip():
+                blank = blank or number
+                continue
+            if blank:
+                raise InputError(f"{path}, line {blank}: a blank line is no output; write null for a missing one")
+            try:
+                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}, line {number}: not text in UTF-8: {shown(raw)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +117,9 @@ class JsonList:
 
     def _values(self) -> list[Any]:
         try:
-            values = json.loads(self.path.read_text(encoding="utf-8"))
+            values = _read_json(self.path.read_text(encoding="utf-8-sig"))
+        except _KeyTwice as error:
+            raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path} is not JSON: {error}") from error
         if not isinstance(values, list):
@@ -103,11 +129,11 @@ class JsonList:
 
 @dataclass(frozen=True, slots=True)
 class CsvRows:
-    """A .csv file: an output per row.
+    """A .csv file: an output per row. An empty cell is the missing value, a quoted "" is text.
 
     Attributes:
         path: the file.
-        header: whether the first row names the columns; None finds out: words above a number do.
+        header: whether the first row names the columns; None finds out: words above numbers do.
         side: with a column `side`, which rows are kept; with the columns `left` and `right`, which of them is read.
     """
 
@@ -119,80 +145,74 @@ class CsvRows:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
 
     def count(self) -> int:
-        """Lines that are not blank, at least as many as outputs."""
-        return count_lines(self.path)
+        """How many lines there are below the header, at least as many as outputs."""
+        return count_lines(self.path) - (self.names() is not None)
 
     def pieces(self) -> Iterator[list[Any]]:
         """Lists of outputs, in order: the cell itself if there is one column, else a tuple."""
-        if self.side is None:
-            return in_pieces(_output(row) for _, row in self._rows())
-        return in_pieces(self._of_side())
+        rows = self._rows()
+        first: Row = next(rows, [])
+        # The cells of many rows in one list: lists of lists would keep the garbage collector busy.
+        for cells in in_pieces(chain(first, chain.from_iterable(rows)), len(first)):
+            columns = [settled_texts(cells[place :: len(first)]) for place in range(len(first))]
+            yield columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def names(self) -> list[str] | None:
         """The header, if there is one."""
-        rows = [row for _, row in islice(csv_rows(self.path), 2)]
-        if not rows or self.header is False:
-            return None
-        names = [cell.strip() for cell in rows[0]]
-        if self.header or "side" in names or {"left", "right"} <= set(names):
-            return names
-        kinds = [[isinstance(_cell(cell), str) for cell in row] for row in rows]
-        return names if all(kinds[0]) and not all(kinds[-1]) else None
+        return header_of(self.path, self.header)
 
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        return islice(csv_rows(self.path), 1 if self.names() is not None else 0, None)
+    def _rows(self) -> Iterator[Row]:
+        names = self.names()
+        rows = islice(csv_rows(self.path), 0 if names is None else 1, None)
+        if self.side is None or names is None:
+            return map(itemgetter(1), rows)
+        if "side" in names:
+            return self._rows_of_side(rows, names.index("side"))
+        here, beside = names.index(self.side), names.index("right" if self.side == "left" else "left")
+        return self._column_of_side((number, row[here], row[beside]) for number, row in rows)
 
-    def _of_side(self) -> Iterator[Any]:
-        names = self.names() or []
-        if "side" not in names:
-            place = names.index(str(self.side))
-            # The shorter of two columns ends with empty cells.
-            return (_cell(row[place]) for _, row in self._rows() if row[place])
-        return self._rows_of_side(names.index("side"))
-
-    def _rows_of_side(self, place: int) -> Iterator[Any]:
-        for number, row in self._rows():
+    def _rows_of_side(self, rows: Iterable[tuple[int, Row]], place: int) -> Iterator[Row]:
+        for number, row in rows:
             if row[place] not in SIDES:
                 raise InputError(f"{self.path}, line {number}: side is {shown(row[place])}, not left or right")
             if row[place] == self.side:
-                yield _output(row[:place] + row[place + 1 :])
+                yield row[:place] + row[place + 1 :]
+
+    def _column_of_side(self, cells: Iterable[tuple[int, str | None, str | None]]) -> Iterator[Row]:
+        """The cells of one of two columns, of which the shorter ends with empty cells."""
+        first, n_empty, gaps, there = 0, 0, False, False
+        for number, cell, beside in cells:
+            if cell is None and beside is not None:  # missing, or beyond the end: the next cells tell
+                first, n_empty = first or number, n_empty + 1
+                continue
+            gaps = gaps or n_empty > 0 or cell is None
+            for _ in range(n_empty):
+                yield [None]
+            yield [cell]
+            first, n_empty, there = 0, 0, True
+        if n_empty and (gaps or not there):
+            raise InputError(f"{self.path}, line {first}: {ends_with_empty(str(self.side))}")
 
 
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The line and the cells of every row; a row of another length than the first is refused."""
-    width = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            for row in filter(None, reader):
-                if width and len(row) != width:
-                    raise InputError(f"{path}, line {reader.line_num}: {len(row)} cells, but the first row has {width}")
-                width = len(row)
-                yield reader.line_num, row
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as CSV: {error}") from error
+def ends_with_empty(name: str) -> str:
+    """Why a column that may be shorter than its neighbour, or hold missing outputs, is not read."""
+    return (
+        f"the column {name} is empty from here on, and has other empty cells or no others: nobody can tell whether it "
+        "ends here or whether outputs are missing; use a column side, or a file for each side"
+    )
 
 
 def count_lines(path: Path) -> int:
-    """Lines that are not blank."""
+    """Lines, blank ones included; whatever ends them."""
+    ends, returns, last = 0, 0, b"\n"
     with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
+        while piece := file.read(1 << 20):
+            ends, returns, last = ends + piece.count(b"\n"), returns + piece.count(b"\r"), piece[-1:]
+    return (ends or returns) + (last not in b"\r\n")
 
 
-def in_pieces(values: Iterable[T]) -> Iterator[list[T]]:
-    """Lists of some thousand values."""
+def in_pieces(values: Iterable[T], width: int = 1) -> Iterator[list[T]]:
+    """Lists of some thousand times `width` values."""
     iterator = iter(values)
-    while piece := list(islice(iterator, _PIECE)):
+    while piece := list(islice(iterator, _PIECE * width)):
         yield piece
-
-
-def _output(row: list[str]) -> Any:
-    return _cell(row[0]) if len(row) == 1 else tuple(map(_cell, row))
-
-
-def _cell(text: str) -> float | str:
-    """A number if it reads as one, NaN and infinities included; "1_000" does not."""
-    try:
-        return text if "_" in text else float(text)
-    except ValueError:
-        return text

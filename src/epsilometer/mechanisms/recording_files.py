@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, MechanismError
 from epsilometer.mechanisms.recorded_arrays import ArrayFile, ParquetColumns, members, parquet_names, settled
 from epsilometer.mechanisms.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values
 from epsilometer.outputs import Outputs, concatenate, read_outputs
@@ -45,10 +45,27 @@ class RecordedSide:
 
     def pieces(self) -> Iterator[Outputs]:
         """Outputs in the order of the file, some thousand at a time."""
+        start = 0
         for piece in self.source.pieces():
             if isinstance(piece, np.ndarray) and not self.exact:
                 piece = settled(piece)
-            yield piece if isinstance(piece, Outputs) else read_outputs(piece)
+            outputs = piece if isinstance(piece, Outputs) else self._read(piece, start)
+            yield outputs
+            start += len(outputs)
+
+    def _read(self, piece: Any, start: int) -> Outputs:
+        try:
+            return read_outputs(piece)
+        except MechanismError as error:
+            columns = piece if isinstance(piece, dict) else {"": piece}
+            for row in range(len(next(iter(columns.values())))):
+                one = {name: values[row : row + 1] for name, values in columns.items()}
+                try:
+                    read_outputs(one if isinstance(piece, dict) else one[""])
+                except MechanismError as reason:
+                    what = str(reason).replace("output 0", "it", 1)
+                    raise InputError(f"{self}, output {start + row + 1}: {what}") from error
+            raise
 
     def outputs(self) -> Outputs:
         """All of them, as columns in memory."""
@@ -71,7 +88,7 @@ def both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
 
 def _parquet_sides(path: Path, names: Sequence[str]) -> list[Source]:
     if "side" not in names:
-        return [ParquetColumns(path, (side,)) for side in ("left", "right")]
+        return [ParquetColumns(path, (one,), beside=other) for one, other in (("left", "right"), ("right", "left"))]
     rest = tuple(name for name in names if name != "side")
     return [ParquetColumns(path, rest, side) for side in ("left", "right")]
 

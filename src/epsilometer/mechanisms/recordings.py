@@ -18,7 +18,8 @@ from epsilometer.mechanisms.exchange import settle
 from epsilometer.mechanisms.kept_draws import ABOUT, About, KeptLines, about_arrays, about_lines, array_names, key_of
 from epsilometer.mechanisms.recorded_arrays import ArrayFile, members, settled
 from epsilometer.mechanisms.recording_files import RecordedSide, Source, both_sides, check_file, one_side, split_place
-from epsilometer.outputs import Outputs, concatenate, read_outputs
+from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
+from epsilometer.outputs.long_numbers import EXACT
 
 # Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -137,7 +138,9 @@ def from_recording(
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
 
-    Whole numbers count as floats, since files differ in how they store them. Nothing is ever unpickled.
+    Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
+    quoted "" is text. Numbers count by their worth, since files differ in how they store them: 1 is 1.0, and whole
+    numbers of any length are exact. Nothing is ever unpickled.
     """
     pairs = (_UNNAMED if pair is None else as_pair(pair),)
     if right is not None:
@@ -151,6 +154,25 @@ def from_recording(
     if both is None:
         return Recording([one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
     return Recording(both, About(os.fspath(path), _CHUNK, pairs))
+
+
+def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[str, str]]:
+    """Two samples of recorded outputs as columns, and a note for the result if their kinds of numbers differ.
+
+    How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or outputs of a file,
+    numbers count by their worth, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
+    """
+    note: dict[str, str] = {}
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        kinds = {left.dtype.kind, right.dtype.kind}
+        if len(kinds) == 2 and kinds <= set("biuf"):
+            note["note"] = f"left holds {left.dtype}, right {right.dtype}; both are compared as float64"
+            left, right = (each.astype(float) if each.dtype.kind == "b" else settled(each) for each in (left, right))
+    outputs = recorded_outputs(left, right), recorded_outputs(right, left)
+    if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
+        is_long = any(block.shape == "bigint" for side in outputs for block in side)
+        outputs = (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
+    return *outputs, note
 
 
 def recorded_outputs(values: object, other: object = None) -> Outputs:
@@ -169,6 +191,22 @@ def recorded_outputs(values: object, other: object = None) -> Outputs:
             raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
         values = values.sides[0]
     return values.outputs() if isinstance(values, RecordedSide) else read_outputs(values)
+
+
+def _with_long_wholes(outputs: Outputs) -> Outputs:
+    """The same outputs with floats beyond 2^53 as the whole numbers that they are."""
+    floats = next((block for block in outputs if block.shape == "float"), None)
+    column = None if floats is None else floats.columns[0]
+    if floats is None or not isinstance(column, Numbers):
+        return outputs
+    large = np.flatnonzero((np.abs(column.values) > EXACT) & np.isfinite(column.values))
+    if not len(large):
+        return outputs
+    rows = large if floats.rows is None else floats.rows[large]
+    rest = np.setdiff1d(np.arange(len(outputs)), rows)
+    wholes = read_outputs([int(each) for each in column.values[large].tolist()])
+    order = np.argsort(np.concatenate([rest, rows]))
+    return concatenate([outputs.take(rest), wholes]).take(order)
 
 
 _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)

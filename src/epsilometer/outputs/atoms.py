@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.outputs.columns import Column, Labels
+from epsilometer.outputs.reading_labels import label_from_data, label_to_data
 
 Codes = NDArray[np.int64]
 
@@ -87,12 +88,12 @@ Atoms = NumberAtoms | LabelAtoms
 def atoms_to_dict(atoms: Atoms) -> dict[str, Any]:
     """Plain data; `atoms_from_dict` is the inverse."""
     if isinstance(atoms, LabelAtoms):
-        return {"labels": list(atoms.labels)}
+        return {"labels": list(map(label_to_data, atoms.labels))}
     return {"numbers": [atoms.plain(code) for code in range(len(atoms.values))]}
 
 
 def atoms_from_dict(data: dict[str, Any]) -> Atoms:
     """The inverse of `atoms_to_dict`."""
     if "labels" in data:
-        return LabelAtoms(tuple(str(label) for label in data["labels"]))
+        return LabelAtoms(tuple(map(label_from_data, data["labels"])))
     return NumberAtoms(np.array([float(value) for value in data["numbers"]], dtype=np.float64))

@@ -2,7 +2,8 @@
 
 Noise that is computed in floating point cannot reach every number: which sums `value + noise` can come out, and how
 many of their last bits are zero, depends on the value (Mironov 2012). The view replaces every float by one whole number
-that holds its sign, its exponent (so its rough value) and how many of its mantissa's last bits are zero.
+that holds its sign, its exponent (so its rough value), how many of its mantissa's last bits are zero, and in how many
+bytes it came. NaN keeps all of its bits: nothing about it varies by chance.
 """
 
 from __future__ import annotations
@@ -20,13 +21,20 @@ from epsilometer.outputs.reading import read_outputs
 
 _MANTISSA, _BIAS = 52, 1023
 # A code is exponent·2^7 + zeros·2 + sign: up to 52 zeros fit in 6 bits.
-_EXPONENT_SHIFT, _N_CODES = 7, 1 << 18
+_EXPONENT_SHIFT, _N_OF_WIDTH = 7, 1 << 18
+# Floats of eight bytes come first, so that their codes are those of a world with doubles only.
+_WIDTHS = {8: 0, 4: 1, 2: 2}
+_OTHER_WIDTH = 3
+_N_CODES = _N_OF_WIDTH * (_OTHER_WIDTH + 1)
 # Patterns that are spelled out in words; the rest are counted.
 _SPELLED_OUT = 4
 
 
-def bit_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Sign, exponent and trailing zero bits of each float as one number from 0 to 2^18 − 1, shape (n,)."""
+def bit_codes(values: NDArray[np.float64], widths: NDArray[np.uint8] | None = None) -> NDArray[np.int64]:
+    """Width, sign, exponent and trailing zero bits of each float as one number from 0 to 2^20 − 1, shape (n,).
+
+    The codes of NaN lie outside: at and above 2^20 without, below 0 with a sign.
+    """
     raw = np.ascontiguousarray(values).view(np.int64)
     exponent = (raw >> _MANTISSA) & 0x7FF
     mantissa = raw & ((1 << _MANTISSA) - 1)
@@ -37,7 +45,29 @@ def bit_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
     zeros = (lowest.astype(np.float64).view(np.int64) >> _MANTISSA) - _BIAS
     code = (exponent << _EXPONENT_SHIFT) | (zeros << 1)
     code |= raw < 0
+    if widths is not None:
+        code += _WIDTH_CODES[widths]
+    odd = np.isnan(values)
+    if odd.any():
+        code[odd] = _nan_codes(raw[odd], None if widths is None else widths[odd])
     return code
+
+
+def _nan_codes(raw: NDArray[np.int64], widths: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    """All bits of NaN and its width, outside the codes of numbers and below 2^53."""
+    payload = raw & ((1 << _MANTISSA) - 1)
+    if widths is not None:
+        kind = _WIDTH_CODES[widths] // _N_OF_WIDTH
+        payload = (payload >> _NAN_SHIFT[kind]) + _NAN_START[kind]
+    return np.where(raw < 0, -1 - payload, _N_CODES + payload)
+
+
+# Shorter floats have fewer bits in NaN; of a longer one the last of 52 is let go.
+_NAN_SHIFT: NDArray[np.int64] = np.array([0, 29, 42, 1])
+_NAN_START: NDArray[np.int64] = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
+_WIDTH_CODES: NDArray[np.int64] = np.array(
+    [_WIDTHS.get(width, _OTHER_WIDTH) * _N_OF_WIDTH for width in range(256)], dtype=np.int64
+)
 
 
 def bits_view(outputs: Outputs) -> Outputs:
@@ -48,7 +78,7 @@ def bits_view(outputs: Outputs) -> Outputs:
 
 def _view_column(column: Column) -> Column:
     if isinstance(column, Numbers) and column.values.dtype == np.float64:
-        return Numbers(bit_codes(column.values))  # type: ignore[arg-type]  # float64 was just checked
+        return Numbers(bit_codes(column.values, column.widths))  # type: ignore[arg-type]  # float64 was just checked
     return column
 
 
@@ -68,24 +98,29 @@ class BitsEvent(Event, kind="bits"):
 
     def count(self, outputs: Outputs) -> int:
         """How many outputs lie in the event."""
-        values = self._one_column_of(outputs)
-        if values is None or len(values) < _N_CODES // 16:
+        column = self._one_column_of(outputs)
+        if column is None or len(column) < _N_OF_WIDTH // 16:
             return Event.count(self, bits_view(outputs))
         # One look-up per output instead of a search.
         line = self.partition.blocks[0].groups[0].line
         assert line is not None
-        table = self.chosen[line.index(np.arange(_N_CODES))]
-        return int(np.count_nonzero(table[bit_codes(values)]))
+        codes = bit_codes(column.values, column.widths)  # type: ignore[arg-type]  # a column of floats
+        inside = (codes >= 0) & (codes < _N_CODES)
+        size = _N_OF_WIDTH if column.widths is None else _N_CODES
+        table = self.chosen[line.index(np.arange(size))]
+        if inside.all():
+            return int(np.count_nonzero(table[codes]))
+        return int(np.count_nonzero(table[codes[inside]]) + np.count_nonzero(self.chosen[line.index(codes[~inside])]))
 
-    def _one_column_of(self, outputs: Outputs) -> NDArray[np.float64] | None:
+    def _one_column_of(self, outputs: Outputs) -> Numbers | None:
         if len(self.partition.blocks) != 1 or len(outputs.blocks) != 1:
             return None
         part, block = self.partition.blocks[0], outputs.blocks[0]
         column = block.columns[0] if len(block.columns) == 1 else None
-        is_float = isinstance(column, Numbers) and column.values.dtype == np.float64
-        if not (is_float and part.shape == block.shape and part.is_single_line and part.groups[0].score is None):
+        if not isinstance(column, Numbers) or column.values.dtype != np.float64:
             return None
-        return column.values  # type: ignore[union-attr, return-value]  # a column of floats, as just checked
+        is_looked_up = part.shape == block.shape and part.is_single_line and part.groups[0].score is None
+        return column if is_looked_up else None
 
     def simplified(self) -> BitsEvent:
         """The same event on the coarsest partition that still tells it from the rest."""
@@ -110,11 +145,8 @@ class BitsEvent(Event, kind="bits"):
         group = self.partition.blocks[0].groups[0]
         if group.line is None or group.score is not None:
             return None
-        found = []
-        for low, high in group.line.intervals(self.chosen[: group.n_cells]):
-            first, last = int(np.clip(np.ceil(low), 0, _N_CODES)), int(np.clip(np.ceil(high), 0, _N_CODES))
-            found.append(_pattern(first, last - 1) if last > first else "")
-        return [text for text in found if text]
+        intervals = group.line.intervals(self.chosen[: group.n_cells])
+        return [text for low, high in intervals for text in _patterns_between(low, high)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `Event.from_dict` is the inverse."""
@@ -124,6 +156,20 @@ class BitsEvent(Event, kind="bits"):
 def as_bits_event(event: Event) -> BitsEvent:
     """An event that was learned from codes, as one of outputs."""
     return BitsEvent(Partition(event.partition.blocks), event.chosen)
+
+
+def _patterns_between(low: float, high: float) -> list[str]:
+    """The floats with codes from `low` to below `high`, in words, for each width; an open end stays in its width."""
+    if np.isneginf(low) and high > 0:
+        low = 0.0
+    if np.isposinf(high) and low < _N_CODES:
+        high = (max(low, 0.0) // _N_OF_WIDTH + 1) * _N_OF_WIDTH
+    found = []
+    for place, width in enumerate(("", " in 4 bytes", " in 2 bytes", " in more than 8 bytes")):
+        ends = [int(np.clip(np.ceil(end) - place * _N_OF_WIDTH, 0, _N_OF_WIDTH)) for end in (low, high)]
+        if ends[1] > ends[0]:
+            found.append(_pattern(ends[0], ends[1] - 1) + width)
+    return found + (["NaN with certain bits"] if low < 0 or high > _N_CODES else [])
 
 
 def _pattern(first: int, last: int) -> str:
@@ -144,5 +190,5 @@ def _size_text(exponent: int) -> str:
     if exponent == 0:
         return "zero or subnormal"
     if exponent == 2 * _BIAS + 1:
-        return "infinite or NaN"
+        return "infinite"
     return f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"

@@ -21,26 +21,30 @@ class Numbers:
     """A column of numbers.
 
     Attributes:
-        values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values.
+        values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values. Whole numbers lie between
+            −2^53 and 2^53, so that every reader may take them for floats (see `reading_numbers`).
+        widths: shape (n,), uint8, how many bytes each float had when it was returned; None if all had eight. Values
+            are equal whatever their width; only the floating-point view looks at it.
     """
 
     values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
+    widths: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: IntArray | slice) -> Numbers:
         """The given rows."""
-        return Numbers(self.values[rows])
+        return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
     def copied(self) -> Numbers:
         """All rows, in memory of their own."""
-        return Numbers(self.values.copy())
+        return Numbers(self.values.copy(), self.widths)  # nobody outside holds the widths
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A column of names: strings, bytes, enum members, integers beyond 64 bits.
+    """A column of names: strings, bytes, enum members, the exact text of very long numbers.
 
     Attributes:
         codes: shape (n,), int32, positions in `labels`.
@@ -162,7 +166,7 @@ def _join(shape: str, pieces: list[tuple[int, Block]], total: int) -> Block:
 def _join_columns(columns: list[Column]) -> Column:
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
-        return Numbers(np.concatenate([column.values for column in numbers]))
+        return Numbers(np.concatenate([column.values for column in numbers]), _join_widths(numbers))
     table: dict[str, int] = {}
     codes = []
     for column in columns:
@@ -171,3 +175,14 @@ def _join_columns(columns: list[Column]) -> Column:
         recode = np.array([table.setdefault(label, len(table)) for label in column.labels], dtype=np.int32)
         codes.append(recode[column.codes] if len(recode) else column.codes)
     return Labels(np.concatenate(codes), tuple(table))
+
+
+def _join_widths(columns: list[Numbers]) -> NDArray[np.uint8] | None:
+    if all(column.widths is None for column in columns):
+        return None
+    return np.concatenate([uniform(8, len(each)) if each.widths is None else each.widths for each in columns])
+
+
+def uniform(width: int, size: int) -> NDArray[np.uint8]:
+    """So many floats of one width; takes no memory."""
+    return np.broadcast_to(np.uint8(width), size)

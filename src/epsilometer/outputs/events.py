@@ -10,6 +10,7 @@ import numpy as np
 from epsilometer.errors import InputError
 from epsilometer.outputs.columns import Outputs
 from epsilometer.outputs.lines import describe_intervals
+from epsilometer.outputs.long_numbers import has_digit, is_long_number
 from epsilometer.outputs.partition import (
     BlockPartition,
     Group,
@@ -138,10 +139,10 @@ def _describe_group(block: BlockPartition, group: Group, mask: Mask) -> str:
     fixed = []
     for column, (code, atoms) in enumerate(zip(group.signature, block.atoms, strict=False)):
         if code >= 0 and atoms:
-            name = f"item {column}" if several else "output"
+            name = _part_name(block.shape, column) if several else "output"
             fixed.append(f"{name} = {atoms.name(code)}")
     if group.line:
-        name = "score" if group.score else f"item {group.column}" if several else "output"
+        name = "score" if group.score else _part_name(block.shape, group.column) if several else "output"
         if name == "output" and mask[:-1].all():
             ranges = [f"any {block.shape} output"]
         else:
@@ -152,3 +153,9 @@ def _describe_group(block: BlockPartition, group: Group, mask: Mask) -> str:
         return f"output is {block.shape}" if block.shape == "None" else f"any output of shape {block.shape}"
     text = " and ".join(fixed)
     return f"{block.shape} with {text}" if several else text
+
+
+def _part_name(shape: str, column: int) -> str:
+    if not is_long_number(shape):
+        return f"item {column}"
+    return ("output", "(output mod 2^53)" if has_digit(shape) else "what rounding leaves of it")[column]

@@ -1,7 +1,7 @@
 """Reading what a mechanism returned: any batch of outputs becomes columns, once.
 
 A batch is a numpy array (axis 0 indexes outputs), a sequence or iterator of Python values, or a dict or data frame
-of columns. Masked arrays are refused: whether a masked value is an outcome of its own is for the caller to say.
+of columns. What was masked, or is null in an Arrow column, is the missing value, which is read as None.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from epsilometer.errors import EpsilometerError, MechanismError
 from epsilometer.outputs.columns import Outputs
+from epsilometer.outputs.reading_arrow import arrow_values, is_arrow
 from epsilometer.outputs.reading_leaves import FLAT_KINDS, read_flat
 from epsilometer.outputs.reading_pieces import Piece, Place, product
 from epsilometer.outputs.reading_refusals import BATCH, cut_repr, not_a_batch, safe_repr, type_name
@@ -97,10 +98,12 @@ def _column_names(values: Any) -> list[str] | None:
 
 
 def _sequence(values: Any, expected: int | None) -> np.ndarray[Any, Any] | Sequence[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        raise MechanismError("the mechanism returned a masked array; call .filled(value) first")
     if isinstance(values, (list, tuple)):
         return values
+    if is_arrow(values):
+        return arrow_values(values)
+    if isinstance(values, np.ma.MaskedArray) and values.ndim and np.ma.getmask(values) is not np.ma.nomask:
+        return np.ma.asarray(values)
     if hasattr(values, "__array__") and not isinstance(values, _NOT_BATCHES):
         array: np.ndarray[Any, Any] = np.asarray(values)  # also tensors and the columns of data frames
         if array.ndim:
@@ -123,7 +126,7 @@ def _checked_size(batch: Batch, expected: int | None) -> int:
 
 
 def _read_batch(batch: Batch, size: int) -> list[Piece]:
-    if isinstance(batch, np.ndarray) and batch.ndim == 1 and batch.dtype.kind in FLAT_KINDS:
+    if type(batch) is np.ndarray and batch.ndim == 1 and batch.dtype.kind in FLAT_KINDS:
         return read_flat(batch)  # the usual case, and nothing can go wrong that would need a place to be named
     place = Place(np.arange(size))
     if not isinstance(batch, dict):

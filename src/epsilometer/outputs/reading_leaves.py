@@ -1,28 +1,27 @@
 """Values without parts: Python's and numpy's numbers, texts, None and enum members, many at a time.
 
-Every function here gets values of one type and returns pieces; only integers can fall into two
-(those that fit into 64 bits, and the others).
+Every function here gets values of one type and returns pieces; most types have one shape, numbers can have several
+(see `reading_numbers`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
-from itertools import compress, count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.outputs.columns import Labels, Numbers
-from epsilometer.outputs.reading_pieces import Piece, merge, whole
+from epsilometer.outputs.columns import Numbers
+from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.outputs.reading_labels import factorise
+from epsilometer.outputs.reading_numbers import READERS, read_long_wholes, read_wholes
+from epsilometer.outputs.reading_pieces import Piece, by_case, whole
 from epsilometer.outputs.shapes import name_text
 
-INT64 = np.iinfo(np.int64)
-# Longer integers are labelled in hexadecimal: Python refuses decimal text beyond a limit that may be as low as
-# 640 digits (2126 bits).
-MAX_DECIMAL_BITS = 2_000
 # Kinds of numpy dtypes that `read_flat` reads.
 FLAT_KINDS = frozenset("biufcMmUS")
 
@@ -42,7 +41,7 @@ def _read_floats(values: Sequence[float]) -> list[Piece]:
 
 
 def _read_complex(values: Sequence[complex]) -> list[Piece]:
-    return read_flat(np.array(values, dtype=np.complex128))
+    return READERS["c"](np.array(values, dtype=np.complex128))
 
 
 def _read_nones(values: Sequence[None]) -> list[Piece]:
@@ -51,23 +50,55 @@ def _read_nones(values: Sequence[None]) -> list[Piece]:
 
 def _read_ints(values: Sequence[int]) -> list[Piece]:
     try:
-        return [whole("int", (Numbers(np.array(values, dtype=np.int64)),), len(values))]
+        return read_wholes(np.array(values, dtype=np.int64))
     except OverflowError:
-        return _read_long_ints(values)
+        array = np.array(values, dtype=object)
+    fits = np.fromiter((-EXACT <= value <= EXACT for value in values), np.bool_, len(values))
+    return by_case(
+        array,
+        [
+            (fits, lambda some: read_wholes(some.astype(np.int64))),
+            (~fits, lambda some: read_long_wholes(some.tolist())),
+        ],
+    )
 
 
-def _read_long_ints(values: Sequence[int]) -> list[Piece]:
-    fits = np.fromiter((INT64.min <= value <= INT64.max for value in values), np.bool_, len(values))
-    short = np.array(list(compress(values, fits)), dtype=np.int64)
-    return _two_lengths(fits, short, list(compress(values, ~fits)))
+def _read_decimals(values: Sequence[Decimal]) -> list[Piece]:
+    # The label tells 1.0 from 1.00, and what a float cannot hold; the float keeps the order.
+    sizes = np.array([float("nan") if value.is_nan() else float(value) for value in values])
+    return [whole("Decimal", (Numbers(sizes), factorise(list(map(str, values)), str)), len(values))]
 
 
-def _two_lengths(fits: NDArray[np.bool_], short: NDArray[np.int64], long: list[int]) -> list[Piece]:
-    big = whole("bigint", (factorise(long, int_text),), len(long))
-    if not len(short):
-        return [big]
-    small = whole("int", (Numbers(short),), len(short))
-    return merge([small.within(np.flatnonzero(fits)), big.within(np.flatnonzero(~fits))], len(fits))
+def _read_dates(values: Sequence[date]) -> list[Piece]:
+    return [whole("date", (_ints(value.toordinal() for value in values),), len(values))]
+
+
+def _read_moments(values: Sequence[datetime]) -> list[Piece]:
+    days = _ints(value.toordinal() for value in values)
+    return _with_zone("datetime", (days, _ints(map(_microseconds, values))), values)
+
+
+def _read_times(values: Sequence[time]) -> list[Piece]:
+    return _with_zone("time", (_ints(map(_microseconds, values)),), values)
+
+
+def _with_zone(name: str, columns: tuple[Numbers, ...], values: Sequence[datetime] | Sequence[time]) -> list[Piece]:
+    zones = [str(value.utcoffset()) for value in values]
+    return [whole(name, (*columns, factorise(zones, str)), len(values))]
+
+
+def _read_durations(values: Sequence[timedelta]) -> list[Piece]:
+    days = _ints(value.days for value in values)
+    rest = _ints(value.seconds * 1_000_000 + value.microseconds for value in values)
+    return [whole("timedelta", (days, rest), len(values))]
+
+
+def _microseconds(value: datetime | time) -> int:
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+
+
+def _ints(values: Iterable[int]) -> Numbers:
+    return Numbers(np.fromiter(values, np.int64))
 
 
 def _read_texts(values: Sequence[str]) -> list[Piece]:
@@ -92,18 +123,6 @@ def _member_text(member: Enum) -> str:
     return str(member._name_ if member._name_ is not None else member._value_)
 
 
-def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
-    """Values as labels; `text` is called once per distinct value and must keep them distinct."""
-    table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
-    codes = np.fromiter(map(table.__getitem__, values), np.int32, len(values))
-    return Labels(codes, tuple(map(text, table)))
-
-
-def int_text(value: int) -> str:
-    """Decimal, or hexadecimal for very long integers."""
-    return str(value) if value.bit_length() <= MAX_DECIMAL_BITS else hex(value)
-
-
 def bytes_text(value: bytes) -> str:
     """Printable ASCII as it is, a backslash doubled, everything else escaped: a different text for all bytes."""
     return value.decode("latin-1").encode("unicode_escape").decode("ascii")
@@ -117,6 +136,11 @@ LEAVES: dict[type, Callable[[Sequence[Any]], list[Piece]]] = {
     str: _read_texts,
     bytes: _read_bytes,
     type(None): _read_nones,
+    Decimal: _read_decimals,
+    date: _read_dates,
+    datetime: _read_moments,
+    time: _read_times,
+    timedelta: _read_durations,
 }
 
 # How a value of a subclass becomes one of the class itself without running code of the subclass.
@@ -132,45 +156,13 @@ PLAIN: dict[type, Callable[[Any], Any]] = {
 def read_flat(array: NDArray[Any]) -> list[Piece]:
     """A one-dimensional array, shape (n,), whose dtype's kind is one of `FLAT_KINDS`.
 
-    Arrays of float64, int64 and bool are not copied. Other floats are rounded to float64.
+    Arrays of float64, int64 and bool are not copied.
     """
-    reader = _FLAT.get(array.dtype.kind, _flat_ints)
-    return reader(array)
-
-
-def _flat_ints(array: NDArray[Any]) -> list[Piece]:
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and len(array) and int(array.max()) > INT64.max:
-        fits = array <= INT64.max
-        return _two_lengths(fits, array[fits].astype(np.int64), array[~fits].tolist())
-    return [whole("int", (Numbers(array.astype(np.int64, copy=False)),), len(array))]
-
-
-def _flat_bools(array: NDArray[Any]) -> list[Piece]:
-    return [whole("bool", (Numbers(array),), len(array))]
-
-
-def _flat_floats(array: NDArray[Any]) -> list[Piece]:
-    with np.errstate(all="ignore"):  # a long double beyond the range becomes inf, which is an ordinary value
-        return [whole("float", (Numbers(array.astype(np.float64, copy=False)),), len(array))]
-
-
-def _flat_complex(array: NDArray[Any]) -> list[Piece]:
-    with np.errstate(all="ignore"):
-        both = np.stack([array.real, array.imag]).astype(np.float64, copy=False)
-    return [whole("complex", (Numbers(both[0]), Numbers(both[1])), len(array))]
-
-
-def _flat_times(array: NDArray[Any]) -> list[Piece]:
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return [whole(array.dtype.name, (Numbers(native.view(np.int64)),), len(array))]
+    return _FLAT[array.dtype.kind](array)
 
 
 _FLAT: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
-    "b": _flat_bools,
-    "f": _flat_floats,
-    "c": _flat_complex,
-    "M": _flat_times,
-    "m": _flat_times,
+    **READERS,
     "U": lambda array: _read_texts(array.tolist()),
     "S": lambda array: _read_bytes(array.tolist()),
 }

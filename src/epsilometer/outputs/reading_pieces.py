@@ -130,6 +130,25 @@ def split(codes: IntArray, bound: int) -> list[IntArray]:
     return sorted(np.split(order, ends), key=lambda rows: int(rows[0]))
 
 
+def by_case(
+    values: NDArray[Any], cases: Sequence[tuple[NDArray[np.bool_], Callable[[NDArray[Any]], list[Piece]]]]
+) -> list[Piece]:
+    """Read an array whose values fall into cases.
+
+    Args:
+        values: shape (n,), n > 0.
+        cases: which values belong to a case, shape (n,), and what reads them; together all values, each once.
+    """
+    pieces: list[Piece] = []
+    for belongs, read in cases:
+        rows = np.flatnonzero(belongs)
+        if len(rows) == len(values):
+            return read(values)
+        if len(rows):
+            pieces += [piece.within(rows) for piece in read(values[rows])]
+    return merge(pieces, len(values))
+
+
 def merge(pieces: list[Piece], size: int) -> list[Piece]:
     """One piece per shape, in the order of first appearance: 1.5 and np.float32(1.5) are read apart, but are floats."""
     same: dict[str, list[Piece]] = {}
@@ -157,7 +176,9 @@ def spread(piece: Piece, size: int, width: int, shape: str) -> Piece:
 
 def _transposed(column: Column, size: int, width: int) -> list[Numbers] | list[Labels]:
     if isinstance(column, Numbers):
-        return [Numbers(values) for values in _turned(column.values, size, width)]
+        values = _turned(column.values, size, width)
+        widths = [None] * width if column.widths is None else _turned(column.widths, size, width)
+        return [Numbers(each, sizes) for each, sizes in zip(values, widths, strict=True)]
     return [Labels(codes, column.labels) for codes in _turned(column.codes, size, width)]
 
 

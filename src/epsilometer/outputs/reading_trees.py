@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.reading_leaves import FLAT_KINDS, LEAVES, PLAIN, int_text, read_enums, read_flat, read_leaves
-from epsilometer.outputs.reading_pieces import Piece, Place, by_group, product, spread
+from epsilometer.outputs.reading_leaves import FLAT_KINDS, LEAVES, PLAIN, read_enums, read_flat, read_leaves
+from epsilometer.outputs.reading_numbers import int_text
+from epsilometer.outputs.reading_pieces import Piece, Place, by_group, merge, product, spread
 from epsilometer.outputs.reading_refusals import cut_repr, safe_repr, type_name, unreadable
 from epsilometer.outputs.shapes import array_text, name_text, record_text, sequence_text
 
@@ -192,9 +193,8 @@ def _field(values: Sequence[Any], name: str, place: Place) -> list[Any]:
 
 
 def _read_arrays(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
-    if issubclass(kind, np.ma.MaskedArray):
-        raise unreadable(values[0], int(place.outputs[0]), "a masked array; call .filled(value) first")
-    rows = values if kind is np.ndarray else list(map(np.asarray, values))
+    as_array = np.ma.asarray if issubclass(kind, np.ma.MaskedArray) else np.asarray
+    rows = values if kind is np.ndarray else list(map(as_array, values))
     return by_group(rows, attrgetter("dtype", "shape"), place, _read_stack)
 
 
@@ -203,6 +203,9 @@ def _read_stack(
 ) -> list[Piece]:
     dimensions = key[1]
     place.check_leaves(math.prod(dimensions))
+    if isinstance(arrays[0], np.ma.MaskedArray):
+        joined = np.ma.concatenate([array.reshape(1, *dimensions) for array in arrays])  # type: ignore[no-untyped-call]  # numpy's stub
+        return read_array(joined, place if dimensions else place.inside())
     if not dimensions:  # a 0-d array is its only value; `inside`, as an array of objects can hold itself
         return read_array(np.stack(arrays), place.inside())
     # Faster than np.stack for many small arrays.
@@ -227,6 +230,8 @@ def read_array(array: NDArray[Any], place: Place) -> list[Piece]:
 
 
 def _read_cells(cells: NDArray[Any]) -> Piece | None:
+    if isinstance(cells, np.ma.MaskedArray):
+        return None
     if cells.dtype.kind in FLAT_KINDS:
         pieces = read_flat(cells.reshape(-1))
         return pieces[0] if len(pieces) == 1 else None
@@ -234,6 +239,8 @@ def _read_cells(cells: NDArray[Any]) -> Piece | None:
 
 
 def _read_entries(array: NDArray[Any], place: Place) -> list[Piece]:
+    if isinstance(array, np.ma.MaskedArray) and array.dtype.names is None:
+        return _read_masked(array, place)
     if array.dtype.kind in FLAT_KINDS:
         return read_flat(array)
     if array.dtype.kind in "OT":
@@ -244,6 +251,19 @@ def _read_entries(array: NDArray[Any], place: Place) -> list[Piece]:
     names = sorted(array.dtype.names)
     parts = (read_array(array[name], inside) for name in names)
     return product(parts, partial(record_text, "", names), place)
+
+
+def _read_masked(array: np.ma.MaskedArray[Any, Any], place: Place) -> list[Piece]:
+    """A masked entry is the missing value, whatever lies beneath the mask."""
+    values, missing = np.ma.getdata(array), np.ma.getmaskarray(array)
+    if missing.all():
+        return read_leaves(type(None), [None] * len(values))
+    if not missing.any():
+        return _read_entries(values, place)
+    there, gone = np.flatnonzero(~missing), np.flatnonzero(missing)
+    pieces = [piece.within(there) for piece in _read_entries(values[there], place.pick(there))]
+    pieces += [piece.within(gone) for piece in read_leaves(type(None), [None] * len(gone))]
+    return merge(pieces, len(values))
 
 
 _READERS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (

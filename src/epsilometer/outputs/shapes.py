@@ -10,8 +10,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 # Words that a shape uses itself: a user's class of that name is written in quotes.
-RESERVED = frozenset({"None", "bool", "int", "bigint", "float", "complex", "str", "bytes", "object"}) | frozenset(
-    {"list", "tuple", "set", "frozenset", "array", "datetime64", "timedelta64"}
+RESERVED = frozenset(
+    {
+        *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
+        *("list", "tuple", "set", "frozenset", "array", "object"),
+        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64"),
+    }
 )
 
 

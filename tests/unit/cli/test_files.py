@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from epsilometer.cli.files import check_writable, read_recording, read_value
+from epsilometer.cli.files import check_writable, read_value
 from epsilometer.errors import InputError
 
 
@@ -41,6 +41,11 @@ def test_inputs_from_files(here):
     np.testing.assert_array_equal(read_value("@a.npy", "--left"), np.eye(2))
     assert read_value("@a.csv", "--left") == [{"age": 3, "name": "x"}, {"age": 4, "name": "y"}]
     assert read_value("@b.csv", "--left") == [1, 2]
+    (here / "c.csv").write_text('id,name\n9007199254740993,\n007,""\n')
+    assert read_value("@c.csv", "--left") == [["id", "name"], [2**53 + 1, None], ["007", ""]]
+    (here / "d.csv").write_text("")
+    with pytest.raises(InputError, match="empty"):
+        read_value("@d.csv", "--left")
 
 
 @pytest.mark.parametrize("text", ["@missing.json", "@a.txt", "@.", "@broken.json", "@broken.npy"])
@@ -49,38 +54,6 @@ def test_unreadable_inputs(here, text):
     (here / "broken.npy").write_bytes(b"no array")
     with pytest.raises(InputError):
         read_value(text, "--left")
-
-
-def test_recordings_of_every_kind(here):
-    values = [0.5, 1.5, 2.5]
-    np.save("r.npy", values)
-    np.savez("r.npz", only=values)
-    np.savez("two.npz", a=values, b=[1.0])
-    (here / "r.json").write_text(json.dumps(values))
-    (here / "r.csv").write_text("x\n0.5\n1.5\n2.5\n")
-    for place in ("r.npy", "r.npz", "r.npz:only", "two.npz:a", "r.json", "r.csv"):
-        assert list(read_recording(place)) == values
-
-
-def test_recordings_that_are_refused(here):
-    np.savez("two.npz", a=[1.0], b=[1.0])
-    np.save("object.npy", np.array([{}], dtype=object), allow_pickle=True)
-    np.savez("object.npz", a=np.array([{}], dtype=object))
-    (here / "dict.json").write_text("{}")
-    (here / "not.npz").write_text("x")
-    expected = {
-        "two.npz": "holds 2 arrays",
-        "two.npz:c": "no array 'c'",
-        "object.npy": "nothing is unpickled",
-        "object.npz": "nothing is unpickled",
-        "dict.json": "a JSON list",
-        "not.npz": "cannot be read",
-        "missing.npy": "missing",
-        ".": "a folder",
-    }
-    for place, reason in expected.items():
-        with pytest.raises(InputError, match=reason):
-            read_recording(place)
 
 
 def test_files_that_cannot_be_written_are_told_before_the_work(here):

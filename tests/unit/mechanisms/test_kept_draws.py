@@ -116,3 +116,18 @@ def test_what_was_changed_is_refused_by_line(tmp_path):
     )
     with pytest.raises(em.InputError, match="format that this version does not read"):
         em.from_recording(path)
+
+
+@pytest.mark.parametrize("name", ["draws.jsonl", "draws.npz"])
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.longdouble, np.int64, np.uint64])
+def test_long_and_short_numbers_are_kept_as_they_were(tmp_path, name, kind):
+    def batch(x, n, rng):
+        if kind in (np.int64, np.uint64):
+            return (np.uint64(17 * 10**17) + rng.integers(0, 2 + x, n, dtype=np.uint64)).astype(kind)
+        return rng.normal(size=n).astype(np.float16).astype(kind)
+
+    settings = {"samples": 400, "seed": 3, "representation": "bits"}
+    first = em.audit(em.from_batch(batch), em.Pair(0, 1), em.PureDP(1.0), record=tmp_path / name, **settings)
+    again = em.audit(em.from_recording(tmp_path / name), claim=em.PureDP(1.0), **settings)
+    assert (first.lower_bound, first.verdict) == (again.lower_bound, again.verdict)
+    assert first.witness.event.to_dict() == again.witness.event.to_dict()

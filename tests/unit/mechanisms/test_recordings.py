@@ -40,8 +40,8 @@ def test_one_side_of_every_kind():
     np.savez("a.npz", x=NUMBERS)
     np.savez_compressed("b.npz", x=NUMBERS, y=[1.0])
     write("a.csv", "\n".join(map(str, NUMBERS)))
-    write("b.csv", "noise\n" + "\n".join(map(str, NUMBERS)) + "\n\n")
-    write("a.jsonl", "\n\n".join(json.dumps(each) for each in NUMBERS))
+    write("b.csv", "noise\n" + "\n".join(map(str, NUMBERS)) + "\n")
+    write("a.jsonl", "\n".join(json.dumps(each) for each in NUMBERS) + "\n\n")
     write("a.json", json.dumps(NUMBERS))
     for place in ("a.npy", "a.npz", "b.npz:x", "a.csv", "b.csv", "a.jsonl", "a.json"):
         assert values(recorded_outputs(place)) == [NUMBERS], place
@@ -112,13 +112,13 @@ def test_mixed_types_are_read():
 
 def test_how_a_file_stores_whole_numbers_is_no_leak():
     np.save("int.npy", np.arange(100) % 7)
-    np.save("big.npy", np.array([1, 2**60]))
+    np.save("big.npy", np.array([1, 2**60, 2**60 + 1]))
     write("float.jsonl", "\n".join(f"{i % 7}.0" for i in range(100)))
     claim = em.PureDP(0.5)
     assert not em.compare("int.npy", "float.jsonl", claim, seed=0).is_refuted
     assert not em.compare("float.jsonl", np.arange(100) % 7, claim, seed=0).is_refuted
     assert not em.compare([i % 7 for i in range(100)], "float.jsonl", claim, seed=0).is_refuted
-    assert [block.shape for block in recorded_outputs("big.npy")] == ["float", "int"]
+    assert [block.shape for block in recorded_outputs("big.npy")] == ["float", "bigint"]
 
 
 @pytest.mark.parametrize(
@@ -239,3 +239,76 @@ def test_pieces_give_the_same_as_the_whole():
     write("a.jsonl", "\n".join(map(json.dumps, mixed)))
     whole, read = read_outputs(mixed), recorded_outputs("a.jsonl")
     assert {block.shape: block.rows.tolist() for block in whole} == {block.shape: block.rows.tolist() for block in read}
+
+
+def write_parquet(name, **columns):
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table(columns), name)
+    return name
+
+
+@pytest.mark.parametrize("side", ["Right", "RIGHT ", None, "up", ""])
+def test_a_row_of_no_side_is_refused(here, side):
+    write_parquet("a.parquet", x=[1.0, 2.0, 3.0], side=["left", "right", side])
+    with pytest.raises(em.InputError, match=r"a\.parquet, row 3: side is .*, not left or right"):
+        read_all("a.parquet")
+    write("a.jsonl", "\n".join(json.dumps({"side": s, "output": 1}) for s in ("left", "right", side)))
+    with pytest.raises(em.InputError, match=r"a\.jsonl, line 3"):
+        read_all("a.jsonl")
+
+
+def test_sides_may_be_a_dictionary_of_arrow(here):
+    import pyarrow
+
+    sides = pyarrow.array(["left", "right", "left"]).dictionary_encode()
+    both = em.from_recording(write_parquet("a.parquet", x=[1.0, None, 3.0], side=sides))
+    assert [side.outputs().size for side in both.sides] == [2, 1]
+    assert both.right.outputs().blocks[0].shape == "None"
+
+
+def test_columns_of_parquet_may_be_of_different_length(here):
+    both = em.from_recording(write_parquet("a.parquet", left=[1.0, 2.0, 3.0], right=[4.0, None, None]))
+    assert [side.outputs().size for side in both.sides] == [3, 1]
+    gaps = em.from_recording(write_parquet("b.parquet", left=[1.0, None, 3.0], right=[4.0, None, 5.0]))
+    assert [side.outputs().size for side in gaps.sides] == [3, 3]
+    with pytest.raises(em.InputError, match=r"c\.parquet, row 3: the column right is empty from here on"):
+        read_all(write_parquet("c.parquet", left=[1.0, 2.0, 3.0], right=[None, 4.0, None]))
+
+
+def test_one_name_for_two_things_is_refused(here):
+    import pyarrow
+
+    table = pyarrow.table([[1], [2]], names=["x", "x"])
+    __import__("pyarrow.parquet").parquet.write_table(table, "a.parquet")
+    with pytest.raises(em.InputError, match="two columns of one name"):
+        recorded_outputs("a.parquet")
+    write("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n')
+    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: the key 'a' stands twice"):
+        recorded_outputs("a.jsonl")
+
+
+def test_a_blank_line_between_lines_of_json_is_refused():
+    write("a.jsonl", "1\n\n2\n\n")
+    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: a blank line is no output"):
+        recorded_outputs("a.jsonl")
+
+
+def test_an_output_that_cannot_be_read_is_named_with_its_file():
+    write("a.jsonl", "1\n2\n3\n" + "[" * 60 + "]" * 60 + "\n")
+    with pytest.raises(em.InputError, match=r"a\.jsonl, output 4: it is nested deeper"):
+        recorded_outputs("a.jsonl")
+
+
+def test_how_a_file_stores_long_whole_numbers_is_no_leak():
+    rng = np.random.default_rng(0)
+    left, right = (2**60 + 256 * rng.integers(0, 40, 2000) for _ in range(2))
+    np.save("int.npy", left)
+    np.save("float.npy", right.astype(float))
+    assert not em.compare("int.npy", "float.npy", em.PureDP(0.5), seed=0).is_refuted
+    mixed = em.compare(left, right.astype(float), em.PureDP(0.5), seed=0)
+    assert not mixed.is_refuted
+    assert "note" in mixed.settings
+    assert em.compare(left + 1, right.astype(float), em.PureDP(0.5), seed=0).is_refuted
+    # In lists, as in what a mechanism returns, a whole number is no float.
+    assert em.compare(left.tolist(), right.astype(float).tolist(), em.PureDP(0.5), seed=0).is_refuted

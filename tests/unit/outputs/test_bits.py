@@ -15,6 +15,8 @@ def literal_code(value):
     raw = int(np.float64(value).view(np.uint64))
     sign, exponent, mantissa = raw >> 63, (raw >> 52) & 0x7FF, raw & ((1 << 52) - 1)
     bits = f"{mantissa:052b}"
+    if exponent == 0x7FF and mantissa:  # NaN keeps all of its bits, outside the codes of numbers
+        return -1 - mantissa if sign else (1 << 20) + mantissa
     zeros = len(bits) - len(bits.rstrip("0")) if mantissa else 52
     return (exponent << 7) | (zeros << 1) | sign
 
@@ -66,7 +68,7 @@ def test_event_in_words_and_in_files():
     assert again.contains(values).tolist() == event.contains(values).tolist()
 
 
-@pytest.mark.parametrize(("value", "words"), [(0.0, "zero or subnormal"), (np.inf, "infinite or NaN")])
+@pytest.mark.parametrize(("value", "words"), [(0.0, "zero or subnormal"), (np.inf, "infinite")])
 def test_numbers_without_an_exponent(value, words):
     assert words in an_event(literal_code(value)).describe()
 
@@ -75,3 +77,24 @@ def test_ordinary_events_stay_ordinary():
     event = an_event(4)
     plain = Event(event.partition, event.chosen)
     assert type(Event.from_dict(plain.to_dict())) is Event
+
+
+def test_the_width_of_a_float_and_the_bits_of_nan_are_seen():
+    nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0x7FF8000000000003, 0xFFF8000000000000], dtype=np.uint64)
+    codes = bit_codes(nans.view(np.float64)).tolist()
+    for kind in (np.float64, np.float32, np.float16, np.longdouble):
+        codes += bits_view(read_outputs(np.array([0.5, 1.5, -0.0], dtype=kind))).blocks[0].columns[0].values.tolist()
+    assert len(set(codes)) == len(codes)
+    assert len({float(code) for code in codes}) == len(codes)  # cells are cut on a line of doubles
+
+
+def test_events_of_widths_and_nan_are_counted_alike_on_both_ways_and_have_words():
+    values = [np.float32(0.5), 0.5, np.float16(0.5), np.float64("nan"), np.float64("-nan"), 0.75]
+    outputs = read_outputs(values)
+    codes = bits_view(outputs).blocks[0].columns[0].values.tolist()
+    many = read_outputs(values * 10_000)
+    for code, words in zip(codes, ("in 4 bytes", "trailing", "in 2 bytes", "NaN", "NaN", "trailing"), strict=True):
+        event = an_event(code)
+        assert event.contains(values).tolist() == [each == code for each in codes]
+        assert (event.count(outputs), event.count(many)) == (1, 10_000)
+        assert words in event.describe()

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -58,10 +60,19 @@ def shape_of(value):
         (np.bool_(False), "bool", [False]),
         (3, "int", [3]),
         (np.int32(-3), "int", [-3]),
-        (np.uint64(2**63 - 1), "int", [2**63 - 1]),
-        (-(2**63), "int", [-(2**63)]),
-        (2**63, "bigint", [str(2**63)]),
-        (np.uint64(2**63), "bigint", [str(2**63)]),
+        (2**53, "int", [2**53]),
+        (-(2**53), "int", [-(2**53)]),
+        (2**53 + 1, "bigint", [2.0**53, 1]),
+        (np.uint64(2**63 - 1), "bigint", [2.0**63, -1]),
+        (-(2**63), "bigint", [-(2.0**63), 0]),
+        (2**63, "bigint", [2.0**63, 0]),
+        (np.uint64(2**63), "bigint", [2.0**63, 0]),
+        (2**104, "hugeint", [2.0**104, str(2**104)]),
+        (Decimal("1.00"), "Decimal", [1.0, "1.00"]),
+        (date(1, 1, 2), "date", [2]),
+        (datetime(1, 1, 1, 0, 0, 1), "datetime", [1, 1_000_000, "None"]),
+        (time(0, 1, tzinfo=UTC), "time", [60_000_000, "0:00:00"]),
+        (timedelta(days=2, microseconds=3), "timedelta", [2, 3]),
         (2.5, "float", [2.5]),
         (np.float32(0.5), "float", [0.5]),
         (np.longdouble(0.5), "float", [0.5]),
@@ -79,14 +90,15 @@ def shape_of(value):
         (Tricky.ONE, "'int'", ["ONE"]),
         (np.datetime64("1970-01-02", "D"), "datetime64[D]", [1]),
         (np.timedelta64(5, "s"), "timedelta64[s]", [5]),
-        (np.datetime64("NaT"), "datetime64", [-(2**63)]),
+        (np.datetime64("NaT"), "NaT datetime64", []),
+        (np.datetime64("2262-01-01", "ns"), "long datetime64[ns]", [9214646400.0e9, 281562399965184]),
         ((), "tuple()", []),
         ([], "list()", []),
         ([1.0, 2.0, 3.0], "list(3 × float)", [1.0, 2.0, 3.0]),
         ((True, True, 0.5), "tuple(2 × bool, float)", [True, True, 0.5]),
         ([1, [2, None], "x"], "list(int, list(int, None), str)", [1, 2, "x"]),
         ([1j, 2j], "list(2 × complex)", [0.0, 1.0, 0.0, 2.0]),
-        ([1, 2**70], "list(int, bigint)", [1, str(2**70)]),
+        ([1, 2**70], "list(int, bigint)", [1, 2.0**70, 0]),
         (Pair(1, "x"), "tuple(int, str)", [1, "x"]),
         ({3, 10, "b"}, "set(2 × int, str)", [10, 3, "b"]),
         (frozenset({2.0}), "frozenset(float)", [2.0]),
@@ -101,7 +113,9 @@ def shape_of(value):
         (np.zeros((2, 0)), "array(2 × 0 × float)", []),
         (np.array([], dtype=object), "array(0 × object)", []),
         (np.array([[1, 2], [3, 4]], dtype=np.uint8), "array(2 × 2 × int)", [1, 2, 3, 4]),
-        (np.array([1, 2**63], dtype=np.uint64), "array(2: int, bigint)", [1, str(2**63)]),
+        (np.array([1, 2**63], dtype=np.uint64), "array(2: int, bigint)", [1, 2.0**63, 0]),
+        (np.ma.masked, "None", []),
+        (np.ma.masked_array([1.5, 2.5], [True, False]), "array(2: None, float)", [2.5]),
         (np.array([1, "a", None], dtype=object), "array(3: int, str, None)", [1, "a"]),
         (np.array([(1, 2.5)], dtype=[("b", "i4"), ("a", "f4")])[0], "{a: float, b: int}", [2.5, 1]),
         (np.array([(1, "x")], dtype=[("b", ">i4"), ("a", "U3")]), "array(1 × {a: str, b: int})", ["x", 1]),
@@ -175,8 +189,23 @@ def test_special_floats_stay():
     assert math.copysign(1, column.values[3]) == -1
 
 
-def test_a_long_double_beyond_the_range_is_infinite_without_a_warning():
-    assert texts(read_outputs(np.array([np.finfo(np.longdouble).max])).blocks[0].columns[0])[0] >= 1e308
+def test_a_long_double_beyond_the_range_is_told_from_infinity_without_a_warning():
+    large = np.finfo(np.longdouble).max
+    (block,) = read_outputs(np.array([large, large / 2]))
+    assert block.shape == "longdouble beyond float"
+    assert len(set(texts(block.columns[1]))) == 2
+
+
+def test_masked_entries_are_missing_whatever_lies_beneath():
+    masked = np.ma.masked_array([[1, 2], [3, 4]], [[False, True], [False, False]])
+    assert plain(read_outputs(masked)) == [("array(2: int, None)", [0], [[1]]), ("array(2 × int)", [1], [[3], [4]])]
+    assert plain(read_outputs({"a": np.ma.masked_array([7, 7], [True, False])})) == [
+        ("{a: None}", [0], []),
+        ("{a: int}", [1], [[7]]),
+    ]
+    fields = np.ma.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")], mask=[(True, False)])
+    assert plain(read_outputs(fields)) == [("{a: None, b: float}", None, [[2.5]])]
+    assert plain(read_outputs(np.ma.masked_array([1, 2]))) == [("int", None, [[1, 2]])]
 
 
 def test_array_batches_are_arrays_or_numbers():
@@ -194,12 +223,12 @@ def test_columns_of_a_matrix_are_contiguous():
 
 def test_unsigned_integers_are_split_by_value():
     values = np.array([1, 2**64 - 1, 3], dtype=np.uint64)
-    assert plain(read_outputs(values)) == [("int", [0, 2], [[1, 3]]), ("bigint", [1], [[str(2**64 - 1)]])]
+    assert plain(read_outputs(values)) == [("int", [0, 2], [[1, 3]]), ("bigint", [1], [[2.0**64], [-1]])]
 
 
 def test_integers_of_any_length_have_distinct_labels():
     values = [10**4_999, 10**4_999 + 1, -(10**4_999)]
-    labels = texts(read_outputs(values).blocks[0].columns[0])
+    labels = texts(read_outputs(values).blocks[0].columns[1])
     assert len(set(labels)) == 3
 
 
@@ -264,8 +293,6 @@ def test_the_number_of_outputs_is_checked():
         ({1: [1]}, "a column named 1; names must be strings"),
         ({"a": {"b": [1]}}, "a batch of type dict"),
         ({"a": 3}, "a batch of type int"),
-        (np.ma.masked_array([1.0, 2.0], [True, False]), "masked array"),
-        ([0, np.ma.masked], r"output 1 .*masked array"),
         ([1, {"a": {2: 3}}], "output 1 holds a dict with the key 2 of type int; keys must be strings"),
         ([1, [Fraction(1, 3)]], r"output 1 .*type Fraction.*: Fraction\(1, 3\); an output may be a bool"),
         (np.array([b"ab"], dtype="V2"), "output 0 .*type void"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.methods.events.cells import blocks_of_both, learn_groups, learn_line
+from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
 from epsilometer.methods.events.scoring import MOST_BINS, fit_score
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
+from epsilometer.outputs.long_numbers import EXACT, has_digit, is_long_number
 from epsilometer.outputs.score_kinds import Score
 
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
@@ -125,6 +127,9 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
     if _is_number(left):
         return _number_partition(left, right)
+    place = _line_of_long_numbers(left, right) if is_long_number(left.shape) else None
+    if place is not None:
+        return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))
     partition, varying = learn_groups(left, right)
     groups = list(partition.groups)
     for number, left_rows, right_rows in varying:
@@ -135,9 +140,27 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     return replace(partition, groups=tuple(groups))
 
 
+def _line_of_long_numbers(left: Block, right: Block) -> int | None:
+    """The column that puts numbers of two columns in order; None if single values of them tell more."""
+    rounded, rest = (np.concatenate([_values(block, column) for block in (left, right)]) for column in (0, 1))
+    if has_digit(left.shape) and np.ptp(rounded) < EXACT:
+        return 1  # the digit alone, which is exact
+    _, count = np.unique(rest, return_counts=True)
+    # What tells apart repeats: a few numbers, drawn again and again, and not one that varies.
+    return None if 2 * count[count >= REPEATS].sum() > count.sum() else 0
+
+
+def _values(block: Block, column: int) -> NDArray[np.generic]:
+    found = block.columns[column]
+    if isinstance(found, Numbers):
+        return found.values
+    return np.array([zlib.crc32(label.encode(errors="replace")) for label in found.labels], np.int64)[found.codes]
+
+
 def _by_score_or_values(left: Block, right: Block) -> BlockPartition:
     """Cells of an additive score over all columns, where there are several."""
-    return _by_score(left, right, fit_score) if len(left.columns) > 1 else _by_values(left, right)
+    is_vector = len(left.columns) > 1 and not is_long_number(left.shape)
+    return _by_score(left, right, fit_score) if is_vector else _by_values(left, right)
 
 
 def _by_score(left: Block, right: Block, fit: FitScore) -> BlockPartition:
@@ -156,7 +179,7 @@ def _rows_of(block: Block, rows: Rows) -> Block:
 
 def _needs_score(partition: BlockPartition, left: Block, right: Block) -> bool:
     """Whether repeated values leave something that only a score can use."""
-    if len(left.columns) < 2:
+    if len(left.columns) < 2 or partition.is_single_line:
         return False
     if len(partition.groups) > _MANY_GROUPS:
         return True

@@ -1,0 +1,158 @@
+"""Numbers and times in arrays, many at a time, such that different values stay different.
+
+Everything after the reading takes numbers for doubles: lines, atoms, scores. A value that a double cannot hold
+therefore becomes two columns: the nearest double, and what is needed to tell it from its neighbours, e.g. the lowest
+digit of a whole number to the base 2^53. Such values have shapes of their own (`long_numbers`), so that ordinary
+numbers cost no more than a look at the least and the greatest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.outputs.columns import Numbers, uniform
+from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.outputs.reading_labels import factorise
+from epsilometer.outputs.reading_pieces import Piece, Place, by_case, product, whole
+
+INT64 = np.iinfo(np.int64)
+# Below this a double is off by less than half of 2^53, so that it and the lowest digit make up the number.
+_MOST_ROUNDED = 1 << 104
+
+
+def read_wholes(array: NDArray[Any], name: str = "int", long_name: str = "bigint") -> list[Piece]:
+    """Whole numbers, shape (n,), of any integer dtype.
+
+    Args:
+        array: the numbers.
+        name: the shape of those that a double can hold.
+        long_name: the shape of the others.
+    """
+    if array.dtype.itemsize < 8 or not len(array) or (array.max() <= EXACT and array.min() >= -EXACT):
+        return _short(array, name)
+    fits = (array <= EXACT) & (array >= -EXACT)
+    return by_case(array, [(fits, lambda some: _short(some, name)), (~fits, lambda some: _long(some, long_name))])
+
+
+def read_long_wholes(values: list[int]) -> list[Piece]:
+    """Whole numbers of any size beyond 2^53."""
+    array = np.array(values, dtype=object)
+    fits = np.fromiter((abs(value) < _MOST_ROUNDED for value in values), np.bool_, len(values))
+    return by_case(array, [(fits, _long), (~fits, _huge)])
+
+
+def _short(array: NDArray[Any], name: str) -> list[Piece]:
+    return [whole(name, (Numbers(array.astype(np.int64, copy=False)),), len(array))]
+
+
+def _long(array: NDArray[Any], name: str = "bigint") -> list[Piece]:
+    """The nearest double and the lowest digit, between −2^52 and 2^52: around a round number it is the noise."""
+    low = (array & (EXACT - 1)).astype(np.int64)
+    low -= EXACT * (low >= EXACT // 2)
+    return [whole(name, (Numbers(array.astype(np.float64)), Numbers(low)), len(array))]
+
+
+def _huge(array: NDArray[Any]) -> list[Piece]:
+    values = array.tolist()
+    sizes = np.array([_about(value) for value in values])
+    return [whole("hugeint", (Numbers(sizes), factorise(values, int_text)), len(values))]
+
+
+def _about(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+# Longer integers are labelled in hexadecimal: Python refuses decimal text beyond a limit that may be as low as
+# 640 digits (2126 bits).
+MAX_DECIMAL_BITS = 2_000
+
+
+def int_text(value: int) -> str:
+    """Decimal, or hexadecimal for very long integers."""
+    return str(value) if value.bit_length() <= MAX_DECIMAL_BITS else hex(value)
+
+
+def _bools(array: NDArray[Any]) -> list[Piece]:
+    return [whole("bool", (Numbers(array),), len(array))]
+
+
+def _floats(array: NDArray[Any]) -> list[Piece]:
+    return _long_floats(array) if array.dtype.itemsize > 8 else _short_floats(array)
+
+
+def _short_floats(array: NDArray[Any]) -> list[Piece]:
+    return [whole("float", (_column(array),), len(array))]
+
+
+def _column(array: NDArray[Any]) -> Numbers:
+    size = array.dtype.itemsize
+    with np.errstate(all="ignore"):  # a signalling NaN
+        return Numbers(array.astype(np.float64, copy=False), None if size == 8 else uniform(size, len(array)))
+
+
+def _long_floats(array: NDArray[Any]) -> list[Piece]:
+    """Long doubles: floats where these hold them, else the nearest float and the rest."""
+    with np.errstate(all="ignore"):
+        head = array.astype(np.float64)
+        rest = (array - head).astype(np.float64)
+        fits = (head == array) | np.isnan(array)
+        in_two = ~fits & (head.astype(array.dtype) + rest == array)
+    return by_case(array, [(fits, _short_floats), (in_two, _floats_in_two), (~fits & ~in_two, _floats_beyond)])
+
+
+def _floats_in_two(array: NDArray[Any]) -> list[Piece]:
+    head = array.astype(np.float64)
+    return [whole("longdouble", (Numbers(head), Numbers((array - head).astype(np.float64))), len(array))]
+
+
+def _floats_beyond(array: NDArray[Any]) -> list[Piece]:
+    """Long doubles so large or so small that even two floats do not make them up: their text tells them apart."""
+    with np.errstate(all="ignore"):
+        head = array.astype(np.float64)
+    texts = [np.format_float_scientific(each) for each in array]
+    return [whole("longdouble beyond float", (Numbers(head), factorise(texts, str)), len(array))]
+
+
+def _complex(array: NDArray[Any]) -> list[Piece]:
+    if array.dtype.itemsize > 16:
+        parts = (_long_floats(part) for part in (array.real, array.imag))
+        return product(parts, _complex_text, Place(np.arange(len(array))))
+    real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
+    return [whole("complex", (_column(real), _column(imaginary)), len(array))]
+
+
+def _complex_text(parts: list[str]) -> str:
+    return "complex" if parts == ["float", "float"] else f"complex({', '.join(parts)})"
+
+
+def _times(array: NDArray[Any]) -> list[Piece]:
+    ticks = array.astype(array.dtype.newbyteorder("="), copy=False).view(np.int64)
+    name = array.dtype.name
+    if not len(ticks) or ticks.min() > INT64.min:
+        return read_wholes(ticks, name, f"long {name}")
+    missing = ticks == INT64.min
+    return by_case(
+        ticks,
+        [
+            (missing, lambda some: [whole(f"NaT {name}", (), len(some))]),
+            (~missing, lambda some: read_wholes(some, name, f"long {name}")),
+        ],
+    )
+
+
+READERS: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
+    "b": _bools,
+    "i": read_wholes,
+    "u": read_wholes,
+    "f": _floats,
+    "c": _complex,
+    "M": _times,
+    "m": _times,
+}
