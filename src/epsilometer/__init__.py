@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.auditing.profile import Profile, profile
     from epsilometer.auditing.public import audit, compare, measure, replay
     from epsilometer.auditing.scores import from_scores, one_run
+    from epsilometer.checker import verify
     from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
     from epsilometer.errors import (
         EngineError,
@@ -85,6 +86,7 @@ __all__ = [
     "repeated",
     "replay",
     "sequential",
+    "verify",
     "zoo",
 ]
 
@@ -94,6 +96,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.auditing.profile": ("Profile", "profile"),
     "epsilometer.auditing.public": ("audit", "compare", "measure", "replay"),
     "epsilometer.auditing.scores": ("from_scores", "one_run"),
+    "epsilometer.checker": ("verify",),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
         "EngineError",

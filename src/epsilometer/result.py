@@ -250,6 +250,12 @@ class AuditResult:
         target.write_text(render_html(self), encoding="utf-8")
         return target
 
+    def save_json(self, path: str | Path) -> Path:
+        """Writes the result as JSON and returns its path; `from_json` reads it, `epsilometer verify` checks it."""
+        target = Path(path)
+        target.write_text(self.to_json() + "\n", encoding="utf-8")
+        return target
+
     def plot_loss(self) -> Figure:
         """The loss function as a matplotlib figure: both output laws above, the loss of each output below.
 

@@ -6,7 +6,7 @@ import pytest
 
 import epsilometer as em
 
-FUNCTIONS = ["audit", "measure", "compare", "replay", "from_callable", "from_batch"]
+FUNCTIONS = ["audit", "measure", "compare", "replay", "verify", "from_callable", "from_batch"]
 CLAIMS = ["PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP", "TradeOffDP"]
 TYPES = ["Pair", "Verdict", "AuditResult"]
 ERRORS = ["EpsilometerError", "MechanismError", "InputError", "MissingExtraError", "PrivacyViolation"]

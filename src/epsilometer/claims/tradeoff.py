@@ -56,6 +56,10 @@ class TradeOffDP(Claim):
         """p − (1 − f(q)), at least 0."""
         return max(0.0, p - 1.0 + float(self._type_two(np.array([q]))[0]))
 
+    def point_at(self, q: float) -> list[float]:
+        """The curve's own point at a type-I error, as plain data."""
+        return [q, float(self._type_two(np.array([q]))[0])]
+
     def with_value(self, value: float) -> Self:
         """The same curve with another tolerated excess."""
         return type(self)(self.curve, value)

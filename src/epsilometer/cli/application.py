@@ -23,6 +23,7 @@ from epsilometer.cli.replay import replay
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
 from epsilometer.cli.status import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from epsilometer.cli.verify import verify
 from epsilometer.cli.zoo import zoo
 from epsilometer.errors import EpsilometerError, MechanismError
 from epsilometer.report.showing import clean, cut
@@ -43,7 +44,21 @@ def make_app() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback(help=_help(_top))(_top)
-    for command in (demo, audit, measure, profile, compare, replay, run, history, zoo, methods, plan, reproduce):
+    for command in (
+        demo,
+        audit,
+        measure,
+        profile,
+        compare,
+        replay,
+        verify,
+        run,
+        history,
+        zoo,
+        methods,
+        plan,
+        reproduce,
+    ):
         app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(command)
     return app
 

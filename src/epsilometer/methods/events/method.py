@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from epsilometer.bounds import Counts, certified_value, lower, upper
+from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
@@ -62,7 +64,18 @@ class EventProposal:
             p_lower=lower(above, failure_probability / 2),
             q_upper=upper(below, failure_probability / 2),
         )
-        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
+        details = self._split(below, failure_probability)
+        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+
+    def _split(self, below: Counts, failure_probability: float) -> dict[str, Any]:
+        """What `epsilometer.checker` needs besides the counts; nothing for a joint test, which has no split."""
+        claim = self.task.claim
+        if isinstance(claim, PureDP | ApproxDP):
+            return {}
+        split: dict[str, Any] = {"left_share": self.left_share}
+        if isinstance(claim, TradeOffDP):  # a file holds the curve at some points only; here it was used
+            split["curve_at"] = claim.point_at(upper(below, failure_probability * (1.0 - self.left_share)))
+        return split
 
 
 class EventsMethod:

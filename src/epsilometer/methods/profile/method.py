@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from epsilometer.bounds.bands import Band, band_from_counts
 from epsilometer.bounds.binomial import Counts
+from epsilometer.claims import TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
@@ -70,9 +71,13 @@ class ProfileProposal:
         """The band under the trade-off curve; P is the right law if flipped."""
         above, below = (right, left) if self.flipped else (left, right)
         hits = [np.cumsum(side)[:-1].tolist() for side in (above, below)]
-        # The rarer side of an event decides how sharp it is, so most of the price is spent there.
-        shares = [_RARE_SIDE if number >= _TOP else 1.0 - _RARE_SIDE for number in range(self.n_events)]
-        return band_from_counts(hits[0], int(above.sum()), hits[1], int(below.sum()), failure_probability, shares)
+        sizes = int(above.sum()), int(below.sum())
+        return band_from_counts(hits[0], sizes[0], hits[1], sizes[1], failure_probability, self.left_shares)
+
+    @property
+    def left_shares(self) -> list[float]:
+        """Of each event's price the part that bounds P: most of it goes to the rarer side, which decides how sharp."""
+        return [_RARE_SIDE if number >= _TOP else 1.0 - _RARE_SIDE for number in range(self.n_events)]
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The bound for the claim, with the whole band in the details."""
@@ -84,10 +89,13 @@ class ProfileProposal:
         details: dict[str, Any] = {
             "p_lower": list(band.p_lower),
             "q_upper": list(band.q_upper),
+            "left_shares": self.left_shares,
             "flipped": self.flipped,
             "left_hits": np.cumsum(left)[:-1].tolist(),
             "right_hits": np.cumsum(right)[:-1].tolist(),
         }
+        if isinstance(claim, TradeOffDP):  # a file holds the curve at some points only; here it was used
+            details["curve_at"] = claim.point_at(band.q_upper[best])
         return Finding(
             ProfileMethod.name, float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details
         )

@@ -71,7 +71,12 @@ class BetProposal:
         bet = JointBet(self.score.order, self.score.scores, self.stake)
         divergence = divergence_lower(bet, above, below, failure_probability)
         witness = self._witness(left, right, pair, failure_probability)
-        details = {"order": self.score.order, "stake": self.stake, "divergence_lower": divergence}
+        details = {
+            "order": self.score.order,
+            "stake": self.stake,
+            "divergence_lower": divergence,
+            "cells": {"left": left.tolist(), "right": right.tolist()},  # the proof needs these (`epsilometer.checker`)
+        }
         bound = divergence * per_order(self.task, self.score.order)
         return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 

@@ -72,7 +72,7 @@ class VariationalProposal:
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the cell counts of the fresh draws."""
         finding = self.bet.certify(left, right, pair, failure_probability)
-        details = {**finding.details, "range": half_range(self.bet.score.scores)}
+        details = {**finding.details, "range": half_range(self.bet.score.scores), "threshold": self.threshold}
         bound = self._value(finding.lower_bound)
         return replace(finding, method=NAME, lower_bound=bound, claim=self.task.claim, details=details)
 
