@@ -23,7 +23,7 @@ from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finding import Finder
-from epsilometer.inputs.storing import is_complete
+from epsilometer.inputs.storing import check_same, is_complete
 from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
 from epsilometer.methods import Task
 from epsilometer.methods.bits import EventsWithBits
@@ -236,12 +236,12 @@ def replay(
         mechanism: the mechanism to run.
         samples: draws per side.
         confidence: that of the stored result unless given.
-        pair: the inputs, when the stored result only has their digest.
+        pair: the inputs, when the stored result only has their digest, which they must match.
     """
     witness = result.witness
     if witness is None:
         raise InputError("this result has no witness to replay")
-    inputs = witness.pair if pair is None else as_pair(pair)
+    inputs = witness.pair if pair is None else _given_again(pair, witness.pair)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
     settings = check_settings(
@@ -293,6 +293,14 @@ def _run(
             return run_sequential(source, pairs, question, settings)
         with journal_of(checkpoint, source, pairs, question, settings) as journal:
             return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
+
+
+def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
+    """The inputs of a replay, if they are those of the result; what was recorded elsewhere has no known inputs."""
+    given = as_pair(pair, equal=stored.equal)
+    if not is_recorded(stored):
+        check_same(stored, given)
+    return given
 
 
 def _seed_of(checkpoint: str | Path) -> int | None:
