@@ -22,7 +22,7 @@ def test_true_claims_are_rarely_refuted(name, rng):
 def test_identical_inputs_are_never_told_apart(rng):
     mechanism = zoo.laplace().mechanism
     bounds = [
-        em.measure(mechanism, (0.0, 0.0), em.PureDP, samples=2000, seed=int(seed)).lower_bound
+        em.measure(mechanism, em.Pair(0.0, 0.0, equal=True), em.PureDP, samples=2000, seed=int(seed)).lower_bound
         for seed in rng.integers(2**62, size=100)
     ]
     assert_rare(sum(bound > 0.0 for bound in bounds), 100, 0.05)

@@ -7,7 +7,6 @@ JSON, nothing pickled.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import zipfile
@@ -17,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.auditing.journals import is_journal, journal_seed
+from epsilometer.auditing.journals import identity_key, is_journal, journal_seed
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.packing import pack_outputs, unpack_outputs
 from epsilometer.auditing.sequential_state import State
 from epsilometer.errors import InputError
-from epsilometer.inputs.storing import pair_to_dict
 from epsilometer.methods.sequential import SequentialMethod
 
 _VERSION = 1
@@ -33,14 +31,13 @@ def key_of(run: AuditRun) -> dict[str, Any]:
     """What must be the same for an audit to go on: everything but the budget of samples and time."""
     method = run.settings.method
     assert isinstance(method, SequentialMethod)
-    pairs = json.dumps([pair_to_dict(pair) for pair in run.pairs], sort_keys=True)
     return {
-        "mechanism": run.sampler.mechanism.name,
+        # The options hold the budget of time and the name of the file, so that they count one by one.
+        **identity_key(run.sampler.mechanism, run.pairs, method.name),
         "claim": json.dumps(run.question.claim.to_dict(), sort_keys=True),
         "judged": run.question.judged,
         "confidence": run.settings.confidence,
         "seed": run.settings.seed,
-        "pairs": hashlib.sha256(pairs.encode()).hexdigest(),
         "pilot": method.options.pilot,
         "growth": method.options.growth,
     }
@@ -79,7 +76,7 @@ class Checkpoint:
         if different:
             raise InputError(
                 f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
-                "give another file, or the same settings"
+                "give another file, or the same mechanism, inputs and settings"
             )
         try:
             draws = [unpack_outputs(side, table, arrays) for side, table in zip(_SIDES, meta["tables"], strict=True)]

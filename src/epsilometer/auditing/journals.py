@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sqlite3
 import time
 import zipfile
@@ -33,10 +32,10 @@ from epsilometer.engine.journal import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finding import Finder
-from epsilometer.inputs.storing import pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.outputs import Outputs
+from epsilometer.storage import Undigestible, code_digest, input_key
 
 _VERSION = 1
 _HEADER, _ZIP = b"SQLite format 3\0", b"PK"
@@ -66,10 +65,6 @@ def journal_of(
     if path is None:
         yield NoJournal()
         return
-    if isinstance(mechanism, Recording) or getattr(mechanism, "keeper", None) is not None:
-        raise InputError(
-            f"checkpoint={str(path)!r} does not go together with a recording, which begins at its beginning every time"
-        )
     journal = FileJournal(path, audit_key(mechanism, inputs, question, settings))
     try:
         yield journal
@@ -81,22 +76,36 @@ def audit_key(
     mechanism: Mechanism, inputs: Sequence[Pair] | Finder, question: Question, settings: Settings
 ) -> dict[str, Any]:
     """What must be the same for an audit to go on: everything but where it runs."""
-    described = inputs.describe() if isinstance(inputs, Finder) else [pair_to_dict(pair) for pair in inputs]
-    text = json.dumps(described, sort_keys=True, default=str)
-    named = {name: settings.record.get(name) for name in ("method", "options", "representation")}
-    # Where an object lies in memory is no setting.
-    asked = {name: re.sub(r" at 0x[0-9a-f]+", "", str(value)) for name, value in named.items() if value is not None}
     return {
-        "mechanism": mechanism.name,
+        **identity_key(mechanism, inputs, settings.method),
         "chunk_size": mechanism.chunk_size,
         "claim": json.dumps(question.claim.to_dict(), sort_keys=True),
         "judged": question.judged,
         "confidence": settings.confidence,
         "samples": settings.samples,
         "seed": settings.seed,
-        "inputs": hashlib.sha256(text.encode()).hexdigest(),
-        **asked,
+        "representation": str(settings.record.get("representation")),
     }
+
+
+def identity_key(mechanism: Mechanism, inputs: Sequence[Pair] | Finder, method: object) -> dict[str, Any]:
+    """What is audited, and how, by content: another function of the same name is another mechanism.
+
+    Raises:
+        InputError: if something could not be recognised again, or begins anew every time.
+    """
+    if isinstance(mechanism, Recording) or getattr(mechanism, "keeper", None) is not None:
+        raise InputError("checkpoint= does not go together with a recording, which begins at its beginning every time")
+    asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
+    try:
+        return {
+            "mechanism": mechanism.name,
+            "code": mechanism.digest(),
+            "inputs": input_key(asked),
+            "method": code_digest(method),
+        }
+    except Undigestible as error:
+        raise InputError(f"checkpoint=: the audit could not be recognised when it goes on: {error}") from error
 
 
 def is_journal(path: str | Path) -> bool:
@@ -160,7 +169,7 @@ class FileJournal:
         if different:
             raise InputError(
                 f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
-                "give another file, or the same settings"
+                "give another file, or the same mechanism, inputs and settings"
             )
 
     def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:

@@ -27,6 +27,7 @@ from epsilometer.engine.health import check_drift, check_repeats
 from epsilometer.engine.seeds import order_rng
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.base import check_returned
 from epsilometer.methods import Proposal, Task
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, HealthReport
@@ -211,6 +212,7 @@ class AuditRun:
     def _examine(self, proposal: Proposal, folded: tuple[Folded, Folded], training: Sides) -> list[HealthReport]:
         reports: list[HealthReport] = []
         if len(training[0]):
+            check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
             reports += check_repeats(self.fingerprints, self.sampler.mechanism.chunk_size, *training)
         reports += check_drift([side.pieces.counts for side in folded])

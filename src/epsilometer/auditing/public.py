@@ -23,14 +23,15 @@ from epsilometer.claims.base import check_whole
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
+from epsilometer.inputs.copying import shared_parts
 from epsilometer.inputs.finding import Finder
-from epsilometer.inputs.storing import is_complete
-from epsilometer.mechanisms import as_mechanism, keeping
+from epsilometer.inputs.storing import check_same, is_complete
+from epsilometer.mechanisms import Mechanism, as_mechanism, keeping
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Task
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult
+from epsilometer.result import AuditResult, HealthReport
 
 
 def audit(
@@ -264,12 +265,12 @@ def replay(
         mechanism: the mechanism to run.
         samples: draws per side.
         confidence: that of the stored result unless given.
-        pair: the inputs, when the stored result only has their digest.
+        pair: the inputs, when the stored result only has their digest, which they must match.
     """
     witness = result.witness
     if witness is None:
         raise InputError("this result has no witness to replay")
-    inputs = witness.pair if pair is None else as_pair(pair)
+    inputs = witness.pair if pair is None else _given_again(pair, witness.pair)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
     settings = check_settings(
@@ -287,7 +288,8 @@ def replay(
     run = AuditRun.start(source, [inputs], question, settings)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
-        return run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
+        again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
+    return replace(again, health=(*again.health, *_without_noise(again), *_shared_inputs([inputs], settings)))
 
 
 def _run(
@@ -309,7 +311,19 @@ def _run(
         ):
             return run_search(source, inputs, question, replace(settings, journal=journal))
     pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
-    prepared = as_mechanism(mechanism).prepared(pairs, settings.samples)
+    result = _run_pairs(as_mechanism(mechanism), pairs, question, settings, record, checkpoint)
+    return replace(result, health=(*result.health, *_shared_inputs(pairs, settings)))
+
+
+def _run_pairs(
+    mechanism: Mechanism,
+    pairs: list[Pair],
+    question: Question,
+    settings: Settings,
+    record: str | Path | None,
+    checkpoint: str | Path | None,
+) -> AuditResult:
+    prepared = mechanism.prepared(pairs, settings.samples)
     with (
         closing(settings.runner),
         keeping(prepared, pairs, record) as source,
@@ -321,6 +335,34 @@ def _run(
             return run_sequential(source, pairs, question, settings)
         with journal_of(checkpoint, source, pairs, question, settings) as journal:
             return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
+
+
+def _shared_inputs(pairs: list[Pair], settings: Settings) -> list[HealthReport]:
+    """A remark where calls share a part of their input: nobody knows what they did to it."""
+    shared = sorted({name for pair in pairs for side in (0, 1) for name in shared_parts(pair.side(side))})
+    if not shared or "shared-input" in settings.suppressed:
+        return []
+    text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
+    return [HealthReport("shared-input", text, untrusted=False)]
+
+
+def _without_noise(again: AuditResult) -> list[HealthReport]:
+    """A remark where the event always happened for one input and never for the other."""
+    if again.witness is None or not again.witness.is_deterministic:
+        return []
+    text = (
+        "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
+        "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
+    )
+    return [HealthReport("constant", text, untrusted=False)]
+
+
+def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
+    """The inputs of a replay, if they are those of the result; what was recorded elsewhere has no known inputs."""
+    given = as_pair(pair, equal=stored.equal)
+    if not is_recorded(stored):
+        check_same(stored, given)
+    return given
 
 
 def _seed_of(checkpoint: str | Path) -> int | None:

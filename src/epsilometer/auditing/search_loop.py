@@ -51,6 +51,9 @@ class SearchRun:
     def audit(self) -> AuditResult:
         """Tries pairs until one refutes the claim or there are no more, then certifies the best."""
         while (pair := self.finder.ask()) is not None:
+            if pair.has_equal_sides and not pair.equal:
+                self.finder.tell(None)  # two equal inputs tell nothing, and cost nothing
+                continue
             trial = self._try(pair)
             self.trials.append(trial)
             self.finder.tell(trial.predicted)
@@ -118,6 +121,8 @@ class SearchRun:
     def _certify_best(self) -> None:
         """Certifies the pair that promised most, with all that is left of the failure probability."""
         best = max((trial for trial in self.trials if not trial.failed), key=_promise, default=None)
+        if not self.trials:
+            raise InputError("the finder proposed no pair whose inputs differ, so there is nothing to audit")
         if best is None:
             raise _all_failed(self.trials)
         # A number of its own: the pair may have been certified before, and fresh draws must be fresh.

@@ -29,6 +29,7 @@ from epsilometer.engine.health import check_constant, check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.base import check_returned
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import SequentialMethod
@@ -216,6 +217,7 @@ class SequentialRun:
         proposal = EventProposal(event, flipped, task, finding.lower_bound, 0.5, *stake.guess())
         # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
         later = slice(state.chosen_at, None)
+        check_returned(self.run.sampler.mechanism.name, state.left, state.right)
         reports = check_constant(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         prints = [Fingerprints(map(bytes.fromhex, side)) for side in state.fingerprints]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from epsilometer.cli.settings_file import FILE_KEYS, check_settings_table, read_toml
+from epsilometer.cli.targets import split_command
 from epsilometer.environment import package_version
 from epsilometer.errors import InputError
+from epsilometer.mechanisms.commands import named_files
 from epsilometer.result import Verdict
+from epsilometer.storage import files_digest
 from epsilometer.suites.outcomes import Entry
 
 # Of one audit, beside the keys of a single audit's file.
@@ -82,12 +87,10 @@ def _time_limit(where: str, table: Mapping[str, Any]) -> float | None:
 
 
 def _digest(path: Path, settings: Mapping[str, Any]) -> str:
-    """Changes when the settings do, or a file of inputs, or the module's own source, or this program."""
+    """Changes when the settings do, or a file that they name or import, or this program."""
     text = json.dumps(settings, sort_keys=True, default=str)
-    digest = hashlib.sha256(f"{package_version()}\n{text}\n".encode())
-    for file in sorted({*_input_files(path, settings), *_source_files(path, settings)}):
-        digest.update(file.read_bytes() if file.is_file() else b"missing")
-    return digest.hexdigest()
+    files = sorted({*_input_files(path, settings), *_mechanism_files(path, str(settings.get("mechanism", "")))})
+    return hashlib.sha256(f"{package_version()}\n{text}\n{files_digest(files)}\n".encode()).hexdigest()
 
 
 def _input_files(path: Path, value: Any) -> Iterator[Path]:
@@ -98,10 +101,47 @@ def _input_files(path: Path, value: Any) -> Iterator[Path]:
             yield from _input_files(path, each)
 
 
-def _source_files(path: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
-    """The file of a module in the current folder or beside the suite; nothing is imported for that."""
-    module = str(settings.get("mechanism", "")).partition(":")[0].replace(".", "/")
-    for folder in (Path.cwd(), path.parent):
-        for file in (folder / f"{module}.py", folder / module / "__init__.py"):
-            if module and file.is_file():
+def _mechanism_files(path: Path, target: str) -> Iterator[Path]:
+    """The files behind a mechanism: a recording, a program with the files of its arguments, or modules."""
+    kind, _, rest = target.partition(":")
+    if kind == "recording":
+        for name in (rest, *rest.split(",")):  # as `open_target` takes it apart
+            yield Path(name if Path(name).exists() else name.rpartition(":")[0] or name)
+    elif kind == "command":
+        with contextlib.suppress(InputError, IndexError):  # the audit will say so
+            yield from named_files(split_command(rest), Path())
+    else:
+        yield from _source_files((Path.cwd(), path.parent), [kind])
+
+
+def _source_files(folders: Sequence[Path], modules: Iterable[str]) -> Iterator[Path]:
+    """The files of modules in these folders and of all that they import from there; nothing is run for that."""
+    waiting, met = list(modules), set[str]()
+    while waiting:
+        module = waiting.pop()
+        if not module or module in met:
+            continue
+        met.add(module)
+        place = module.replace(".", "/")
+        waiting.append(module.rpartition(".")[0])  # importing a.b runs a
+        for file in (folder / name for folder in folders for name in (f"{place}.py", f"{place}/__init__.py")):
+            if file.is_file():
                 yield file
+                waiting += _imported(file, module if file.name == "__init__.py" else module.rpartition(".")[0])
+
+
+def _imported(file: Path, package: str) -> list[str]:
+    """The names of all that a module may import."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # running it will say so
+        return []
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            found += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
+    return found

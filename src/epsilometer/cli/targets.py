@@ -44,7 +44,7 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
     from epsilometer.mechanisms import from_command, from_http, from_recording
 
     if kind == "command":
-        return from_command(_split_command(text), batch=batch)
+        return from_command(split_command(text), batch=batch)
     if kind != "recording":
         return from_http(text, batch=batch)
     if batch:
@@ -53,7 +53,7 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
     return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
 
 
-def _split_command(text: str) -> list[str]:
+def split_command(text: str) -> list[str]:
     """The words of a command: quotes as in a shell, but no shell and none of its substitutions."""
     import shlex
 

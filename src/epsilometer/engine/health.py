@@ -21,10 +21,15 @@ from epsilometer.result import HealthReport
 
 CHECKS = {
     "constant": "all outputs of an input are one and the same value",
+    "shared-input": "an input holds something that cannot be copied, so that all calls share it",
     "repeated-chunks": "whole chunks of outputs repeat: a frozen seed inside the mechanism",
     "serial-correlation": "an output depends on the one before it",
     "drift": "the law of the outputs changes while they are drawn",
 }
+_CONSTANT = (
+    "each input always got one and the same answer: a leak without noise and a noise that is drawn once and kept "
+    "(memoised, or from a frozen seed) cannot be told apart"
+)
 _FALSE_ALARM = 1e-9
 # From this variance on a hypergeometric count is taken as normal, with so much of its distance from the mean.
 _WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
@@ -48,10 +53,7 @@ def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
     hashes = row_hashes(left), row_hashes(right)
     if not all(len(side) > 1 and np.all(side == side[0]) for side in hashes):
         return []
-    if hashes[0][0] == hashes[1][0]:
-        text = "every output of both inputs is the same value"
-    else:
-        text = "each input always gives the same output: there is no noise, or its seed is frozen inside"
+    text = "every output of both inputs is the same value" if hashes[0][0] == hashes[1][0] else _CONSTANT
     return [HealthReport("constant", text, untrusted=False)]
 
 

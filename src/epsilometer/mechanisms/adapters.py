@@ -16,6 +16,7 @@ import numpy as np
 from epsilometer.claims import ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
+from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, shown
 from epsilometer.mechanisms.opendp import OpenDPMechanism, is_measurement
 from epsilometer.outputs import Outputs, read_outputs
@@ -34,11 +35,11 @@ class ObjectMechanism(Mechanism):
         self.chunk_size = _CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """Calls the method n times."""
-        draw = getattr(self.owner, self.method)
+        """Calls the method n times, each time with a copy of the dataset."""
+        draw, fresh = getattr(self.owner, self.method), copier(dataset)
         keywords = {"rng": rng} if self.is_seeded else {}
         try:
-            values = [draw(dataset, **keywords) for _ in range(n)]
+            values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
         return read_outputs(values, expected=n)

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims import Claim
+from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Outputs
+from epsilometer.storage import code_digest
 
 # How much of a dataset or of a text is shown in messages.
 _SHOWN = 120
@@ -34,6 +36,8 @@ class Mechanism(ABC):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws n independent outputs.
 
+        The dataset is the caller's: who changes it, or calls someone who might, does so with copies (`copier`).
+
         Raises:
             MechanismError: if the mechanism fails or returns something that cannot be read.
         """
@@ -44,6 +48,14 @@ class Mechanism(ABC):
         One that cannot give them complains here, before the first draw; most are ready as they are.
         """
         return self
+
+    def digest(self) -> str:
+        """Of what it draws from: its code and what that uses, so that another mechanism of its name is told from it.
+
+        Raises:
+            Undigestible: if it holds something without content that could be recognised again.
+        """
+        return code_digest((type(self), {name: vars(self)[name] for name in sorted(vars(self))}))
 
     def __copy__(self) -> Mechanism:
         """The same mechanism in this process, also if it cannot be sent to another one."""
@@ -68,3 +80,17 @@ def shown(value: object) -> str:
 def failure_text(name: str, dataset: Any, error: Exception) -> str:
     """That a mechanism raised an error, and on which input."""
     return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
+
+
+def check_returned(name: str, left: Outputs, right: Outputs) -> None:
+    """Refuses a mechanism that returned nothing but None, for both inputs: a `return` was forgotten.
+
+    None on one side only, or now and then, is an output like any other.
+    """
+    if all(len(side) and {block.shape for block in side} == {"None"} for side in (left, right)):
+        raise MechanismError(nothing_returned(name))
+
+
+def nothing_returned(name: str) -> str:
+    """That a mechanism returns nothing, in words."""
+    return f"{name} returned nothing but None, for both inputs: is a `return` missing?"

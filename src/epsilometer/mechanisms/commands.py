@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from epsilometer.mechanisms.exchange import decode, read_json, read_value, to_ar
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.mechanisms.processes import Finished, Limits, RunFailed, run_program
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.storage import code_digest, files_digest
 
 PLACE = "{dataset}"
 # Starting a program takes about a millisecond: so many runs are a chunk of a tenth of a second.
@@ -45,6 +49,7 @@ class CommandMechanism(Mechanism):
     ) -> None:
         self.argv = _check_argv(argv)
         self.stdin, self.limits, self.statuses, self.on_error = stdin, limits, frozenset(statuses), on_error
+        self.given_env = dict(env or {})
         self.env = None if env is None else {**os.environ, **env}
         self.cwd = None if cwd is None else os.fspath(cwd)
         self.name = name or shlex.join(self.argv)
@@ -54,6 +59,13 @@ class CommandMechanism(Mechanism):
         """Runs the program n times."""
         argv, given = self._call(dataset)
         return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
+
+    def digest(self) -> str:
+        """Of the call, and of the content of the program and of the files that its arguments name."""
+        search = self.given_env.get("PATH", os.environ.get("PATH"))
+        files = files_digest(named_files(self.argv, Path(self.cwd or "."), search))
+        given = self.argv, self.stdin, sorted(self.given_env.items()), sorted(self.statuses), self.on_error
+        return code_digest((type(self).__name__, given, files))
 
     def _call(self, dataset: Any) -> tuple[list[str], bytes]:
         text = to_argument(dataset) if any(PLACE in part for part in self.argv) else ""
@@ -152,6 +164,32 @@ def from_command(
     )
     mechanism.chunk_size = chunk
     return mechanism
+
+
+def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
+    """The program, and the files that its arguments name: with another content they are another mechanism.
+
+    Args:
+        argv: the program and its arguments.
+        folder: where it runs.
+        search: where programs are looked for; None is our own PATH.
+    """
+    program = shutil.which(argv[0], path=search)
+    found = [Path(argv[0] if program is None else program)]
+    for before, part in pairwise(argv):
+        names = [part, part.partition("=")[2]]
+        if before == "-m":  # a module of Python
+            module = part.replace(".", "/")
+            names += [f"{module}.py", f"{module}/__main__.py"]
+        found += [folder / name for name in names if name and _is_file(folder / name)]
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # an argument that is no name of a file at all
+        return False
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.adapters import adapt
-from epsilometer.mechanisms.base import Mechanism, failure_text, shown
+from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, shown
 from epsilometer.outputs import Outputs, read_outputs
 
 # Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between drawing and counting.
@@ -35,9 +38,13 @@ class SingleMechanism(Mechanism):
         self.on_error = on_error
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """Calls the function n times."""
+        """Calls the function n times, each time with a copy of the dataset."""
         keywords = {"rng": rng} if self.is_seeded else {}
-        return read_outputs([self._run(dataset, keywords) for _ in range(n)], expected=n)
+        fresh = copier(dataset)
+        values = [snapshot(self._run(fresh(), keywords)) for _ in range(n)]
+        if self.on_error == "raise" and not any(value is not None for value in values) and _never_returns(self):
+            raise MechanismError(nothing_returned(self.name))
+        return read_outputs(values, expected=n)
 
     def _run(self, dataset: Any, keywords: dict[str, Any]) -> Any:
         try:
@@ -59,11 +66,15 @@ class BatchMechanism(Mechanism):
         self.chunk_size = _BATCH_CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """Calls the function once."""
+        """Calls the function once, with a copy of the dataset."""
         try:
-            values = self.function(dataset, n, rng)
+            values = self.function(copier(dataset)(), n, rng)
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
+        if values is None:
+            raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
+        if isinstance(values, Iterator):  # it may give the same buffer again and again
+            values = map(snapshot, values)
         return read_outputs(values, expected=n)
 
 
@@ -117,6 +128,19 @@ def _check_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _function_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
+
+
+def _never_returns(mechanism: SingleMechanism) -> bool:
+    """Whether the code of a function says that it returns None, whatever happens."""
+    code = getattr(getattr(mechanism.function, "__func__", mechanism.function), "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return False
+    steps = list(dis.get_instructions(code))
+    returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
+    for before, step in pairwise(steps):
+        if step.opname == "RETURN_VALUE":
+            returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
+    return all(value is None for value in returned)
 
 
 def _takes_rng(function: Callable[..., Any]) -> bool:

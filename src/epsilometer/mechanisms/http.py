@@ -13,6 +13,7 @@ from epsilometer.errors import InputError, MechanismError
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.exchange import decode, read_json, to_json
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.storage import code_digest
 
 if TYPE_CHECKING:
     from epsilometer.mechanisms.http_client import Client
@@ -41,6 +42,10 @@ class HttpMechanism(Mechanism):
         from epsilometer.mechanisms.http_client import Client  # http.client loads ssl, which few audits need
 
         return Client(self.url, **self.settings)
+
+    def digest(self) -> str:
+        """Of the address and the headers; what the service does is for its operator to know."""
+        return code_digest((type(self).__name__, self.url.geturl(), sorted(self.settings["headers"].items())))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""

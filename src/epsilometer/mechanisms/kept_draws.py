@@ -19,12 +19,14 @@ import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
+from epsilometer.inputs.pairs import digest_of
 from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.recorded_texts import json_values, text_lines
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.long_numbers import whole_number
 from epsilometer.outputs.reading_labels import label_from_data, label_to_data
+from epsilometer.storage import Undigestible
 
 _VERSION = 1
 _USUAL_NAN = struct.pack(">d", math.nan).hex()
@@ -79,8 +81,27 @@ class About:
 
 
 def key_of(dataset: Any) -> str:
-    """A text that is the same for the same dataset."""
-    return json.dumps(pair_to_dict(Pair(dataset, None))["left"], sort_keys=True, default=repr)
+    """A text that is the same for the same dataset, and for no other.
+
+    Raises:
+        InputError: if the dataset has no content that could be recognised again.
+    """
+    return digest_of(dataset)
+
+
+class Keys:
+    """The keys of datasets that are asked for chunk after chunk: a large one is looked through only once."""
+
+    def __init__(self) -> None:
+        self._last: list[tuple[Any, str]] = []
+
+    def __call__(self, dataset: Any) -> str:
+        """The key of a dataset."""
+        known = next((key for each, key in self._last if each is dataset), None)
+        if known is None:
+            known = key_of(dataset)
+            self._last = [(dataset, known), *self._last[:3]]  # a pair, and the one before it
+        return known
 
 
 class Keeper(Protocol):
@@ -97,6 +118,10 @@ def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -
     """Where an audit of these pairs keeps its draws: .jsonl or .npz."""
     target = Path(path)
     about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
+    try:
+        about.inputs()
+    except Undigestible as error:
+        raise InputError(f"record={str(path)!r}: nobody could tell whose draws are whose: {error}") from error
     if not target.parent.is_dir() or target.is_dir():
         raise InputError(f"record={str(path)!r} is no file in a folder that exists")
     if target.suffix.lower() == ".jsonl":
@@ -112,6 +137,10 @@ class KeptMechanism(Mechanism):
     def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
         self.mechanism, self.keeper = mechanism, keeper
         self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
+
+    def digest(self) -> str:
+        """Of the other mechanism."""
+        return self.mechanism.digest()
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws from the other mechanism."""
@@ -137,12 +166,13 @@ def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None
 class _LinesKeeper:
     def __init__(self, path: Path, about: About) -> None:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
+        self._key_of = Keys()
         self._file: TextIO = path.open("w", encoding="utf-8")
         self._write(about.to_dict())
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
         """Writes a line."""
-        key = key_of(dataset)
+        key = self._key_of(dataset)
         if key not in self._numbers:
             self._write({"input": key})
         number = self._numbers.setdefault(key, len(self._numbers))
@@ -158,14 +188,14 @@ class _LinesKeeper:
 
 class _ArraysKeeper:
     def __init__(self, path: Path, about: About) -> None:
-        self._path, self._about = path, about
+        self._path, self._about, self._key_of = path, about, Keys()
         self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
         path.open("wb").close()  # a place that cannot be written is told now, not after the audit
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
         """Remembers an array."""
         array = _as_array(outputs)
-        kept = self._kept.setdefault(key_of(dataset), [])
+        kept = self._kept.setdefault(self._key_of(dataset), [])
         if kept and (kept[0].dtype != array.dtype or kept[0].shape[1:] != array.shape[1:]):
             raise _no_array(outputs)
         kept.append(array)

@@ -13,8 +13,10 @@ import numpy as np
 from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
+from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, shown
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.storage import Undigestible, code_digest
 
 # Outputs per chunk: a call of OpenDP takes some ten microseconds.
 _CHUNK = 256
@@ -49,10 +51,10 @@ class OpenDPMechanism(Mechanism):
         return made
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """Invokes the measurement n times."""
-        measurement = self.measurement
+        """Invokes the measurement n times, each time with a copy of the dataset."""
+        measurement, fresh = self.measurement, copier(dataset)
         try:
-            values = [measurement(dataset) for _ in range(n)]
+            values = [snapshot(measurement(fresh())) for _ in range(n)]
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
         return read_outputs(values, expected=n)
@@ -68,6 +70,14 @@ class OpenDPMechanism(Mechanism):
         except Exception as error:
             raise InputError(f"the privacy map of {self.name} fails at the distance {distance!r}: {error}") from error
         return _claim(str(self.measurement.output_measure), loss, self.delta)
+
+    def digest(self) -> str:
+        """Of the function that makes the measurement; the object itself does not say what it does."""
+        if is_measurement(self.source):
+            raise Undigestible(
+                "an OpenDP measurement cannot be recognised again; give em.from_opendp a function that makes it"
+            )
+        return code_digest((self.source, self.distance, self.delta))
 
     def __getstate__(self) -> dict[str, Any]:
         if is_measurement(self.source):

@@ -21,6 +21,10 @@ _KINDS = ".npy, .npz, .csv, .jsonl, .json and .parquet"
 class Source(Protocol):
     """Where recorded outputs are."""
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+
     def count(self) -> int | None:
         """How many there are at most; None if only reading tells."""
 

@@ -15,11 +15,21 @@ from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair, as_pair
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.exchange import settle
-from epsilometer.mechanisms.kept_draws import ABOUT, About, KeptLines, about_arrays, about_lines, array_names, key_of
+from epsilometer.mechanisms.kept_draws import (
+    ABOUT,
+    About,
+    KeptLines,
+    Keys,
+    about_arrays,
+    about_lines,
+    array_names,
+    key_of,
+)
 from epsilometer.mechanisms.recorded_arrays import ArrayFile, members, settled
 from epsilometer.mechanisms.recording_files import RecordedSide, Source, both_sides, check_file, one_side, split_place
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.storage import files_digest
 
 # Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -65,6 +75,7 @@ class Recording(Mechanism):
         self.chunk_size, self.name = about.chunk_size, about.name
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
+        self._key_of = Keys()
 
     @property
     def worst_pair(self) -> list[Pair] | Pair | None:
@@ -83,9 +94,13 @@ class Recording(Mechanism):
         """The outputs of the right input of the first pair, for `compare`."""
         return self._side_of(1)
 
+    def digest(self) -> str:
+        """Of the content of the files."""
+        return files_digest(side.source.path for side in self.sides)
+
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """The next n recorded outputs of the dataset."""
-        key = key_of(dataset)
+        key = self._key_of(dataset)
         if key not in self._readers:
             if key not in self._keys:
                 raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs away")

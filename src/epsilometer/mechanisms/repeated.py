@@ -13,6 +13,7 @@ from epsilometer.mechanisms.functions import as_mechanism
 from epsilometer.outputs import Block, Outputs
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.shapes import sequence_text
+from epsilometer.storage import code_digest
 
 _MOST_TIMES = 10_000
 
@@ -28,6 +29,10 @@ class RepeatedMechanism(Mechanism):
         self.name = f"{self.times} runs of {mechanism.name}"
         self.is_seeded = mechanism.is_seeded
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)
+
+    def digest(self) -> str:
+        """Of the other mechanism, and how often it is run."""
+        return code_digest((self.times, self.mechanism.digest()))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws n times as often and puts neighbouring outputs together."""

@@ -37,7 +37,7 @@ def plain(value: object, most: int = MOST_NAME) -> str:
 
 def shown(value: object, most: int = MOST_VALUE) -> str:
     """A dataset as Python would write it, clean and cut; safe against a hostile `__repr__`."""
-    from epsilometer.inputs.storing import StoredDigest  # brings NumPy, which an error message does not need
+    from epsilometer.inputs.pairs import StoredDigest  # brings NumPy, which an error message does not need
 
     if isinstance(value, StoredDigest):
         return cut(f"{plain(value.kind)} {clean(value.text)}", most - 40) + f" (stored as digest {value.digest[:12]}…)"

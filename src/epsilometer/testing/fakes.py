@@ -53,7 +53,7 @@ class Coin:
     @property
     def worst_pair(self) -> Pair:
         """The two probabilities, which are the two datasets."""
-        return Pair(self.p, self.q)
+        return Pair(self.p, self.q, equal=self.p == self.q)
 
     def truth(self, claim: Claim) -> float:
         """The exact value of the claim's own parameter: what an audit must not exceed."""

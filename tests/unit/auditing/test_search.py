@@ -271,11 +271,12 @@ def test_all_draws_of_a_search_can_be_kept(tmp_path):
 
 def test_an_interrupted_search_goes_on(tmp_path):
     finder = em.finders.Bayesian(VECTOR, trials=12, samples=200)
-    calls = {"left": 9}
+    calls = tmp_path / "calls"  # not in a list, which would be part of what the mechanism is
 
     def interrupted(dataset, n, rng):
-        calls["left"] -= 1
-        if calls["left"] == 0:
+        with open(calls, "a", encoding="ascii") as file:
+            file.write(".")
+        if calls.stat().st_size == 9:
             raise KeyboardInterrupt
         return noisy_sum(dataset, n, rng)
 
@@ -285,7 +286,6 @@ def test_an_interrupted_search_goes_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         audit(interrupted)
-    calls["left"] = math.inf
     went_on = audit(interrupted)
     whole = em.audit(em.from_batch(noisy_sum, name="sum"), finder, "eps=9", samples=400, seed=0)
     assert went_on.to_dict()["findings"] == whole.to_dict()["findings"]

@@ -62,7 +62,7 @@ def test_measuring():
 
 
 def test_several_pairs():
-    pairs = [(0.0, 0.0), (0.0, 1.0), (0.0, 0.1)]
+    pairs = [em.Pair(0.0, 0.0, equal=True), (0.0, 1.0), (0.0, 0.1)]
     result = em.audit(em.from_batch(half_noise), pairs, "eps=.7", samples=2000, seed=0, stop_early=True)
     assert result.is_refuted
     assert result.witness.pair == em.Pair(0.0, 1.0)

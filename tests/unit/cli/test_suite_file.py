@@ -1,5 +1,6 @@
 """Suites in TOML."""
 
+import numpy as np
 import pytest
 
 from epsilometer.cli.settings_file import read_settings
@@ -87,3 +88,53 @@ def test_nonsense_is_named(suite, text, reason):
 def test_a_suite_is_not_one_audit(suite):
     with pytest.raises(InputError, match="epsilometer run"):
         read_settings(suite(TWO))
+
+
+def changes_with(suite, mechanism, change):
+    """Whether the digest of an audit stays for nothing and follows a change."""
+    text = f'mechanism = "{mechanism}"\nepsilon = 1\nleft = 0\nright = 1\n'
+    before = [read_suite(suite(text))[1][0].digest for _ in range(2)]
+    change()
+    return before[0] == before[1] != read_suite(suite(text))[1][0].digest
+
+
+@pytest.mark.parametrize("target", ["recording:both.npz", "recording:l.npy,r.npy", "recording:both.npz:left,r.npy"])
+def test_the_digest_follows_recordings(suite, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    np.savez("both.npz", left=np.zeros(9), right=np.zeros(9))
+    np.save("l.npy", np.zeros(9))
+    np.save("r.npy", np.zeros(9))
+    changed = "both.npz" if "both" in target else "r.npy"
+    assert changes_with(suite, target, lambda: (tmp_path / changed).write_bytes(b"other"))
+
+
+@pytest.mark.parametrize("target", ["./run {dataset}", "sh run {dataset}", "./other --file=run {dataset}"])
+def test_the_digest_follows_programs(suite, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    for name in ("run", "other"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 1\n")
+        (tmp_path / name).chmod(0o755)
+    assert changes_with(suite, f"command:{target}", lambda: (tmp_path / "run").write_text("#!/bin/sh\necho 2\n"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "file"),
+    [
+        ("import helper", "helper.py"),
+        ("from helper import noise", "helper.py"),
+        ("from package import deep", "package/deep.py"),
+        ("import package.deep", "package/__init__.py"),
+        ("def f(x):\n    from package.other import g", "package/deep.py"),
+    ],
+)
+def test_the_digest_follows_what_a_module_imports(suite, tmp_path, statement, file):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "mechanisms.py").write_text(f"{statement}\n")
+    for name in ("helper.py", "package/__init__.py", "package/deep.py"):
+        (tmp_path / name).write_text("noise = 1\n")
+    (tmp_path / "package" / "other.py").write_text("from . import deep\nfrom .deep import noise as g\n")
+    assert changes_with(suite, "mechanisms:f", lambda: (tmp_path / file).write_text("noise = 2\n"))
+
+
+def test_a_command_that_cannot_be_read_is_left_to_its_audit(suite):
+    assert len(read_suite(suite("mechanism = 'command:\"'\nepsilon = 1\nleft = 0\nright = 1\n"))[1]) == 1

@@ -56,7 +56,7 @@ def test_every_kind_of_output_comes_back(tmp_path):
     ("mechanism", "name"),
     [(noisy, "d.jsonl"), (em.from_batch(draw_pairs), "d.jsonl"), (em.from_batch(draw_pairs), "d.npz")],
 )
-@pytest.mark.parametrize("inputs", [em.Pair(0, 2), [em.Pair(0, 1), em.Pair(1, 3), em.Pair(0, 0)]], ids=["one", "many"])
+@pytest.mark.parametrize("inputs", [em.Pair(0, 2), [(0, 1), (1, 3), em.Pair(0, 0, equal=True)]], ids=["one", "many"])
 @pytest.mark.parametrize("keywords", [{}, {"stop_early": True}], ids=str)
 def test_an_audit_of_kept_draws_is_the_audit(tmp_path, mechanism, name, inputs, keywords):
     settings = {"samples": 3000, "seed": 3, **keywords}

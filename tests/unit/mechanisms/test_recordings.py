@@ -203,7 +203,7 @@ def test_as_a_mechanism_refusals_come_before_the_first_draw():
     with pytest.raises(em.InputError, match="only 100 outputs; audit it with samples=100 or fewer"):
         em.audit(both, claim=claim)
     with pytest.raises(em.InputError, match="must differ"):
-        em.audit(both, em.Pair(0, 0), claim, samples=100)
+        em.audit(both, em.Pair(0, 0, equal=True), claim, samples=100)
     with pytest.raises(em.InputError, match="holds one side only"):
         em.audit(em.from_recording("one.npy"), em.Pair(0, 1), claim, samples=100)
     with pytest.raises(em.InputError, match="several sides"):

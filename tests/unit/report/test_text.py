@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.inputs import Pair
-from epsilometer.inputs.storing import StoredDigest
+from epsilometer.inputs.pairs import StoredDigest
 from epsilometer.report.text import render_text
 from epsilometer.report.wording import RECORDED
 from epsilometer.result import Verdict

@@ -180,7 +180,9 @@ def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **s
     Guarantee: as for `mpl`, about the given neighbours.
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (5).
     """
-    pairs = [Pair(dataset, neighbour) for neighbour in neighbours]
+    others = list(neighbours)
+    # The dataset itself may be among its neighbours, but not alone.
+    pairs = [Pair(dataset, neighbour, equal=len(others) > 1) for neighbour in others]
     if not pairs:
         raise InputError("neighbours is empty: give the datasets that differ from this one in one record")
     return mpl(mechanism, pairs, **settings)

@@ -1,0 +1,265 @@
+"""Data that no call of a mechanism can have touched before: a copy for every call, the cheapest one that is right.
+
+A mechanism may empty, sort or scale its dataset in place; if the next call saw that, its outputs would not be draws of
+one law. What comes back is copied as well, because a function may return one buffer again and again.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import datetime
+import decimal
+import fractions
+import io
+import pickle
+import types
+import uuid
+from array import array
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from epsilometer.errors import InputError
+from epsilometer.storage.digests import GENERATORS
+
+Make = Callable[[], Any]
+# Nobody can change these.
+_ATOMS: frozenset[type] = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis)}
+    | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction}
+    | {uuid.UUID, types.FunctionType, types.BuiltinFunctionType, np.str_, np.bytes_, np.datetime64, np.timedelta64}
+    | set(np.sctypeDict.values()) - {np.void, np.object_}
+)
+# Nor these; or they must not be copied: every call would draw the same from a copy of a generator.
+_SHARED = (Enum, type, types.ModuleType, types.FunctionType, *GENERATORS)
+_FROZEN = {("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")}
+_FROZEN |= {("pandas", "Index"), ("polars", "LazyFrame"), ("jax", "Array"), ("jaxlib", "ArrayImpl")}
+_ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
+
+
+def check_reusable(value: Any, name: str) -> None:
+    """Refuses what can be read only once: an iterator, a generator, an open file; also inside of containers.
+
+    Raises:
+        InputError: every call after the first one would see another dataset.
+    """
+    waiting, met = [value], set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, _ONE_SHOT):
+            raise InputError(
+                f"{name} is or holds a {type(each).__name__}, which can be read only once, but a mechanism is called "
+                "many times; give a list of its items instead"
+            )
+        held = _held(each)
+        if id(each) not in met and not _all_atoms(held):
+            met.add(id(each))
+            waiting += held
+
+
+def _held(value: Any) -> Collection[Any]:
+    """What a container holds; other values hold nothing that anyone could look at without knowing them."""
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        return value.ravel().tolist()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    return ()
+
+
+def copier(value: Any) -> Make:
+    """A function that makes copies of a value, one per call; the value itself where nobody can change it."""
+    return _Plan(value).make
+
+
+def shared_parts(value: Any) -> list[str]:
+    """The types of what cannot be copied in a value, like connections: all calls share it."""
+    return _Plan(value).shared
+
+
+class _Plan:
+    """How to copy one value."""
+
+    def __init__(self, value: Any) -> None:
+        self.shared: list[str] = []
+        self._met: set[int] = set()
+        self._tangled = False
+        make = self._of(value)
+        if self._tangled:  # a part that is there twice must be there twice in the copy, too
+            self.shared = []
+            make = self._unpickled(value)
+        self.make: Make = make or (lambda: value)
+
+    def _of(self, value: Any) -> Make | None:
+        """None where the value itself will do."""
+        kind = type(value)
+        if kind in _ATOMS or isinstance(value, _SHARED) or _names(kind) & _FROZEN:
+            return None
+        if kind is tuple:
+            return self._tuple(value)
+        if kind is frozenset and _all_atoms(value):
+            return None
+        if id(value) in self._met:
+            self._tangled = True
+            return None
+        self._met.add(id(value))
+        if kind is list:
+            return self._list(value)
+        if kind is dict:
+            return self._dict(value)
+        return _plain_copy(value) or self._unpickled(value)
+
+    def _list(self, value: list[Any]) -> Make:
+        makes = None if _all_atoms(value) else [self._of(each) for each in value]
+        if makes is None or not any(makes):
+            return value.copy
+        return lambda: [each if make is None else make() for each, make in zip(value, makes, strict=True)]
+
+    def _tuple(self, value: tuple[Any, ...]) -> Make | None:
+        makes = None if _all_atoms(value) else [self._of(each) for each in value]
+        if makes is None or not any(makes):
+            return None
+        return lambda: tuple(each if make is None else make() for each, make in zip(value, makes, strict=True))
+
+    def _dict(self, value: dict[Any, Any]) -> Make:
+        makes = None if _all_atoms(value.values()) else [self._of(each) for each in value.values()]
+        if makes is None or not any(makes):
+            return value.copy
+        return lambda: {
+            name: each if make is None else make() for (name, each), make in zip(value.items(), makes, strict=True)
+        }
+
+    def _unpickled(self, value: Any) -> Make | None:
+        """Any object, as pickle copies it; what it cannot copy is shared."""
+        for lenient in (False, True):
+            target = io.BytesIO()
+            pickler = _Pickler(target, lenient)
+            try:
+                pickler.dump(value)
+                data, held = target.getvalue(), pickler.held
+                _Unpickler(data, held).load()
+            except Exception:  # whatever an object says when it is asked to be copied
+                continue
+            self.shared += pickler.shared
+            return lambda: _Unpickler(data, held).load()
+        self.shared.append(type(value).__name__)
+        return None
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves what must not be copied where it is; if lenient, also what cannot be copied."""
+
+    def __init__(self, target: io.BytesIO, lenient: bool) -> None:
+        super().__init__(target, protocol=pickle.HIGHEST_PROTOCOL)
+        self.held: list[Any] = []
+        self.shared: list[str] = []
+        self._lenient = lenient
+
+    def persistent_id(self, value: Any) -> int | None:
+        """A number for what stays where it is, None for what is copied."""
+        if type(value) in _ATOMS and not isinstance(value, types.FunctionType):
+            return None
+        if isinstance(value, _SHARED):
+            return self._hold(value)
+        if self._lenient and not isinstance(value, list | tuple | dict | set | frozenset):
+            try:
+                value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+            except Exception:
+                self.shared.append(type(value).__name__)
+                return self._hold(value)
+        return None
+
+    def _hold(self, value: Any) -> int:
+        self.held.append(value)
+        return len(self.held) - 1
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads bytes that this process has just written."""
+
+    def __init__(self, data: bytes, held: list[Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._held = held
+
+    def persistent_load(self, number: Any) -> Any:
+        """What stayed where it was."""
+        return self._held[number]
+
+
+def snapshot(value: Any) -> Any:
+    """An output as it is now, whatever its mechanism does with its arrays and lists later."""
+    if type(value) in _ATOMS:
+        return value
+    try:
+        return _received(value)
+    except RecursionError:  # reading it will say so
+        return value
+
+
+def _received(value: Any) -> Any:
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is list:
+        return value.copy() if _all_atoms(value) else [_received(each) for each in value]
+    if kind is tuple:
+        return value if _all_atoms(value) else tuple(_received(each) for each in value)
+    if kind is dict:
+        return {name: _received(each) for name, each in value.items()}
+    make = _plain_copy(value)
+    if make is not None:
+        return make()
+    if dataclasses.is_dataclass(kind) or isinstance(value, list | tuple | dict | set | np.ndarray):
+        try:
+            return copy.deepcopy(value)
+        except Exception:  # reading it will say what is wrong with it
+            return value
+    return value
+
+
+def _plain_copy(value: Any) -> Make | None:
+    """The copy of a value without parts of its own that could change; None if there may be such parts."""
+    kind = type(value)
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return lambda: value.copy(order="K")
+    if kind is set and _all_atoms(value):
+        return lambda: set(value)
+    if kind is bytearray:
+        return lambda: bytearray(value)
+    if kind is array:
+        return lambda: value[:]
+    if kind is np.void and not value.dtype.hasobject:
+        return lambda: value.copy()
+    if kind is memoryview:
+        return lambda: np.array(value).data
+    if isinstance(value, np.ndarray) and kind.__module__.partition(".")[0] == "numpy" and not value.dtype.hasobject:
+        return lambda: value.copy()
+    names = _names(kind)
+    if ("polars", "DataFrame") in names or ("polars", "Series") in names:
+        return lambda: value.clone()
+    if names & {("pandas", "DataFrame"), ("pandas", "Series")} and _cells_are_atoms(value):
+        return lambda: value.copy()
+    return None
+
+
+def _all_atoms(values: Collection[Any]) -> bool:
+    return _ATOMS.issuperset(map(type, values))
+
+
+def _cells_are_atoms(value: Any) -> bool:
+    """Whether no cell of a pandas object could change by itself: its copies share the objects in its cells."""
+    columns = [value.iloc[:, place] for place in range(value.shape[1])] if value.ndim == 2 else [value]
+    boxed = [column for column in columns if isinstance(column.dtype, np.dtype) and column.dtype.hasobject]
+    return all(_all_atoms(column.tolist()) for column in boxed)
+
+
+def _names(kind: type) -> set[tuple[str, str]]:
+    """The classes of a library that a type is or descends from, by library and name."""
+    return {(each.__module__.partition(".")[0], each.__name__) for each in kind.__mro__}

@@ -1,0 +1,255 @@
+"""Digests: a short text that is the same for the same thing, in every process, and another one for anything else.
+
+Content is told apart as finely as a mechanism can tell it: by type, dtype, bits, shape and order. 1, 1.0 and True
+differ, as do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no order. Code
+is told apart by what it does and what it uses (`epsilometer.storage.code`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import hashlib
+import pathlib
+import random
+import struct
+import types
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epsilometer.errors import InputError
+from epsilometer.storage import code, parts
+from epsilometer.storage.parts import Encode, Parts, tagged
+
+_BYTES = 16
+# They move on with every draw, so that their state is no part of what a mechanism is.
+GENERATORS = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_WEAK = (weakref.ReferenceType, weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+
+
+class Undigestible(InputError):
+    """Something has no content that could be recognised again: an open file, a connection, a lock."""
+
+
+def content_digest(value: Any) -> str:
+    """Of an input: what it holds. Classes are known by their names.
+
+    Raises:
+        Undigestible: if it holds something without content that could be recognised again.
+    """
+    return _Walk(classes=False, states=True).digest(value)
+
+
+def input_key(value: Any) -> str:
+    """Of an input and of the code of its own classes, which a mechanism may call."""
+    return _Walk(classes=True, states=True).digest(value)
+
+
+def code_digest(value: Any) -> str:
+    """Of a mechanism: its code, and what that uses. Random generators count by their type only."""
+    return _Walk(classes=True, states=False).digest(value)
+
+
+def files_digest(files: Iterable[Path]) -> str:
+    """Of the content of files, in this order; one that is missing counts, too."""
+    digest = hashlib.blake2b(digest_size=_BYTES)
+    for file in files:
+        if not file.is_file():
+            digest.update(b"missing;")
+            continue
+        digest.update(f"file of {file.stat().st_size}:".encode())
+        with file.open("rb") as opened:
+            while piece := opened.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+class _Walk:
+    """One walk over a value and all that it refers to.
+
+    Args:
+        classes: whether the code of classes counts, or only their names.
+        states: whether the state of random generators counts.
+    """
+
+    def __init__(self, *, classes: bool, states: bool) -> None:
+        self._classes, self._states = classes, states
+        # What was met before, by identity; it is held, or another object could get the same identity.
+        self._known: dict[int, tuple[Any, bytes]] = {}
+        self._above: dict[int, int] = {}
+
+    def digest(self, value: Any) -> str:
+        """The digest of a value."""
+        try:
+            return _hashed([self.encode(value)])[1:].hex()
+        except Undigestible:
+            raise
+        except RecursionError:
+            raise Undigestible(f"a {_type_name(value)} is nested too deeply to be recognised again") from None
+        except Exception as error:  # whatever the objects say
+            raise Undigestible(f"a {_type_name(value)} cannot be recognised again: {error!r:.200}") from error
+
+    def encode(self, value: Any) -> bytes:
+        """A value as bytes that end where they end: a leaf as it is, anything else hashed."""
+        leaf = _LEAVES.get(type(value))
+        if leaf is not None:
+            return leaf(value)
+        key = id(value)
+        if key in self._known:
+            return self._known[key][1]
+        if key in self._above:
+            return tagged("cycle", str(self._above[key]).encode())
+        self._above[key] = len(self._above)
+        try:
+            encoded = _hashed(self._parts(value))
+        finally:
+            del self._above[key]
+        self._known[key] = value, encoded
+        return encoded
+
+    def _parts(self, value: Any) -> Iterator[bytes]:
+        yield tagged("type", _type_name(value).encode())
+        look = _EXACT.get(type(value)) or next((look for kind, look in _KINDS if isinstance(value, kind)), None)
+        look = look or parts.of_library(value)
+        if look is not None:
+            yield from look(value, self.encode)
+        elif isinstance(value, type):
+            yield from self._class(value)
+        elif isinstance(value, _WEAK) or (isinstance(value, GENERATORS) and not self._states):
+            return
+        elif callable(value) and (wrapped := code.wrapped_function(value)) is not None:
+            yield self.encode(wrapped)
+        else:
+            yield from self._taken_apart(value)
+
+    def _class(self, value: type) -> Iterator[bytes]:
+        """By its name; where code counts, by what its functions do."""
+        if not self._classes:
+            yield from map(self.encode, (value.__module__, value.__qualname__))
+        elif issubclass(value, Enum):
+            yield from map(self.encode, code.name_and_version(value))
+            yield from parts.mapping({name: each.value for name, each in value.__members__.items()}, self.encode)
+        else:
+            yield from code.class_parts(value, self.encode)
+
+    def _taken_apart(self, value: Any) -> Iterator[bytes]:
+        """An object as pickle would store it."""
+        try:
+            reduced = value.__reduce_ex__(4)
+        except Exception as error:
+            what = f"a {_type_name(value)} has no content that could be recognised again"
+            raise Undigestible(f"{what} ({error!r:.150})") from error
+        yield self.encode(type(value))
+        if isinstance(reduced, str):
+            yield self.encode(reduced)
+            return
+        maker, arguments, state, values, pairs = (*reduced, None, None, None)[:5]
+        yield from map(self.encode, (getattr(maker, "__module__", ""), getattr(maker, "__qualname__", repr(maker))))
+        yield self.encode(arguments)
+        yield self.encode(_in_order(state))
+        yield self.encode(None if values is None else list(values))
+        yield self.encode(None if pairs is None else list(pairs))
+
+
+def _in_order(state: Any) -> Any:
+    """The attributes of an object by name: in which order they were set is no content."""
+    if isinstance(state, dict) and all(isinstance(name, str) for name in state):
+        return {name: state[name] for name in sorted(state)}
+    return state
+
+
+def _hashed(pieces: Iterable[bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=_BYTES)
+    for piece in pieces:
+        digest.update(piece)
+    return b"#" + digest.digest()
+
+
+def _type_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _leaf(tag: str, content: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    return lambda value: tagged(tag, content(value))
+
+
+def _repr(value: Any) -> bytes:
+    return repr(value).encode()
+
+
+_LEAVES: dict[type, Callable[[Any], bytes]] = {
+    type(None): lambda value: b"None:",
+    bool: lambda value: b"bool:1" if value else b"bool:0",
+    int: _leaf("int", lambda value: f"{value:x}".encode()),  # decimal digits of long ones are refused by Python
+    float: _leaf("float", lambda value: struct.pack("<d", value)),
+    complex: _leaf("complex", lambda value: struct.pack("<dd", value.real, value.imag)),
+    str: _leaf("str", lambda value: value.encode("utf-8", "surrogatepass")),
+    bytes: _leaf("bytes", bytes),
+    bytearray: _leaf("bytearray", bytes),
+    type(Ellipsis): lambda value: b"Ellipsis:",
+    type(NotImplemented): lambda value: b"NotImplemented:",
+    range: _leaf("range", lambda value: repr((value.start, value.stop, value.step)).encode()),
+    decimal.Decimal: _leaf("Decimal", _repr),
+    fractions.Fraction: _leaf("Fraction", _repr),
+    datetime.date: _leaf("date", _repr),
+    datetime.timedelta: _leaf("timedelta", _repr),
+    uuid.UUID: _leaf("UUID", _repr),
+    pathlib.PosixPath: _leaf("PosixPath", _repr),
+    pathlib.PurePosixPath: _leaf("PurePosixPath", _repr),
+}
+
+
+def _members(value: Iterable[Any], encode: Encode) -> Iterator[bytes]:
+    """Of a set, which has no order."""
+    yield from sorted(map(encode, value))
+
+
+def _slice(value: slice, encode: Encode) -> Iterator[bytes]:
+    yield from map(encode, (value.start, value.stop, value.step))
+
+
+def _memory(value: memoryview, encode: Encode) -> Iterator[bytes]:
+    yield encode((value.format, value.shape, value.tobytes()))
+
+
+def _scalar(value: np.generic, encode: Encode) -> Iterator[bytes]:
+    yield from parts.numpy_array(np.asarray(value), encode)
+
+
+def _member(value: Enum, encode: Encode) -> Iterator[bytes]:
+    yield encode(value.name)
+    yield encode(value.value)
+
+
+def _view(value: Any, encode: Encode) -> Iterator[bytes]:
+    yield encode(dict(value))
+
+
+# How to look at what has parts: at these types exactly, and at these with their subclasses.
+_EXACT: dict[type, Parts] = {
+    list: parts.items,
+    tuple: parts.items,
+    dict: parts.mapping,
+    set: _members,
+    frozenset: _members,
+    types.MappingProxyType: _view,
+    slice: _slice,
+    memoryview: _memory,
+    types.FunctionType: code.function_parts,
+    types.MethodType: code.method_parts,
+    types.BuiltinFunctionType: code.builtin_parts,
+    types.CodeType: code.code_parts,
+}
+_KINDS: list[tuple[type, Parts]] = [
+    (np.generic, _scalar),
+    (np.ndarray, parts.numpy_array),
+    (Enum, _member),
+    (types.ModuleType, code.module_parts),
+]
