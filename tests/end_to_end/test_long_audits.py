@@ -59,14 +59,14 @@ def megabytes_of(samples, pairs="(0.0, 1.0)", **keywords):
     ],
 )
 def test_memory_does_not_grow_with_the_draws(pairs, keywords, most):
-    """The draws themselves are 800 MB; what is kept are two million of each side for learning, and some copies."""
-    assert megabytes_of(50_000_000, pairs, **keywords) < most
+    """The draws themselves are 400 MB; what is kept are two million of each side for learning, and some copies."""
+    assert megabytes_of(25_000_000, pairs, **keywords) < most
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from /proc")
 def test_a_checkpoint_takes_no_memory_either(tmp_path):
     keywords = {"stop_early": False, "checkpoint": str(tmp_path / "audit.checkpoint")}
-    assert megabytes_of(50_000_000, **keywords) < 120.0
+    assert megabytes_of(25_000_000, **keywords) < 120.0
     assert (tmp_path / "audit.checkpoint").stat().st_size < 36e6
 
 
