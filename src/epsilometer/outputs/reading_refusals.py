@@ -6,8 +6,8 @@ from epsilometer.errors import MechanismError
 
 MAX_REPR = 80
 ALLOWED = (
-    "an output may be a bool, int, float, complex, str, bytes, None, an enum member, a numpy scalar or array, "
-    "or a tuple, list, set, dict with string keys or dataclass of such values"
+    "an output may be a bool, int, float, complex, Decimal, str, bytes, None, date, an enum member, a numpy scalar "
+    "or array, or a tuple, list, set, dict with string keys or dataclass of such values"
 )
 BATCH = (
     "a batch of outputs must be a sequence with one entry per output (a list, tuple, iterator or array), "
