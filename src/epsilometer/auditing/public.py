@@ -25,7 +25,7 @@ from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_rec
 from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import is_complete
 from epsilometer.mechanisms import as_mechanism, keeping, recorded_outputs
-from epsilometer.methods import Task
+from epsilometer.methods import Method, Task
 from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
@@ -40,7 +40,7 @@ def audit(
     samples: int = 100_000,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     jobs: int = 1,
     engine: object = "local",
@@ -65,7 +65,7 @@ def audit(
             per side for each pair that is certified; a trial takes the finder's own samples.
         confidence: the probability with which the bound must hold.
         seed: makes the audit repeatable; None takes fresh entropy and records it.
-        method: a name of `epsilometer methods`.
+        method: a name of `epsilometer methods`, or an object that does what `epsilometer.methods.Method` says.
         options: settings of that method, an object of its own kind or a mapping of their names.
         jobs: worker processes on this machine; they do not change the result.
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
@@ -124,7 +124,7 @@ def measure(
     samples: int = 100_000,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     jobs: int = 1,
     engine: object = "local",
@@ -168,7 +168,7 @@ def compare(
     *,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     suppress: Collection[str] = (),
     **fixed: float,
@@ -287,7 +287,7 @@ def _run(
         keeping(prepared, pairs, record) as source,
         watched(settings.progress, 2 * settings.samples),
     ):
-        if settings.method.name == "sequential":
+        if getattr(settings.method, "stops_early", False):
             from epsilometer.auditing.sequential_loop import run_sequential  # few audits stop early
 
             return run_sequential(source, pairs, question, settings)
