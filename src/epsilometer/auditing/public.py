@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, spread_findings
 from epsilometer.auditing.search_loop import check_search, run_search
@@ -199,7 +199,7 @@ def compare(
     proposal = settings.method.propose(*train, task)
     pair = RECORDED
     tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
-    finding = proposal.certify(*tallies, pair, budget.spend(budget.total, "certificate"))
+    finding = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
     return conclude(

@@ -31,6 +31,8 @@ _SLACK = 1e-7
 _GRID: Floats = np.unique(np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-3, 0.02, 8), [0.99, 0.999]]))
 # So many different bounds of a table are looked at, for the sake of time: curves of some notions are slow.
 _MOST_BOUNDS = 16
+# When repeated proofs are looked at: after such parts of them.
+_LOOKS = (20, 6, 2, 1)
 # A bound beyond this is as good as infinite.
 _LARGEST = 50.0
 
@@ -142,18 +144,20 @@ def assert_rarely_above(
     runs: int,
     false_alarm: float,
 ) -> None:
-    """Repeats the proofs of proposals on fresh draws of a law.
+    """Repeats the proofs of proposals on fresh draws of a law, one after the other.
 
     Given the proposal every bound must hold with its own probability, so that few proposals are enough, and the same
-    draws serve all failure probabilities.
+    draws serve all failure probabilities. There are several looks on the way, which share the false alarm: what is
+    grossly wrong shows soon.
     """
+    total = runs * len(certificates)
+    looks = {max(total // part, 1) for part in _LOOKS} if total else set()
     above = dict.fromkeys(FAILURES, 0)
-    for each in certificates:
-        for _ in range(runs):
-            fresh = [law.draw(side, n_fresh, rng) for side in (0, 1)]
-            left, right = (each.proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
-            for failure in FAILURES:
-                above[failure] += each.bound(left, right, failure) > truth * (1.0 + _SLACK) + _SLACK
-    for failure, events in above.items() if certificates else ():
-        what = f"bounds above the truth {truth:.4g} at failure_probability={failure:g}, {law}"
-        assert_rare(events, runs * len(certificates), failure, false_alarm, what)
+    for run in range(1, total + 1):
+        each = certificates[run % len(certificates)]
+        left, right = (each.proposal.tally(law.draw(side, n_fresh, rng), side) for side in (0, 1))
+        for failure in FAILURES:
+            above[failure] += each.bound(left, right, failure) > truth * (1.0 + _SLACK) + _SLACK
+        for failure in FAILURES if run in looks else ():
+            what = f"bounds above the truth {truth:.4g} at failure_probability={failure:g}, {law}"
+            assert_rare(above[failure], run, failure, false_alarm / len(_LOOKS), what)

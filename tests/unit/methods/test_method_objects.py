@@ -1,9 +1,12 @@
 """`method=` takes an object as well as a name."""
 
+from dataclasses import dataclass, fields, replace
+
 import pytest
 
 import epsilometer as em
 from epsilometer.methods import find_method, names
+from epsilometer.methods.events import EventProposal
 from epsilometer.testing import Coin
 
 COIN = Coin(0.9, 0.2)
@@ -75,3 +78,32 @@ def test_what_an_object_cannot_do_is_refused(wish):
 def test_methods_are_found_by_name_from_the_top():
     for name in set(names()) - {"ldp-histogram"}:  # that one has options that it needs
         assert em.methods.find_method(name).name == name
+
+
+@dataclass(frozen=True)
+class Careless(EventProposal):
+    """Returns something that was not asked for."""
+
+    change: dict
+
+    def certify(self, left, right, pair, failure_probability):
+        return replace(EventProposal.certify(self, left, right, pair, failure_probability), **self.change)
+
+
+@dataclass
+class CarelessMethod(Stranger):
+    change: dict
+
+    def propose(self, left, right, task):
+        inner = Stranger.propose(self, left, right, task)
+        return Careless(**{each.name: getattr(inner, each.name) for each in fields(inner)}, change=self.change)
+
+
+@pytest.mark.parametrize(
+    "change", [{"confidence": 0.9}, {"confidence": 1.0}, {"lower_bound": float("nan")}, {"lower_bound": float("inf")}]
+)
+def test_a_bound_that_costs_more_than_was_paid_is_refused(change, rng):
+    with pytest.raises(em.EpsilometerError, match=r"the method 'events' gave lower_bound=.* was asked for"):
+        em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=0, method=CarelessMethod(change))
+    with pytest.raises(em.EpsilometerError, match="was asked for"):
+        em.compare(*(rng.random((2, 400)) < 0.5), em.PureDP(1.0), seed=0, method=CarelessMethod(change))
