@@ -22,7 +22,7 @@ from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
 from epsilometer.testing.fakes import Coin, hostile
 from epsilometer.testing.rarity import assert_rare
-from epsilometer.testing.soundness import SoundnessConformance, assert_counts
+from epsilometer.testing.soundness import SoundnessConformance, assert_counts, pickled
 
 _KINDS = ("exact", "asymptotic", "conditional: ", "none: ")
 _FAILURE = 0.05
@@ -111,7 +111,7 @@ class MethodConformance(SoundnessConformance):
         """It is sent to the workers that draw."""
         rng = np.random.default_rng(5)
         proposal = self._propose(method, self._provable(method)[0], rng)
-        copy = pickle.loads(pickle.dumps(proposal))
+        copy = pickled(proposal)
         fresh = self._draws(self.n_fresh, rng)
         found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, copy)]
         assert found[0] == found[1], "a pickled proposal proves something else"
@@ -258,6 +258,7 @@ def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
 
 
 def _check_finding(finding: Finding, claim: Claim, failure: float = _FAILURE) -> None:
+    assert isinstance(finding, Finding), f"certify returned a {type(finding).__name__}, not a Finding"
     assert finding.method, "finding.method is empty"
     assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is of no known kind"
     assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound}"

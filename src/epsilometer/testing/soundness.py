@@ -76,8 +76,7 @@ class SoundnessConformance:
             first = _prove(proposal, tallies)
             _prove(proposal, _tally(proposal, far))
             assert _prove(proposal, tallies) == first, f"a proof for {claim.describe()} changes by others before it"
-            worker = pickle.loads(pickle.dumps(proposal))
-            assert _prove(proposal, _tally(worker, near)) == first, (
+            assert _prove(proposal, _tally(pickled(proposal), near)) == first, (
                 f"tallies of a pickled proposal prove something else for {claim.describe()}: workers tally with copies"
             )
 
@@ -161,6 +160,15 @@ def assert_counts(finding: Finding, fresh: Sides) -> None:
             f"the witness has {counts.hits} hits in {counts.trials} draws on the {name}, "
             f"but its event holds {hits} of the {len(outputs)} fresh ones"
         )
+
+
+def pickled(proposal: Proposal) -> Proposal:
+    """The proposal as a worker gets it."""
+    try:
+        copied: Proposal = pickle.loads(pickle.dumps(proposal))
+    except Exception as error:
+        raise AssertionError(f"the proposal cannot be pickled, and so not be sent to workers: {error!r}") from error
+    return copied
 
 
 def _accepts(method: Method, claim: Claim) -> bool:

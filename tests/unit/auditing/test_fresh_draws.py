@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.judging import judge
-from epsilometer.bounds import Counts
+from epsilometer.auditing.judging import judge, pay_and_prove
+from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.errors import BudgetError
 from epsilometer.methods import Task, find_method
 from epsilometer.outputs import read_outputs
 from epsilometer.result import HealthReport
@@ -95,3 +96,14 @@ def test_a_large_claim_survives_a_deterministic_mechanism():
     result = em.audit(lambda x: x, em.Pair(0, 1), em.PureDP(50.0), samples=200, seed=0)
     assert result.witness.is_deterministic
     assert result.verdict is not em.Verdict.REFUTED
+
+
+def test_a_certificate_is_paid_for_and_cannot_be_had_twice():
+    claim, budget = em.PureDP(1.0), ErrorBudget(0.05)
+    always, never = read_outputs([True] * 60), read_outputs([False] * 60)
+    proposal = find_method("events").propose(always, never, Task(claim, (60, 60), 0.05))
+    tallies = Counts(60, 60), Counts(0, 60)
+    pay_and_prove(budget, proposal, tallies, em.Pair(0, 1))
+    assert budget.ledger == (("certificate", 0.05),)
+    with pytest.raises(BudgetError):
+        pay_and_prove(budget, proposal, tallies, em.Pair(0, 1))
