@@ -107,3 +107,37 @@ def test_a_certificate_is_paid_for_and_cannot_be_had_twice():
     assert budget.ledger == (("certificate", 0.05),)
     with pytest.raises(BudgetError):
         pay_and_prove(budget, proposal, tallies, em.Pair(0, 1))
+
+
+class Watching:
+    """Proves by events, and remembers what it was shown to learn from and to prove with."""
+
+    name, summary, guarantee = "watching", "remembers its draws", "exact"
+
+    def __init__(self):
+        self.learned, self.proved = [], {0: [], 1: []}
+
+    def propose(self, left, right, task):
+        self.learned = [side.blocks[0].columns[0].values for side in (left, right)]
+        self.task, self.inner = task, find_method("events").propose(left, right, task)
+        self.predicted = self.inner.predicted
+        return self
+
+    def tally(self, outputs, side):
+        self.proved[side].append(outputs.blocks[0].columns[0].values)
+        return self.inner.tally(outputs, side)
+
+    def certify(self, *given):
+        return self.inner.certify(*given)
+
+
+def test_compare_splits_each_recording_into_two_parts_of_its_own():
+    """In an order of the seed's: a recording may be sorted, and its first part be unlike the rest."""
+    recorded = np.arange(400.0), np.arange(1000.0, 1600.0)
+    watching = Watching()
+    em.compare(*recorded, em.PureDP(1.0), seed=0, method=watching)
+    for side in (0, 1):
+        learned, proved = watching.learned[side], np.concatenate(watching.proved[side])
+        assert sorted([*learned, *proved]) == sorted(recorded[side])
+        assert watching.task.n_fresh[side] == len(proved)
+        assert sorted(learned) != sorted(recorded[side][: len(learned)])
