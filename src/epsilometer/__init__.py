@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; at run time each name is imported when it is first used
-    from epsilometer import zoo
+    from epsilometer import methods, zoo
     from epsilometer.auditing.planning import plan
     from epsilometer.auditing.profile import Profile, profile
     from epsilometer.auditing.public import audit, compare, measure, replay
@@ -76,6 +76,7 @@ __all__ = [
     "ldp",
     "local",
     "measure",
+    "methods",
     "mmd",
     "one_run",
     "plan",
@@ -128,6 +129,7 @@ _NAMESPACES: dict[str, str] = {
     "hockey_stick": "epsilometer.methods.hockey_stick",
     "ldp": "epsilometer.methods.ldp",
     "local": "epsilometer.methods.local",
+    "methods": "epsilometer.methods",
     "mmd": "epsilometer.methods.mmd",
     "poisson_histogram": "epsilometer.methods.poisson_histogram",
     "renyi": "epsilometer.methods.renyi",

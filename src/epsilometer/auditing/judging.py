@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.implied import implied_findings
-from epsilometer.bounds import Counts
+from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import Claim
 from epsilometer.engine import health
 from epsilometer.environment import describe_environment
+from epsilometer.errors import EpsilometerError
+from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.power import detectable_value
@@ -36,6 +39,22 @@ class Question:
 
     claim: Claim
     judged: bool
+
+
+def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> Finding:
+    """The proof of a proposal with all of a budget: the one place where a bound that decides is bought.
+
+    A method is given a price, not the budget, and what it returns must not cost more.
+    """
+    price = budget.spend(budget.total, "certificate")
+    finding = proposal.certify(*tallies, pair, price)
+    bound = finding.lower_bound
+    if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= finding.confidence < 1.0):
+        raise EpsilometerError(
+            f"the method {finding.method!r} gave lower_bound={bound!r} with confidence={finding.confidence!r}, where a "
+            f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see epsilometer.testing"
+        )
+    return finding
 
 
 def conclude(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
     FEWEST_PER_PAIR,
@@ -126,8 +126,7 @@ class AuditRun:
         """Tallies the proposal on fresh draws and pays for the bound."""
         pair, examples = self.pairs[number], self._examples(proposal, number, training)
         left, right = self._fold(proposal, number, n_fresh, phase, examples)
-        price = self.budget.spend(self.budget.total, "certificate")
-        finding = proposal.certify(left.total, right.total, pair, price)
+        finding = pay_and_prove(self.budget, proposal, (left.total, right.total), pair)
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, (left, right), training)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from epsilometer.auditing.settings import Settings
 from epsilometer.errors import InputError
+from epsilometer.methods import Method
 from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.registry import as_options
 from epsilometer.result import AuditResult, Finding
@@ -15,7 +16,7 @@ _REPRESENTATIONS = ("value", "bits", "all")
 
 
 def choose_mode(
-    method: str,
+    method: str | Method,
     options: object,
     *,
     stop_early: bool | None,
@@ -23,8 +24,8 @@ def choose_mode(
     checkpoint: str | Path | None,
     representation: str,
     searches: bool = False,
-) -> tuple[str, object]:
-    """The name of the method and its options; an InputError where the wishes do not go together.
+) -> tuple[str | Method, object]:
+    """The method and its options; an InputError where the wishes do not go together.
 
     A checkpoint means stopping early, unless the caller says otherwise, names a method, asks for another view, or
     searches for pairs.
@@ -33,6 +34,8 @@ def choose_mode(
         raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
     if stop_early is False and max_seconds is not None:
         raise InputError(f"max_seconds={max_seconds!r} is for audits that stop early; leave stop_early=False out")
+    if getattr(method, "stops_early", False) and options is None:
+        method, options = "sequential", getattr(method, "options", None)
     is_ordinary = method == "auto" and representation == "value" and not searches
     implied = checkpoint is not None and stop_early is None and is_ordinary
     if stop_early or implied or max_seconds is not None or method == "sequential":
@@ -59,7 +62,7 @@ def seen_as(settings: Settings, representation: str) -> Settings:
 
 
 def _sequential_options(
-    method: str, options: object, max_seconds: float | None, checkpoint: str | Path | None
+    method: str | Method, options: object, max_seconds: float | None, checkpoint: str | Path | None
 ) -> object:
     from epsilometer.methods.sequential import Options  # few audits stop early
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judging import Question, conclude, examine_draws, without
+from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, seen_as, spread_findings
 from epsilometer.auditing.search_loop import check_search, run_search
@@ -28,7 +28,7 @@ from epsilometer.inputs.finding import Finder
 from epsilometer.inputs.storing import check_same, is_complete
 from epsilometer.mechanisms import Mechanism, as_mechanism, keeping
 from epsilometer.mechanisms.recordings import recorded_pair
-from epsilometer.methods import Task
+from epsilometer.methods import Method, Task
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, HealthReport
@@ -42,7 +42,7 @@ def audit(
     samples: int = 100_000,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     jobs: int = 1,
     engine: object = "local",
@@ -67,7 +67,7 @@ def audit(
             per side for each pair that is certified; a trial takes the finder's own samples.
         confidence: the probability with which the bound must hold.
         seed: makes the audit repeatable; None takes fresh entropy and records it.
-        method: a name of `epsilometer methods`.
+        method: a name of `epsilometer methods`, or an object that does what `epsilometer.methods.Method` says.
         options: settings of that method, an object of its own kind or a mapping of their names.
         jobs: worker processes on this machine; they do not change the result.
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
@@ -124,7 +124,7 @@ def measure(
     samples: int = 100_000,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     jobs: int = 1,
     engine: object = "local",
@@ -183,7 +183,7 @@ def compare(
     *,
     confidence: float = 0.95,
     seed: int | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: object = None,
     suppress: Collection[str] = (),
     representation: str = "value",
@@ -226,7 +226,7 @@ def compare(
     proposal = settings.method.propose(*train, task)
     pair = RECORDED
     tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
-    finding = proposal.certify(*tallies, pair, budget.spend(budget.total, "certificate"))
+    finding = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
     return spread_findings(
@@ -329,7 +329,7 @@ def _run_pairs(
         keeping(prepared, pairs, record) as source,
         watched(settings.progress, 2 * settings.samples),
     ):
-        if settings.method.name == "sequential":
+        if getattr(settings.method, "stops_early", False):
             from epsilometer.auditing.sequential_loop import run_sequential  # few audits stop early
 
             return run_sequential(source, pairs, question, settings)

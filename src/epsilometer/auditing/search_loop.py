@@ -197,7 +197,7 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
     if isinstance(mechanism, Recording):
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
     method = settings.method
-    if method.name == "sequential":
+    if getattr(method, "stops_early", False):
         raise InputError(
             "stopping early does not go with a finder, which decides itself how many draws a pair is worth; "
             "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"

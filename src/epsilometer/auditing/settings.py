@@ -12,7 +12,7 @@ from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner,
 from epsilometer.engine.health import check_suppressed
 from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
-from epsilometer.methods import Method, find_method
+from epsilometer.methods import Method, as_method
 from epsilometer.methods.registry import as_options
 
 # The fewest draws per side that can be split into learning and proving.
@@ -63,7 +63,7 @@ def check_settings(
     samples: int,
     confidence: float,
     seed: int | None,
-    method: str,
+    method: str | Method,
     jobs: int = 1,
     engine: object = "local",
     options: object = None,
@@ -76,15 +76,15 @@ def check_settings(
         check_samples(samples),
         check_confidence(confidence),
         check_seed(seed),
-        find_method(method, options),
+        as_method(method, options),
         open_runner(jobs, engine),
         check_suppressed(suppress),
         progress or NoProgress(),
     )
-    checked.record.update(method=method, samples=checked.samples, confidence=checked.confidence)
+    checked.record.update(method=checked.method.name, samples=checked.samples, confidence=checked.confidence)
     checked.record.update(seed=checked.seed, jobs=jobs, engine=engine_name(engine))
-    if options is not None:
-        checked.record["options"] = repr(options)
+    if options is not None or not isinstance(method, str):  # an object is its own options
+        checked.record["options"] = repr(method if options is None else options)
     return checked
 
 

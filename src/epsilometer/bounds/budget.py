@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from epsilometer.bounds.binomial import check_failure_probability
 from epsilometer.errors import BudgetError
@@ -11,25 +12,43 @@ from epsilometer.errors import BudgetError
 _ROUNDING = 1e-12
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ErrorBudget:
     """The failure probability of one audit. Spending more than there is raises `BudgetError`.
 
+    What was spent cannot be taken back: the total is fixed, the ledger is read-only, and there is one of each.
+
     Attributes:
         total: the probability with which the whole audit may err.
-        ledger: what was spent on what, in order.
     """
 
     total: float
-    ledger: list[tuple[str, float]] = field(default_factory=list)
+    _paid: list[tuple[str, float]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_failure_probability(self.total)
 
+    def __copy__(self) -> NoReturn:
+        """A copy would spend the same failure probability again."""
+        raise BudgetError("an ErrorBudget cannot be copied: what is spent on one would be left in the other")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        """Likewise."""
+        self.__copy__()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Nor sent to another process."""
+        self.__copy__()
+
+    @property
+    def ledger(self) -> tuple[tuple[str, float], ...]:
+        """What was spent on what, in order."""
+        return tuple(self._paid)
+
     @property
     def spent(self) -> float:
         """What is gone."""
-        return sum(amount for _, amount in self.ledger)
+        return sum(amount for _, amount in self._paid)
 
     @property
     def remaining(self) -> float:
@@ -40,5 +59,5 @@ class ErrorBudget:
         """Pays for one look and returns what it paid."""
         if not amount > 0.0 or self.spent + amount > self.total * (1.0 + _ROUNDING):
             raise BudgetError(f"cannot spend {amount:g} on {purpose}: {self.remaining:g} of {self.total:g} is left")
-        self.ledger.append((purpose, amount))
+        self._paid.append((purpose, amount))
         return amount

@@ -1,6 +1,6 @@
 """Ways to find and prove a loss of privacy. Each learns on some draws and certifies on fresh ones."""
 
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.registry import find_method, names
+from epsilometer.methods.registry import as_method, find_method, names
 
-__all__ = ["Method", "Proposal", "Task", "find_method", "names"]
+__all__ = ["Method", "Proposal", "Task", "as_method", "find_method", "names"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Method
@@ -45,9 +45,23 @@ def find_method(name: str, options: object = None) -> Method:
     return method
 
 
-def as_options(name: str, options: object) -> object:
+def as_method(method: object, options: object = None) -> Method:
+    """A method by its name, or an object of the caller's own that does what `Method` says; it brings its options."""
+    if isinstance(method, str):
+        return find_method(method, options)
+    wrong = [name for name in ("name", "summary", "guarantee") if not _is_text(getattr(method, name, None))]
+    wrong += [] if callable(getattr(method, "propose", None)) else ["propose(left, right, task)"]
+    if wrong or isinstance(method, type):
+        hint = "make an object of it" if isinstance(method, type) else f"it lacks {', '.join(wrong)}"
+        raise InputError(f"method={method!r:.100} is neither a name of `epsilometer methods` nor a method: {hint}")
+    if options is not None:
+        raise InputError(f"options={options!r:.100}: a method that is given as an object brings its options with it")
+    return cast(Method, method)
+
+
+def as_options(name: object, options: object) -> object:
     """Options that came as a mapping (from a command line, a file) as an object of the method's own; others as is."""
-    if not isinstance(options, Mapping):
+    if not isinstance(name, str) or not isinstance(options, Mapping):
         return options
     known = option_names(name)
     if not known:
@@ -75,6 +89,10 @@ def _home(name: str) -> Any:
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
     return import_module(_METHODS[name][0])
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _as_tuples(value: Any) -> Any:

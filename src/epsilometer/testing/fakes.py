@@ -57,7 +57,8 @@ class Coin:
 
     def truth(self, claim: Claim) -> float:
         """The exact value of the claim's own parameter: what an audit must not exceed."""
-        return max(claim.least_value(self.p, self.q), claim.least_value(self.q, self.p))
+        heads, tails = (self.p, self.q), (1.0 - self.p, 1.0 - self.q)
+        return max(claim.least_value(*event[::step]) for event in (heads, tails) for step in (1, -1))
 
 
 def _toss(dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:

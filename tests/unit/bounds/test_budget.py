@@ -1,3 +1,7 @@
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from epsilometer.bounds import ErrorBudget
@@ -17,7 +21,7 @@ def test_overdraft_raises_and_spends_nothing():
     budget.spend(0.03, "one")
     with pytest.raises(BudgetError):
         budget.spend(0.03, "two")
-    assert budget.ledger == [("one", 0.03)]
+    assert budget.ledger == (("one", 0.03),)
     assert budget.spent == 0.03
     assert budget.remaining == pytest.approx(0.02)
 
@@ -48,3 +52,19 @@ def test_total_is_a_probability(total):
 
 def test_overdraft_is_one_of_ours():
     assert issubclass(BudgetError, EpsilometerError)
+
+
+def test_what_is_spent_cannot_be_taken_back():
+    budget = ErrorBudget(0.05)
+    budget.spend(0.05, "certificate")
+    with pytest.raises(FrozenInstanceError):
+        budget.total = 0.5
+    with pytest.raises((AttributeError, TypeError)):  # which one depends on the version of Python
+        budget.ledger = ()
+    with pytest.raises(AttributeError):
+        budget.ledger.clear()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(BudgetError, match="cannot be copied"):
+            duplicate(budget)
+    with pytest.raises(BudgetError):
+        budget.spend(1e-3, "a second look")

@@ -90,6 +90,8 @@ class SequentialMethod:
     name = "sequential"
     summary = "bets on an event that may stop at any time: for mechanisms that take long, from 20 samples on"
     guarantee = "exact"
+    # An audit by this method has a loop of its own.
+    stops_early = True
 
     def __init__(self, options: Options | None = None) -> None:
         if options is not None and not isinstance(options, Options):
