@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky.backend.reduction import dumps  # the pickler that brings functions to worker processes
 
-from epsilometer.engine.sampler import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.mechanisms import Mechanism
 from epsilometer.outputs import Outputs
 
