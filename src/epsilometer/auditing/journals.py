@@ -37,18 +37,17 @@ from epsilometer.mechanisms.recordings import Recording
 from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
 
-_VERSION = 1
+_VERSION = 2
 _HEADER, _ZIP = b"SQLite format 3\0", b"PK"
 # What was drawn is safely on the disk after so many seconds at the latest, or when writing has cost a fiftieth of the
 # time since.
 _SECONDS, _SHARE = 0.5, 50.0
-_PRINT_BYTES = 16
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS outputs (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, fingerprint BLOB,
     outputs BLOB, PRIMARY KEY (phase, pair, side, chunk));
 CREATE TABLE IF NOT EXISTS folded (phase INTEGER, pair INTEGER, side INTEGER, chunks INTEGER, size INTEGER, total TEXT,
-    pieces BLOB, width INTEGER, filled INTEGER, fingerprints BLOB, seen INTEGER, repeats INTEGER,
+    pieces BLOB, width INTEGER, filled INTEGER, fingerprints BLOB,
     PRIMARY KEY (phase, pair, side));
 """
 
@@ -137,7 +136,7 @@ class FileJournal:
             raise InputError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}")
         if self.path.is_file() and _first_bytes(self.path).startswith(_ZIP):
             raise InputError(f"checkpoint={str(path)!r} belongs to an audit that stops early; give another file")
-        self._pending: tuple[Stream, Folded] | None = None
+        self._pending: dict[Stream, Folded] = {}
         with self._explained():
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=0.0)
             try:
@@ -206,7 +205,7 @@ class FileJournal:
         """What the first chunks of a stream add up to; None if nothing is known of it."""
         with self._explained():
             row = self._connection.execute(
-                "SELECT chunks, size, total, pieces, width, filled, fingerprints, seen, repeats FROM folded "
+                "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded "
                 "WHERE phase = ? AND pair = ? AND side = ?",
                 stream,
             ).fetchone()
@@ -215,9 +214,10 @@ class FileJournal:
     def save(self, stream: Stream, folded: Folded) -> None:
         """Remembers what the chunks of a stream add up to so far, in place of what it knew before."""
         with self._explained():
-            if self._pending is not None and self._pending[0] != stream:
+            if self._pending and next(iter(self._pending))[:2] != stream[:2]:
                 self._write_pending()
-            self._pending = stream, folded
+                self._pending.clear()
+            self._pending[stream] = folded  # the two sides take turns
             self._write_if_due()
 
     def close(self) -> None:
@@ -244,10 +244,10 @@ class FileJournal:
 
     def _write_pending(self) -> None:
         # What an interruption left half added stays as it was in the file, and that chunk is drawn again.
-        if self._pending is not None and self._pending[1].is_whole:
-            stream, folded = self._pending
-            row = (*stream, *_folded_to_row(folded))
-            self._connection.execute(f"INSERT OR REPLACE INTO folded VALUES ({', '.join('?' * len(row))})", row)
+        for stream, folded in self._pending.items():
+            if folded.is_whole:
+                row = (*stream, *_folded_to_row(folded))
+                self._connection.execute(f"INSERT OR REPLACE INTO folded VALUES ({', '.join('?' * len(row))})", row)
 
     def _about(self, name: str) -> str | None:
         row = self._connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
@@ -279,22 +279,20 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _folded_to_row(folded: Folded) -> tuple[Any, ...]:
-    pieces, prints = folded.pieces, folded.fingerprints
+    pieces = folded.pieces
     counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
-    known = b"".join(prints.known())
     total = json.dumps(tally_to_data(folded.total))
     numbers = pieces.width, pieces.filled
-    return folded.chunks, folded.size, total, counts, *numbers, known, prints.total, prints.repeats
+    return folded.chunks, folded.size, total, counts, *numbers, folded.fingerprints.to_bytes()
 
 
 def _folded_from(row: Sequence[Any], example: Any) -> Folded:
-    chunks, size, total, stored, width, filled, known, seen, repeats = row
+    chunks, size, total, stored, width, filled, prints = row
     counts = [Counts(hits, trials) for hits, trials in np.frombuffer(stored, dtype="<i8").reshape(-1, 2).tolist()]
-    prints = (known[at : at + _PRINT_BYTES] for at in range(0, len(known), _PRINT_BYTES))
     return Folded(
         int(chunks),
         int(size),
         tally_from_data(json.loads(total), example),
         Pieces(counts, int(width), int(filled)),
-        Fingerprints.restored(prints, int(seen), int(repeats)),
+        Fingerprints.from_bytes(prints),
     )

@@ -104,19 +104,15 @@ def _detectable(proposal: Proposal) -> float | None:
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
     """Refuted when the bound is above the claim and the draws can be trusted."""
-    refuted = finding.lower_bound > claim.value
-    # Always on one side, never on the other: that needs no statistics, and so no independence.
-    if refuted and finding.witness and finding.witness.is_deterministic:
-        return Verdict.REFUTED
     # A bound without any guarantee decides nothing.
     if finding.guarantee.startswith("none") or any(report.untrusted for report in reports):
         return Verdict.INCONCLUSIVE
-    return Verdict.REFUTED if refuted else Verdict.NOT_REFUTED
+    return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
 
 
 def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
     """The checks that need outputs in the order in which they were drawn."""
-    reports = health.check_constant(left, right)
+    reports = health.check_constant(left, right) + health.check_order(left, right)
     event = getattr(proposal, "event", None)
     if isinstance(event, Event):
         hits = [event.contains(side) for side in (left, right)]

@@ -167,8 +167,7 @@ class AuditRun:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
         for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n):
             parts[side].append(chunk.value)
-            if chunk.size > 1:  # one output repeats by chance
-                self.fingerprints[side].add(chunk.fingerprint)
+            self.fingerprints[side].add(chunk.fingerprint)
         return concatenate(parts[0]), concatenate(parts[1])
 
     def _explore(self) -> tuple[int, Sides, int]:
@@ -213,6 +212,17 @@ class AuditRun:
         if len(training[0]):
             check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
-            reports += check_repeats(self.fingerprints, self.sampler.mechanism.chunk_size, *training)
+        reports += check_repeats(self.fingerprints)
         reports += check_drift([side.pieces.counts for side in folded])
-        return without(reports, self.settings.suppressed)
+        return without(reports + self.remarks(), self.settings.suppressed)
+
+    def remarks(self) -> list[HealthReport]:
+        """What the draws could not be done as wished for."""
+        own = self.sampler.own_generator
+        if own is None:
+            return []
+        text = (
+            f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the same "
+            "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
+        )
+        return [HealthReport("own-generator", text, untrusted=False)]

@@ -10,9 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +18,12 @@ from numpy.typing import NDArray
 from epsilometer.auditing.checkpoints import Checkpoint, key_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.sequential_state import Stake, State
+from epsilometer.auditing.sequential_state import State
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
-from epsilometer.engine import Chunk, Fingerprints, Phase, Sampler
-from epsilometer.engine.health import check_constant, check_repeats
+from epsilometer.engine import Phase, Sampler
+from epsilometer.engine.health import check_constant, check_order, check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -48,10 +46,15 @@ _BETTER = 1.1
 _MOST_LEARNED = 20_000
 # Chunks of one-at-a-time mechanisms: small, so that a slow mechanism can be spread over workers and stopped in time.
 _CHUNK = 16
+# In a batch the sides take turns so often, or after so few draws: a change in the middle of a longer turn would be
+# evidence. A batch is a small part of an audit, so that fewer turns do than in a phase of another one.
+_TURNS, _FEWEST_PER_TURN = 16, 8
 # Mechanisms with larger chunks draw many outputs in one call.
 _ONE_AT_A_TIME = 1024
 # Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a float.
 _MOST_POINTS, _MOST_LOG = 200, 700.0
+# Bets that a result keeps, with which its bound can be worked out again: all of them or none.
+_MOST_BETS = 1000
 _POWER_QUANTILE = 1.2816
 # Probabilities of an event under the smaller law for which the audit tells what it could have found.
 _EVENT_SIZES = (0.5, 0.35, 0.2, 0.1, 0.05, 0.02)
@@ -101,13 +104,13 @@ class SequentialRun:
         lines = self.ladder.claim_lines()
         best: tuple[float, int, list[Chosen], tuple[Outputs, Outputs]] | None = None
         for number in range(len(self.run.pairs)):
-            draws = [self._draw(Phase.TRAIN, number, side, self.pilot, 0) for side in (0, 1)]
-            if draws[0] is None or draws[1] is None:
+            draws = self._draw(Phase.TRAIN, number, self.pilot, 0)
+            if draws is None:
                 return False
             chosen = choose(draws[0], draws[1], lines)
             rate = sum(each.rate for each in chosen)
             if best is None or rate > best[0]:
-                best = rate, number, chosen, (draws[0], draws[1])
+                best = rate, number, chosen, draws
         assert best is not None
         self.state.begin(best[1], best[2], best[3], self.pilot * len(self.run.pairs))
         self._save()
@@ -120,19 +123,22 @@ class SequentialRun:
         if left_over < 1:
             state.stopped = "samples"
             return
+        self._choose_again()
         size = min(max(1, int(self.options.growth * state.spent)), left_over)
         bets = [place_bets(self.ladder.lines, *stake.guess(), size, size) for stake in state.stakes]
         shares = self._shares(bets)
         state.batch += 1
-        draws = [self._draw(Phase.CERTIFY, state.pair, side, size, state.batch << 32) for side in (0, 1)]
-        if draws[0] is None or draws[1] is None:
+        draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
+        if draws is None:
             state.batch -= 1  # the batch was not finished, so it never happened
             state.stopped = "seconds"
             return
-        won = [self._count(stake, bet, draws[0], draws[1]) for stake, bet in zip(state.stakes, bets, strict=True)]
+        won = [
+            self._count(place, share, bet, *draws) for place, (share, bet) in enumerate(zip(shares, bets, strict=True))
+        ]
         # The money was split over the bets beforehand; what they have won is put together again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
-        self._learn(draws[0], draws[1])
+        self._learn(*draws)
         bound = self.ladder.bound(state.best, self._failure)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
         if self.run.question.judged and bound > self.run.question.claim.value:
@@ -143,11 +149,17 @@ class SequentialRun:
         self._tell(bound)
 
     def _learn(self, left: Outputs, right: Outputs) -> None:
-        """Keeps the draws for choosing, and chooses again when there are many more of them."""
+        """Keeps the draws for choosing."""
         state = self.state
-        if len(state.left) >= _MOST_LEARNED:
-            return
-        state.left, state.right = concatenate([state.left, left]), concatenate([state.right, right])
+        if len(state.left) < _MOST_LEARNED:
+            state.left, state.right = concatenate([state.left, left]), concatenate([state.right, right])
+
+    def _choose_again(self) -> None:
+        """Chooses other events when there are many more draws than at the last choice.
+
+        Only when a bet is about to be placed: what an audit ends with are events that were bet on, with their counts.
+        """
+        state = self.state
         if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
             return
         state.chosen_at = len(state.left)
@@ -162,27 +174,27 @@ class SequentialRun:
         growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
         return [each / sum(growth) for each in growth]
 
-    def _count(self, stake: Stake, bet: Bets, left: Outputs, right: Outputs) -> NDArray[np.float64]:
+    def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> NDArray[np.float64]:
         """What one bet won on a batch; its counts are remembered for the next guess."""
+        state, stake = self.state, self.state.stakes[place]
         counts = [Counts(stake.chosen.event.count(side), len(side)) for side in (left, right)]
+        state.batches.append(stake.bet_to_dict(state.batch, place, share, *counts))
         stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
         return bet.log_wealth(*stake.ordered(*counts))
 
-    def _draw(self, phase: Phase, number: int, side: int, n: int, skip: int) -> Outputs | None:
-        """A batch of one side; None if time ran out before it was complete."""
-        sampler = self.run.sampler
-        chunks = sampler.chunks(phase, number, self.run.pairs[number], side, n, Outputs.copied, skip)
-        return self._collect(side, chunks, n)
-
-    def _collect(self, side: int, chunks: Iterable[Chunk[Any]], n: int) -> Outputs | None:
-        parts = []
-        for chunk in chunks:
-            parts.append(chunk.value)
-            if chunk.size >= _CHUNK:
-                self.state.fingerprints[side].append(chunk.fingerprint.hex())
-            if self._is_late() and sum(map(len, parts)) < n:
+    def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
+        """A batch of both sides; None if time ran out before it was complete."""
+        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
+        prints: tuple[list[bytes], list[bytes]] = ([], [])
+        for side, chunk in self.run.sampler.kept(phase, number, self.run.pairs[number], n, skip):
+            parts[side].append(chunk.value)
+            prints[side].append(chunk.fingerprint)
+            if self._is_late() and sum(map(len, parts[0] + parts[1])) < 2 * n:
                 return None
-        return concatenate(parts)
+        for side in (0, 1):  # of a batch that was not finished nothing stays
+            for each in prints[side]:
+                self.state.fingerprints[side].add(each)
+        return concatenate(parts[0]), concatenate(parts[1])
 
     @property
     def _failure(self) -> float:
@@ -218,10 +230,9 @@ class SequentialRun:
         # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
-        reports = check_constant(state.left, state.right)
+        reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
-        prints = [Fingerprints(map(bytes.fromhex, side)) for side in state.fingerprints]
-        reports += check_repeats(prints, _CHUNK, state.left, state.right)
+        reports += check_repeats(state.fingerprints) + self.run.remarks()
         result = conclude(
             question,
             finding,
@@ -256,6 +267,8 @@ class SequentialRun:
             "wealth": [[n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)],
             "bound_over_time": [[n, bound] for n, _, bound in _thinned(state.curve)],
         }
+        if len(state.batches) <= _MOST_BETS:
+            details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)
         return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.run.question.claim, details)
 
@@ -287,5 +300,6 @@ def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, 
         mechanism = copy.copy(mechanism)
         mechanism.chunk_size = _CHUNK
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
+    sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
     budget = ErrorBudget(settings.failure_probability)
     return SequentialRun(AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())).audit()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.bounds import Counts
+from epsilometer.engine import Fingerprints
 from epsilometer.methods.sequential.choosing import Chosen
 from epsilometer.outputs import Event, Outputs
 
@@ -38,6 +39,28 @@ class Stake:
         above, below = self.ordered(self.left, self.right)
         weight = self.chosen.weight
         return (weight * self.chosen.p + above.hits) / self.worth, (weight * self.chosen.q + below.hits) / self.worth
+
+    def bet_to_dict(self, batch: int, place: int, share: float, left: Counts, right: Counts) -> dict[str, Any]:
+        """A bet as plain data, before the counts of its batch are added to the stake.
+
+        Args:
+            batch: the number of the batch.
+            place: of this stake among those of the batch.
+            share: of the money that was bet on it.
+            left: counts of the batch.
+            right: likewise.
+        """
+        p, q = self.guess()
+        return {
+            "batch": batch,
+            "stake": place,
+            "share": share,
+            "flipped": self.chosen.flipped,
+            "p1": p,
+            "q1": q,
+            "left": [left.hits, left.trials],
+            "right": [right.hits, right.trials],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
@@ -75,6 +98,7 @@ class State:
         evidence: draws per side that were bet on.
         curve: per batch: draws per side, log-wealth against the claim, bound.
         fingerprints: of chunks, left and right.
+        batches: per batch and bet on it, what it takes to work out the wealth again; see `bet_to_dict`.
         stopped: why it ended: "refuted", "samples" or "seconds"; empty while it goes on.
     """
 
@@ -90,7 +114,8 @@ class State:
     spent: int = 0
     evidence: int = 0
     curve: list[tuple[int, float, float]] = field(default_factory=list)
-    fingerprints: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+    fingerprints: tuple[Fingerprints, Fingerprints] = field(default_factory=lambda: (Fingerprints(), Fingerprints()))
+    batches: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = ""
 
     @classmethod
@@ -128,7 +153,8 @@ class State:
             "spent": self.spent,
             "evidence": self.evidence,
             "curve": [list(point) for point in self.curve],
-            "fingerprints": list(self.fingerprints),
+            "fingerprints": [side.to_bytes().hex() for side in self.fingerprints],
+            "batches": self.batches,
             "stopped": self.stopped,
         }
 
@@ -145,7 +171,13 @@ class State:
             draws[1],
             stakes=[Stake.from_dict(stake) for stake in data["stakes"]],
             curve=[(int(n), float(wealth), float(bound)) for n, wealth, bound in data["curve"]],
-            fingerprints=(list(data["fingerprints"][0]), list(data["fingerprints"][1])),
+            fingerprints=_fingerprints_from(data["fingerprints"]),
+            batches=list(data["batches"]),
             stopped=str(data["stopped"]),
             **numbers,
         )
+
+
+def _fingerprints_from(texts: list[str]) -> tuple[Fingerprints, Fingerprints]:
+    left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in texts)
+    return left, right

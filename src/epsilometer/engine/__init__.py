@@ -1,6 +1,7 @@
 """Draws samples: chunks and their seeds, and where they run."""
 
-from epsilometer.engine.folding import Fingerprints, Folded
+from epsilometer.engine.fingerprints import Fingerprints
+from epsilometer.engine.folding import Folded
 from epsilometer.engine.journal import Journal, NoJournal
 from epsilometer.engine.runners import Runner, SerialRunner, open_runner
 from epsilometer.engine.sampler import Chunk, NoProgress, Progress, Sampler, watched

@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from epsilometer.bounds import Counts
+from epsilometer.engine.fingerprints import Fingerprints
 
-# Fingerprints of so many chunks of a side are remembered, 6 MB of them. A frozen seed repeats early chunks.
-MOST_FINGERPRINTS = 1 << 16
 # Counts are kept in at most so many pieces of neighbouring chunks: enough to see a drift of any shape.
 MOST_PIECES = 1 << 12
-
-
-class Fingerprints:
-    """Recognises chunks that repeat an earlier one.
-
-    Attributes:
-        total: fingerprints that were added.
-        repeats: those that were known already. Beyond `MOST_FINGERPRINTS` distinct ones no further is remembered.
-    """
-
-    def __init__(self, known: Iterable[bytes] = ()) -> None:
-        self._known: dict[bytes, None] = {}  # in order, so that it is stored alike every time
-        self.total = self.repeats = 0
-        for fingerprint in known:
-            self.add(fingerprint)
-
-    def add(self, fingerprint: bytes) -> None:
-        """One more chunk."""
-        self.total += 1
-        if fingerprint in self._known:
-            self.repeats += 1
-        elif len(self._known) < MOST_FINGERPRINTS:
-            self._known[fingerprint] = None
-
-    def known(self) -> tuple[bytes, ...]:
-        """The distinct ones that are remembered, the oldest first."""
-        return tuple(self._known)
-
-    def copy(self) -> Fingerprints:
-        """Another set of the same ones, for further chunks that do not belong here."""
-        return self.restored(self._known, self.total, self.repeats)
-
-    @classmethod
-    def restored(cls, known: Iterable[bytes], total: int, repeats: int) -> Fingerprints:
-        """The inverse of `known`, `total` and `repeats`."""
-        restored = cls(known)
-        restored.total, restored.repeats = total, repeats
-        return restored
 
 
 @dataclass(slots=True)
@@ -108,8 +68,7 @@ class Folded:
         self.total = value if self.chunks == 0 else self.total + value
         if isinstance(value, Counts):
             self.pieces.add(value)
-        if size > 1:  # one output repeats by chance
-            self.fingerprints.add(fingerprint)
+        self.fingerprints.add(fingerprint)
         self.chunks += 1
         self.size += size
         self.is_whole = True

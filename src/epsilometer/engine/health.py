@@ -5,26 +5,26 @@ Each check is a test with a false alarm of about 1e-9, so a healthy mechanism pr
 
 from __future__ import annotations
 
-import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, gammaln, ndtr
+from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
 
 from epsilometer.bounds import Counts
-from epsilometer.engine.folding import Fingerprints
-from epsilometer.engine.sampler import FINGERPRINT_ROWS
+from epsilometer.engine.fingerprints import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
-from epsilometer.outputs import Labels, Outputs
+from epsilometer.outputs import Numbers, Outputs
 from epsilometer.result import HealthReport
 
 CHECKS = {
     "constant": "all outputs of an input are one and the same value",
     "shared-input": "an input holds something that cannot be copied, so that all calls share it",
-    "repeated-chunks": "whole chunks of outputs repeat: a frozen seed inside the mechanism",
-    "serial-correlation": "an output depends on the one before it",
+    "repeated-chunks": "runs of outputs repeat: a frozen seed inside the mechanism, or copies of one generator",
+    "serial-correlation": "an output depends on those before it",
     "drift": "the law of the outputs changes while they are drawn",
+    "own-generator": "workers had nothing to do: the mechanism draws from a generator that must not be copied",
 }
 _CONSTANT = (
     "each input always got one and the same answer: a leak without noise and a noise that is drawn once and kept "
@@ -34,9 +34,26 @@ _FALSE_ALARM = 1e-9
 # From this variance on a hypergeometric count is taken as normal, with so much of its distance from the mean.
 _WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
 _LAGS = (1, 2, 3)
-# Rows looked at for coincidences and correlations; more would not change the answer.
-_MOST_ROWS = 100_000
+# How far apart equal outputs are looked for: as far as a short chunk reaches in which a draw comes twice. In longer
+# ones a run that comes twice tells it.
+_EQUAL_LAGS = range(1, 13)
+_HALVINGS = 40
+# Outputs whose order is compared, and earlier chunks that each is looked for in: a frozen seed shows soon.
+_MOST_ORDERED, _MOST_EARLIER = 4096, 4
+# Hits and misses that a piece must be expected to have before its deviance follows the chi-squared law, and the share
+# of it that is taken: far out, the deviance of 25 expected hits is up to a tenth larger than that law has it.
+_FEWEST_EXPECTED, _DEVIANCE_MARGIN = 25, 0.9
+# Rows and columns looked at for correlations; more would not change the answer.
+_MOST_ROWS, _MOST_COLUMNS, _FEWEST_ROWS = 100_000, 8, 32
+# From so many rows on the variance of a rate of coincidences can itself be told from them.
+_ENOUGH_FOR_A_VARIANCE = 1000
+# So many bits of the numbers that stand for outputs are followed, in so many rows: each splits the outputs in two.
+_BITS, _MOST_BITS_ROWS = 8, 1 << 15
 _SIDES = ("left", "right")
+_FROZEN = "is a seed frozen inside, or is a generator copied?"
+# An odd number and its inverse modulo 2⁶⁴.
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 
 
 def check_suppressed(names: Iterable[str]) -> frozenset[str]:
@@ -50,38 +67,109 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
 
 def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
     """Whether each input always gets the same answer."""
-    hashes = row_hashes(left), row_hashes(right)
-    if not all(len(side) > 1 and np.all(side == side[0]) for side in hashes):
+    if not (_is_constant(left) and _is_constant(right)):
         return []
+    hashes = [row_hashes(side.take(slice(0, 1))) for side in (left, right)]
     text = "every output of both inputs is the same value" if hashes[0][0] == hashes[1][0] else _CONSTANT
     return [HealthReport("constant", text, untrusted=False)]
 
 
-def check_repeats(
-    fingerprints: Sequence[Fingerprints], chunk_size: int, left: Outputs, right: Outputs
-) -> list[HealthReport]:
-    """Whether chunks repeat that independent draws would practically never repeat.
+def _is_constant(outputs: Outputs) -> bool:
+    for n in (_FEWEST_ROWS, _MOST_ROWS):  # a few rows tell it of almost all
+        hashes = row_hashes(outputs.take(slice(0, n)))
+        if len(hashes) < 2 or np.any(hashes != hashes[0]):
+            return False
+    return True
+
+
+def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
+    """Whether outputs repeat that independent draws would practically never repeat.
 
     Args:
         fingerprints: of all chunks of the left and of the right side.
-        chunk_size: outputs per chunk.
-        left: a sample of left outputs, from which the chance of a coincidence is estimated.
-        right: likewise.
     """
     reports = []
-    for side, (prints, outputs) in enumerate(zip(fingerprints, (left, right), strict=True)):
-        if not prints.repeats:
-            continue
-        coincidence = _coincidence_rate(row_hashes(outputs))
-        # Coincidences of k independent outputs multiply; a constant side (rate 1) proves nothing.
-        same = min(chunk_size, FINGERPRINT_ROWS, len(outputs))
-        log_chance = 2.0 * np.log(prints.total) + same * np.log(max(coincidence, 1e-12))
-        if log_chance < np.log(_FALSE_ALARM):
-            text = (
-                f"{prints.repeats} of {prints.total} chunks of {_SIDES[side]} outputs repeat an earlier chunk exactly"
-            )
-            reports.append(HealthReport("repeated-chunks", f"{text}: is a seed frozen inside?", untrusted=True))
+    for side, prints in enumerate(fingerprints):
+        heads = prints.heads()
+        if heads:
+            coincidence = _coincidence_rate(heads)
+            reports += _repeated(side, heads, coincidence)
+            reports += _sticking(side, heads) or _equal_neighbours(side, heads, coincidence)
+    if not reports and sum(_same_order(prints.heads()) for prints in fingerprints) > -np.log(_FALSE_ALARM):
+        text = f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
+        reports.append(HealthReport("repeated-chunks", text, untrusted=True))
     return reports
+
+
+def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
+    """Whether chunks repeat each other.
+
+    Two looks: whether some run of outputs occurs twice, wherever that is; and whether chunks agree with the one before
+    them, place by place, which also tells where chunks are too short for a run that says something.
+    """
+    repeated, length = _repeated_runs(heads, coincidence)
+    same, compared = _aligned(heads)
+    if repeated:
+        text = f"{repeated} runs of {length} {_SIDES[side]} outputs occur more than once"
+    elif same and bdtrc(same - 1, compared, coincidence) < _FALSE_ALARM:
+        text = f"{same} of {compared} {_SIDES[side]} outputs are those at the same place of the chunk before"
+    else:
+        return []
+    return [HealthReport("repeated-chunks", f"{text}: {_FROZEN}", untrusted=True)]
+
+
+def _sticking(side: int, heads: Sequence[Hashes]) -> list[HealthReport]:
+    """Whether equal outputs keep together or apart: one draw that is handed out several times, say."""
+    rows = np.concatenate(heads)[:_MOST_BITS_ROWS]
+    # A bit is an event like any other: half of all values, whichever these are.
+    return _correlated(side, [(rows >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)])
+
+
+def _equal_neighbours(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
+    """Whether outputs are equal to a neighbour in their chunk more often than to others.
+
+    Where values hardly ever coincide, a few that do say more than any split of the values in two.
+    """
+    rows, chunk = np.concatenate(heads), np.repeat(np.arange(len(heads)), [len(head) for head in heads])
+    for lag in _EQUAL_LAGS:
+        # Every other stretch of that length begins a pair, so that no output is in two of them.
+        first = np.flatnonzero(np.arange(max(len(rows) - lag, 0)) // lag % 2 == 0)
+        first = first[chunk[first] == chunk[first + lag]]
+        same = int(np.count_nonzero(rows[first] == rows[first + lag]))
+        if same and bdtrc(same - 1, len(first), coincidence) < _FALSE_ALARM / len(_EQUAL_LAGS):
+            text = f"{same} of {len(first)} {_SIDES[side]} outputs are equal to the one {lag} after them"
+            return [HealthReport("serial-correlation", f"{text}: is a draw used again?", untrusted=True)]
+    return []
+
+
+def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
+    """Whether numbers depend on those before them: sorted, summed up, alternating, or calm and wild by turns."""
+    reports = []
+    for side, outputs in enumerate((left, right)):
+        indicators = []
+        for values in _numbers(outputs.take(slice(0, _MOST_ROWS))):
+            low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+            indicators += [values > middle, (values < low) | (values > high)]
+        reports += _correlated(side, indicators)
+    return reports
+
+
+def _numbers(outputs: Outputs) -> list[NDArray[np.float64]]:
+    """The finite values of some columns of numbers, each in order."""
+    columns = [column for block in outputs for column in block.columns if isinstance(column, Numbers)]
+    wide = [np.asarray(column.values, dtype=np.float64) for column in columns if len(column) >= _FEWEST_ROWS]
+    finite = [values[np.isfinite(values)] for values in sorted(wide, key=len, reverse=True)[:_MOST_COLUMNS]]
+    return [values for values in finite if len(values) >= _FEWEST_ROWS]
+
+
+def _correlated(side: int, indicators: Sequence[NDArray[np.bool_]]) -> list[HealthReport]:
+    """A report if one of the indicators depends on its own past; all together have one false alarm."""
+    threshold = _FALSE_ALARM / max(1, len(indicators))
+    for lag in _LAGS:
+        if any(_lag_tail(hits, lag) < threshold for hits in indicators):
+            text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
+            return [HealthReport("serial-correlation", text, untrusted=True)]
+    return []
 
 
 def check_correlation(indicators: Sequence[NDArray[np.bool_]]) -> list[HealthReport]:
@@ -92,11 +180,7 @@ def check_correlation(indicators: Sequence[NDArray[np.bool_]]) -> list[HealthRep
     """
     reports = []
     for side, hits in enumerate(indicators):
-        for lag in _LAGS:
-            if _lag_tail(hits[:_MOST_ROWS], lag) < _FALSE_ALARM:
-                text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
-                reports.append(HealthReport("serial-correlation", text, untrusted=True))
-                break
+        reports += _correlated(side, [hits[:_MOST_ROWS]])
     return reports
 
 
@@ -121,31 +205,114 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
     return reports
 
 
-def row_hashes(outputs: Outputs) -> NDArray[np.uint64]:
-    """A number per output (of the first ones): equal outputs, equal numbers."""
-    outputs = outputs.take(slice(0, _MOST_ROWS))
-    hashes = np.zeros(len(outputs), dtype=np.uint64)
-    for block in outputs:
-        total = np.full(block.size, zlib.crc32(block.shape.encode()), dtype=np.uint64)
-        for column in block.columns:
-            if isinstance(column, Labels):
-                table = np.array([zlib.crc32(label.encode(errors="replace")) for label in column.labels], np.uint64)
-                bits = table[column.codes]
-            else:
-                bits = np.ascontiguousarray(column.values, dtype=np.float64).view(np.uint64)
-            total = total * np.uint64(0x9E3779B97F4A7C15) + (bits ^ (bits >> np.uint64(29)))
-        hashes[slice(None) if block.rows is None else block.rows] = total
-    return hashes
+def _coincidence_rate(heads: Sequence[Hashes]) -> float:
+    """How often two independent outputs are equal at most; wrong by chance in one of 1e9 runs.
+
+    Independent outputs coincide within chunks as often as between them. If chunks repeat each other, those within say
+    more.
+    """
+    return min(_upper_rate(np.concatenate(heads)), _rate_within(heads))
 
 
-def _coincidence_rate(hashes: NDArray[np.uint64]) -> float:
-    """How often two outputs are equal, with a margin for chance."""
+def _rate_within(heads: Sequence[Hashes]) -> float:
+    """What it can be if no chunk holds an output twice; 1 if one does.
+
+    Of all laws with that rate, one with a single value of probability p that can come twice shows it the least: a chunk
+    of n outputs has it once at most with probability (1 − p)ⁿ + np(1 − p)ⁿ⁻¹. The rate is p² then.
+    """
+    sizes = np.array([len(head) for head in heads], dtype=np.float64)
+    if any(len(np.unique(head)) < len(head) for head in heads):
+        return 1.0
+    low, high = 0.0, 1.0 - 1e-12
+    for _ in range(_HALVINGS):
+        p = 0.5 * (low + high)
+        at_most_once = float(((sizes - 1.0) * np.log1p(-p) + np.log1p((sizes - 1.0) * p)).sum())
+        low, high = (low, p) if at_most_once < np.log(_FALSE_ALARM) else (p, high)
+    return high**2
+
+
+def _upper_rate(hashes: Hashes) -> float:
     n = len(hashes)
     if n < 2:
         return 1.0
     _, count = np.unique(hashes, return_counts=True)
     rate = float((count * (count - 1.0)).sum() / (n * (n - 1.0)))
-    return float(min(1.0, rate + 7.0 * np.sqrt(rate / n) + 10.0 / n))
+    spread = rate
+    if n >= _ENOUGH_FOR_A_VARIANCE:  # that of the rate is 4(Σp³ − (Σp²)²)/n
+        share = count / n
+        varying = 4.0 * float((share**3).sum() - (share**2).sum() ** 2)
+        spread = min(rate, max(varying, 0.0) + 10.0 * rate / n)
+    return float(min(1.0, rate + 7.0 * np.sqrt(spread / n) + 10.0 / n))
+
+
+def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, int]:
+    """How many runs occur more than once, and how long a run is.
+
+    Two runs of r independent outputs are equal with the r-th power of the rate of coincidences. A run is as long as it
+    takes to make that unlikely for all pairs of places together: n²/2 of them, since any two may be the ones.
+    """
+    rows = np.concatenate(heads)
+    if coincidence >= 1.0 or len(rows) < 2:
+        return 0, 0
+    length = max(1, int(np.ceil(np.log(_FALSE_ALARM * 2.0 / len(rows) ** 2) / np.log(coincidence))))
+    # A polynomial in an odd number, modulo 2⁶⁴, has an inverse for each of its powers: sums over runs are differences.
+    powers = np.cumprod(np.full(len(rows), _BASE), dtype=np.uint64)
+    inverse = np.cumprod(np.full(len(rows), _INVERSE), dtype=np.uint64)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows * powers, dtype=np.uint64)])
+    ends = np.cumsum([len(head) for head in heads])
+    starts = np.concatenate(
+        [np.arange(end - len(head), end - length + 1) for head, end in zip(heads, ends, strict=True)]
+    )
+    if len(starts) < 2:
+        return 0, length
+    runs = (sums[starts + length] - sums[starts]) * inverse[starts]
+    order = np.argsort(runs, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(runs[order]) != 0))
+    places = starts[order]
+    last = np.append(first[1:], len(order)) - 1
+    # Runs that overlap are not independent: where one value follows itself, they are equal as a matter of course.
+    return int(np.count_nonzero(places[last] - places[first] >= length)), length
+
+
+def _same_order(heads: Sequence[Hashes]) -> float:
+    """The logarithm of the evidence that chunks repeat the order of outputs of earlier ones.
+
+    Whatever the law: in which order a chunk has its outputs is chance. That k of them, each once in it, have the order
+    that they have in an earlier chunk has probability 1/k!. So a bet on it at these odds, of half of the money, is
+    fair; what such bets win exceeds 1/f with probability at most f.
+    """
+    if not heads:
+        return 0.0
+    heads = heads[: int(np.searchsorted(np.cumsum([len(head) for head in heads]), _MOST_ORDERED)) + 1]
+    values, counts = np.unique(np.concatenate(heads), return_counts=True)
+    returning = set(values[counts > 1].tolist())
+    before: dict[int, list[int]] = {}  # per value: the earlier chunks that have it once
+    kept: list[list[int]] = []
+    evidence = 0.0
+    for number, head in enumerate(heads):
+        mine = [value for value in head.tolist() if value in returning]
+        often = Counter(mine)
+        mine = [value for value in mine if often[value] == 1]
+        shared = Counter(chunk for value in mine for chunk in before.get(value, ())[-_MOST_EARLIER:])
+        if shared:
+            # The choice goes by what the chunks hold, not by the order in which they hold it.
+            earlier = max(shared, key=lambda chunk: (shared[chunk], chunk))
+            theirs = [value for value in kept[earlier] if value in mine]
+            agree = theirs == [value for value in mine if value in theirs]
+            evidence += float(np.logaddexp(gammaln(len(theirs) + 1.0), 0.0) if agree else 0.0) - np.log(2.0)
+        kept.append(mine)
+        for value in mine:
+            before.setdefault(value, []).append(number)
+    return evidence
+
+
+def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
+    """In how many places the second, fourth, … chunk has the output of the chunk before it, and of how many places."""
+    same = compared = 0
+    for one, other in zip(heads[::2], heads[1::2], strict=False):
+        n = min(len(one), len(other))
+        same, compared = same + int(np.count_nonzero(one[:n] == other[:n])), compared + n
+    return same, compared
 
 
 def _lag_tail(hits: NDArray[np.bool_], lag: int) -> float:
@@ -197,10 +364,20 @@ def _halves_tail(first: Counts, second: Counts) -> float:
 
 
 def _dispersion_tail(chunks: Sequence[Counts]) -> float:
-    """Tail probability of the chi-squared statistic over chunks large enough for it."""
+    """Tail probability of the deviance over pieces large enough for it: chunks, or several in a row."""
     share = _total(chunks).share
-    large = [chunk for chunk in chunks if chunk.trials * min(share, 1.0 - share) >= 25]
-    if len(large) < 3:
+    if not 0.0 < share < 1.0:
         return 1.0
-    statistic = sum((c.hits - c.trials * share) ** 2 / (c.trials * share * (1.0 - share)) for c in large)
-    return float(chdtrc(len(large) - 1, statistic))
+    pieces, rest = [], Counts(0, 0)
+    for chunk in chunks:
+        rest = rest + chunk
+        if rest.trials * min(share, 1.0 - share) >= _FEWEST_EXPECTED:
+            pieces.append(rest)
+            rest = Counts(0, 0)
+    if len(pieces) < 3:
+        return 1.0
+    hits, trials = (
+        np.array(each, dtype=np.float64) for each in zip(*((c.hits, c.trials) for c in pieces), strict=True)
+    )
+    deviance = rel_entr(hits, trials * share) + rel_entr(trials - hits, trials * (1.0 - share))
+    return float(chdtrc(len(pieces) - 1, 2.0 * float(deviance.sum()) * _DEVIANCE_MARGIN))

@@ -1,33 +1,36 @@
-"""Draws outputs in chunks, each with its own seed, and reduces them where they are drawn."""
+"""Draws outputs in chunks, each with its own seed, and reduces them where they are drawn.
+
+The two sides of a pair take turns, block by block, in an order that the seed decides anew for every block. So a law
+that moves while it is drawn moves for both sides alike, and is not mistaken for a difference between them.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, repeat
+from itertools import chain, islice, tee
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
-from epsilometer.engine.folding import Fingerprints, Folded
-from epsilometer.engine.journal import Journal, NoJournal, Stream
+from epsilometer.engine.fingerprints import Fingerprints, fingerprint
+from epsilometer.engine.folding import Folded
+from epsilometer.engine.journal import Journal, NoJournal
+from epsilometer.engine.own_randomness import own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
-from epsilometer.engine.seeds import Phase, chunk_rng
+from epsilometer.engine.seeds import FEWEST_PER_TURN, TURNS, Phase, chunk_rng, turn_of
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.base import shown
-from epsilometer.outputs import Labels, Outputs, concatenate
+from epsilometer.outputs import Outputs, concatenate
 
 T = TypeVar("T")
-# So many outputs at the head of a chunk make its fingerprint: enough to recognise a repetition, cheap to hash. Only
-# the head, because chunks of different length repeat each other's beginning when a seed is frozen.
-FINGERPRINT_ROWS = 256
-# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism little more. So workers are
-# asked for up to 8 such chunks at a time, where enough tasks remain to keep them all busy and the progress moving.
-_MANY_AT_ONCE, _LEAST_TASKS, _MOST_TOGETHER = 4096, 128, 8
+Reductions = tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]]
+# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less. So workers are
+# asked for up to 8 blocks of such a mechanism at a time, where enough tasks remain to keep them all busy and the
+# progress moving: more for blocks that take a while.
+_MANY_AT_ONCE, _MOST_TOGETHER = 4096, 8
+_LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS = 1 << 14, 16, 128
 
 
 class Progress(Protocol):
@@ -71,48 +74,41 @@ class Chunk(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Order(Generic[T]):
-    """Draws of one side that are wanted.
+class Piece:
+    """A chunk that is to be drawn.
 
     Attributes:
         side: 0 left, 1 right.
+        chunk: its number in the stream of that side.
         n: how many outputs.
-        reduce: what is wanted of the outputs of a chunk.
-        skip: chunks of this side's stream that were drawn before.
     """
 
     side: int
+    chunk: int
     n: int
-    reduce: Callable[[Outputs], T]
-    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunk."""
+    """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunks."""
 
     mechanism: Mechanism
     pair: Pair
     stream: tuple[int, int, int]
-    reductions: dict[int, Callable[[Outputs], Any]]
+    reductions: Reductions
 
-    def __call__(self, task: tuple[int, int, int]) -> list[Chunk[Any]]:
-        """Draws some chunks.
+    def __call__(self, task: Sequence[Piece]) -> list[Chunk[Any]]:
+        """Draws some chunks, in the given order."""
+        return [self._draw(piece) for piece in task]
 
-        Args:
-            task: side, the first one's number in the stream of that side, and how many outputs they have together.
-        """
-        side, first, n = task
-        size = self.mechanism.chunk_size
-        return [self._draw(side, first + start // size, min(size, n - start)) for start in range(0, n, size)]
+    def _draw(self, piece: Piece) -> Chunk[Any]:
+        rng = chunk_rng(*self.stream, piece.side, piece.chunk)
+        outputs = self.mechanism.sample(self.pair.side(piece.side), piece.n, rng)
+        return Chunk(self.reductions[piece.side](outputs), len(outputs), fingerprint(outputs))
 
-    def _draw(self, side: int, number: int, n: int) -> Chunk[Any]:
-        outputs = self.mechanism.sample(self.pair.side(side), n, chunk_rng(*self.stream, side, number))
-        return Chunk(self.reductions[side](outputs), len(outputs), fingerprint(outputs))
-
-    def describe(self, task: tuple[int, int, int]) -> str:
+    def describe(self, task: Sequence[Piece]) -> str:
         """A task in words, for messages."""
-        return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0]))}"
+        return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0].side))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,24 +123,16 @@ class _Kept:
         return self.reduce(outputs), kept
 
 
-def fingerprint(outputs: Outputs) -> bytes:
-    """A digest of the first outputs of a chunk: equal outputs, equal digest."""
-    digest = hashlib.blake2b(digest_size=16)
-    for block in outputs.take(slice(0, FINGERPRINT_ROWS)):
-        digest.update(f"{block.shape}:{block.size};".encode())
-        for column in block.columns:
-            if isinstance(column, Labels):
-                digest.update("\0".join(column.labels[code] for code in column.codes).encode(errors="replace"))
-            else:
-                digest.update(np.ascontiguousarray(column.values).tobytes())
-    return digest.digest()
+def _pieces_together(chunk_size: int, size: int, n: int) -> int:
+    """How many chunks a worker is asked for at a time; what they give does not depend on it.
 
-
-def _chunks_together(size: int, n: int) -> int:
-    """How many chunks a worker is asked for at a time; what they give does not depend on it."""
-    if size < _MANY_AT_ONCE:
+    Outputs that are drawn one at a time are spread as finely as they can be. Both sides of a block of many outputs go
+    to one worker, so that they are drawn one right after the other.
+    """
+    if chunk_size < _MANY_AT_ONCE:
         return 1
-    return int(np.clip(n // size // _LEAST_TASKS, 1, _MOST_TOGETHER))
+    least = _LEAST_LARGE_TASKS if size >= _LARGE_BLOCK else _LEAST_TASKS
+    return 2 * max(1, min(n // size // least, _MOST_TOGETHER))
 
 
 @dataclass(slots=True)
@@ -153,7 +141,10 @@ class Sampler:
 
     Attributes:
         journal: remembers draws of an interrupted audit.
+        turns: how often the two sides of a phase take turns at least, as far as there are enough outputs for it.
+        fewest_per_turn: outputs of one side after which it is the other side's turn at the earliest.
         drawn: outputs drawn so far, left and right; those of an audit that was interrupted are among them.
+        own_generator: what the mechanism draws from itself, if workers would repeat it; all is drawn here then.
     """
 
     mechanism: Mechanism
@@ -161,41 +152,68 @@ class Sampler:
     runner: Runner = field(default_factory=SerialRunner)
     progress: Progress = field(default_factory=NoProgress)
     journal: Journal = field(default_factory=NoJournal)
+    turns: int = TURNS
+    fewest_per_turn: int = FEWEST_PER_TURN
     drawn: list[int] = field(default_factory=lambda: [0, 0])
+    own_generator: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.runner, SerialRunner):
+            # Every worker would get a copy of the generator, and draw the same numbers as the others.
+            self.own_generator = own_generator(self.mechanism)
+            if self.own_generator is not None:
+                self.runner = SerialRunner()
+
+    def block_size(self, n: int) -> int:
+        """How many of n outputs of a side are drawn with one generator before the other side has its turn."""
+        return max(1, min(self.mechanism.chunk_size, max(self.fewest_per_turn, n // self.turns)))
+
+    def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[Piece]:
+        """The chunks of n outputs of both sides, in the order in which they are to be drawn.
+
+        Args:
+            number: the pair's number in the audit, part of the seed.
+            skip: chunks of these streams that were drawn before.
+        """
+        size = self.block_size(n)
+        for block, start in enumerate(range(0, n, size), start=skip):
+            for side in turn_of(self.seed, phase, number, block):
+                yield Piece(side, block, min(size, n - start))
+
+    def draw(
+        self, phase: Phase, number: int, pair: Pair, n: int, pieces: Iterable[Piece], reductions: Reductions
+    ) -> Iterator[tuple[Piece, Chunk[Any]]]:
+        """Draws chunks and yields what each was reduced to, in order.
+
+        Args:
+            n: about how many outputs of each side that are.
+            reductions: what is wanted of the outputs of a left and of a right chunk.
+        """
+        keeper = getattr(self.mechanism, "keeper", None)
+        if keeper is not None:
+            reductions = _Kept(reductions[0]), _Kept(reductions[1])
+        drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)
+        sent, awaited = tee(pieces)
+        together = _pieces_together(self.mechanism.chunk_size, self.block_size(n), n)
+        tasks = iter(lambda: tuple(islice(sent, together)), ())
+        for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
+            self._count(piece.side, chunk.size)
+            if keeper is not None:
+                value, outputs = chunk.value
+                keeper.keep(pair.side(piece.side), outputs)
+                chunk = replace(chunk, value=value)
+            yield piece, chunk
 
     def chunks(
         self, phase: Phase, number: int, pair: Pair, side: int, n: int, reduce: Callable[[Outputs], T], skip: int = 0
     ) -> Iterator[Chunk[T]]:
-        """Draws n outputs of one side of a pair and yields what each chunk was reduced to, in order.
-
-        Args:
-            number: the pair's number in the audit, part of the seed.
-            skip: chunks of this stream that were drawn before.
-        """
-        return (chunk for _, chunk in self.draw(phase, number, pair, [Order(side, n, reduce, skip)]))
-
-    def draw(self, phase: Phase, number: int, pair: Pair, orders: Sequence[Order[T]]) -> Iterator[tuple[int, Chunk[T]]]:
-        """Draws what is ordered, one side after the other, and yields (side, chunk) in order.
-
-        Both sides in one go keep all workers busy until the last chunk: none waits for the end of the first side.
-        """
-        keeper = getattr(self.mechanism, "keeper", None)
-        reductions: dict[int, Callable[[Outputs], Any]] = {
-            order.side: order.reduce if keeper is None else _Kept(order.reduce) for order in orders
-        }
-        drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)
-        tasks = chain.from_iterable(map(self._tasks, orders))
-        sides = chain.from_iterable(repeat(order.side, self._count_chunks(order.n)) for order in orders)
-        for side, chunk in zip(sides, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
-            self._count(side, chunk.size)
-            if keeper is not None:
-                value, outputs = chunk.value
-                keeper.keep(pair.side(side), outputs)
-                chunk = replace(chunk, value=value)
-            yield side, chunk
+        """Draws n outputs of one side alone, for those who have no other to compare them with."""
+        size = self.mechanism.chunk_size
+        pieces = (Piece(side, skip + start // size, min(size, n - start)) for start in range(0, n, size))
+        return (chunk for _, chunk in self.draw(phase, number, pair, n, pieces, (reduce, reduce)))
 
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
-        """Draws n outputs of one side and keeps them all."""
+        """Draws n outputs of one side alone and keeps them all."""
         chunks = self.chunks(phase, number, pair, side, n, Outputs.copied, skip)
         return concatenate([chunk.value for chunk in chunks])
 
@@ -203,18 +221,16 @@ class Sampler:
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
     ) -> Iterator[tuple[int, Chunk[Outputs]]]:
         """Draws n outputs of both sides and keeps them all; a chunk that the journal knows is not drawn again."""
-        places = [skip, skip]
-        orders = []
-        for side in (0, 1):
-            missing = n
-            for chunk in self._recalled((int(phase), number, side), skip, n):
-                places[side], missing = places[side] + 1, missing - chunk.size
-                yield side, chunk
-            orders.append(Order(side, missing, Outputs.copied, places[side]))
-        for side, chunk in self.draw(phase, number, pair, orders):
-            self.journal.keep((int(phase), number, side), places[side], chunk.value, chunk.fingerprint)
-            places[side] += 1
-            yield side, chunk
+        missing: list[Piece] = []
+        for piece in self.pieces(phase, number, n, skip):
+            known = None if missing else self._recalled(phase, number, piece)
+            if known is None:
+                missing.append(piece)
+            else:
+                yield piece.side, known
+        for piece, chunk in self.draw(phase, number, pair, n, missing, (Outputs.copied, Outputs.copied)):
+            self.journal.keep((int(phase), number, piece.side), piece.chunk, chunk.value, chunk.fingerprint)
+            yield piece.side, chunk
 
     def both(self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0) -> tuple[Outputs, Outputs]:
         """Draws n outputs of both sides and keeps them all."""
@@ -229,9 +245,9 @@ class Sampler:
         number: int,
         pair: Pair,
         n: int,
-        reductions: tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]],
+        reductions: Reductions,
         *,
-        earlier: Sequence[Fingerprints],
+        earlier: Sequence[Fingerprints] | None = None,
         examples: tuple[Any, Any] = (None, None),
     ) -> tuple[Folded, Folded]:
         """Draws n outputs of both sides and adds up what their chunks are reduced to, from where the journal stopped.
@@ -241,36 +257,30 @@ class Sampler:
             earlier: fingerprints of other draws of each side; those of these draws are added to them.
             examples: what other outputs of each side are reduced to; only a journal that is kept needs them.
         """
-        sides, orders = [], []
+        sides = []
         for side in (0, 1):
             known = self.journal.resume((int(phase), number, side), examples[side])
-            folded = Folded(fingerprints=earlier[side]) if known is None else known
-            self._count(side, folded.size)
-            sides.append(folded)
-            orders.append(Order(side, n - folded.size, reductions[side], folded.chunks))
-        for side, chunk in self.draw(phase, number, pair, orders):
-            sides[side].add(chunk.value, chunk.size, chunk.fingerprint)
-            self.journal.save((int(phase), number, side), sides[side])
+            prints = Fingerprints() if earlier is None else earlier[side]
+            sides.append(Folded(fingerprints=prints) if known is None else known)
+            self._count(side, sides[side].size)
+        done = sides[0].chunks, sides[1].chunks
+        missing = (piece for piece in self.pieces(phase, number, n) if piece.chunk >= done[piece.side])
+        for piece, chunk in self.draw(phase, number, pair, n, missing, reductions):
+            folded = sides[piece.side]
+            folded.add(chunk.value, chunk.size, chunk.fingerprint)
+            self.journal.save((int(phase), number, piece.side), folded)
         return sides[0], sides[1]
 
-    def _recalled(self, stream: Stream, place: int, n: int) -> Iterator[Chunk[Outputs]]:
-        """The first of n outputs, as far as the journal knows them."""
-        while n > 0 and (known := self.journal.recall(stream, place)) is not None:
-            outputs, print_of = known
-            if len(outputs) != min(self.mechanism.chunk_size, n):
-                raise InputError(f"a chunk of {len(outputs)} outputs was remembered where another number is drawn")
-            self._count(stream[2], len(outputs))
-            yield Chunk(outputs, len(outputs), print_of)
-            place, n = place + 1, n - len(outputs)
-
-    def _tasks(self, order: Order[Any]) -> Iterator[tuple[int, int, int]]:
-        size = self.mechanism.chunk_size
-        step = size * _chunks_together(size, order.n)
-        for start in range(0, order.n, step):
-            yield order.side, order.skip + start // size, min(step, order.n - start)
-
-    def _count_chunks(self, n: int) -> int:
-        return -(-n // self.mechanism.chunk_size)
+    def _recalled(self, phase: Phase, number: int, piece: Piece) -> Chunk[Outputs] | None:
+        """A chunk, if the journal knows it."""
+        known = self.journal.recall((int(phase), number, piece.side), piece.chunk)
+        if known is None:
+            return None
+        outputs, print_of = known
+        if len(outputs) != piece.n:
+            raise InputError(f"a chunk of {len(outputs)} outputs was remembered where {piece.n} are drawn")
+        self._count(piece.side, len(outputs))
+        return Chunk(outputs, len(outputs), print_of)
 
     def _count(self, side: int, n: int) -> None:
         if n:

@@ -48,7 +48,7 @@ class Labels:
 
     Attributes:
         codes: shape (n,), int32, positions in `labels`.
-        labels: the distinct texts, in no particular order.
+        labels: the distinct texts, those that come up earlier first, as far as the column was not cut afterwards.
     """
 
     codes: NDArray[np.int32]
@@ -58,8 +58,16 @@ class Labels:
         return len(self.codes)
 
     def take(self, rows: IntArray | slice) -> Labels:
-        """The given rows; the table of labels stays whole."""
-        return Labels(self.codes[rows], self.labels)
+        """The given rows. Picked one by one, they have their labels in the order in which these come up."""
+        codes = self.codes[rows]
+        if isinstance(rows, slice):
+            return Labels(codes, self.labels)
+        first = np.full(len(self.labels), len(codes))
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several places the last one written stays
+        order = np.argsort(first, kind="stable")
+        recode = np.empty(len(order), dtype=np.int32)
+        recode[order] = np.arange(len(order), dtype=np.int32)
+        return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
 
     def copied(self) -> Labels:
         """All rows, in memory of their own."""
@@ -88,7 +96,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """n outputs of a mechanism, in the order in which they were drawn."""
+    """n outputs of a mechanism, in the order in which they were drawn.
+
+    Blocks, too, come in the order of their first outputs. Who looks at the first ones only must not learn from
+    shuffled outputs what came early before they were shuffled.
+    """
 
     blocks: tuple[Block, ...]
     size: int
@@ -121,8 +133,9 @@ class Outputs:
             columns = tuple(column.take(rows) for column in block.columns)
             return Outputs((Block(block.shape, None, columns, size),) if size else (), size)
         wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
-        taken = [_take_block(block, wanted, self.size) for block in self.blocks]
-        return Outputs(tuple(block for block in taken if block.size), len(wanted))
+        taken = [block for block in (_take_block(block, wanted, self.size) for block in self.blocks) if block.size]
+        taken.sort(key=lambda block: 0 if block.rows is None else int(block.rows[0]))
+        return Outputs(tuple(taken), len(wanted))
 
 
 def _take_block(block: Block, wanted: IntArray, total: int) -> Block:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from cloudpickle import dumps  # as work goes to workers
 
-from epsilometer.engine.sampler import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.mechanisms import Mechanism
 from epsilometer.outputs import Outputs
 

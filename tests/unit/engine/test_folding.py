@@ -1,17 +1,14 @@
 """What chunks add up to, next to the slow way that keeps them all."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints, Folded, Phase, Sampler, folding
-from epsilometer.engine.health import check_drift, check_repeats
+from epsilometer.engine.health import check_drift
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
 from epsilometer.methods.bits import TwoCounts
-from epsilometer.outputs import read_outputs
 
 PAIR = Pair(0.0, 1.0)
 
@@ -61,7 +58,7 @@ def test_counts_of_two_events_keep_both_in_the_total_and_the_first_in_the_pieces
 def test_other_tallies_have_no_pieces():
     result = Folded()
     for number in range(4):
-        result.add(np.array([number, 1]), 2, bytes([number]))
+        result.add(np.array([number, 1]), 2, bytes(16))
     assert result.total.tolist() == [6, 4]
     assert result.pieces.counts == []
 
@@ -73,40 +70,11 @@ class Unaddable:
 
 def test_what_was_added_by_half_says_so():
     result = Folded()
-    result.add(Unaddable(), 2, b"a")
+    result.add(Unaddable(), 2, bytes(16))
     assert result.is_whole
     with pytest.raises(KeyboardInterrupt):
-        result.add(Unaddable(), 2, b"b")
+        result.add(Unaddable(), 2, bytes(16))
     assert not result.is_whole
-
-
-def test_repeats_are_all_but_the_first_of_each():
-    prints = [bytes([number]) for number in np.random.default_rng(0).integers(20, size=100)]
-    seen = Fingerprints(prints)
-    assert seen.total == 100
-    assert seen.repeats == sum(count - 1 for count in Counter(prints).values())
-    again = Fingerprints.restored(seen.known(), seen.total, seen.repeats)
-    assert (again.known(), again.total, again.repeats) == (seen.known(), seen.total, seen.repeats)
-
-
-def test_only_so_many_fingerprints_are_remembered(monkeypatch):
-    monkeypatch.setattr(folding, "MOST_FINGERPRINTS", 10)
-    seen = Fingerprints(bytes([number]) for number in range(50))
-    assert (len(seen.known()), seen.total, seen.repeats) == (10, 50, 0)
-    seen.add(bytes([3]))  # an early one is recognised
-    seen.add(bytes([30]))  # a late one is not
-    assert seen.repeats == 1
-    outputs = read_outputs(np.arange(1000.0))
-    assert [report.name for report in check_repeats([seen, Fingerprints()], 256, outputs, outputs)] == [
-        "repeated-chunks"
-    ]
-
-
-def test_a_chunk_of_one_output_has_no_fingerprint():
-    result = Folded()
-    result.add(Counts(1, 1), 1, b"same")
-    result.add(Counts(1, 1), 1, b"same")
-    assert result.fingerprints.total == 0
 
 
 def uniform(dataset, n, rng):
@@ -118,19 +86,18 @@ def count_low(outputs):
 
 
 def test_folding_is_adding_up_the_chunks():
-    n = 200_000
-    chunks = [
-        list(Sampler(from_batch(uniform), 5).chunks(Phase.CERTIFY, 0, PAIR, side, n, count_low)) for side in (0, 1)
-    ]
+    n = 20_000
     sampler = Sampler(from_batch(uniform), 5)
-    earlier = [Fingerprints([own[2].fingerprint]) for own in chunks]
+    drawn = list(sampler.draw(Phase.CERTIFY, 0, PAIR, n, sampler.pieces(Phase.CERTIFY, 0, n), (count_low, count_low)))
+    earlier = [Fingerprints(), Fingerprints()]
+    sampler = Sampler(from_batch(uniform), 5)
     for side, result in enumerate(sampler.fold(Phase.CERTIFY, 0, PAIR, n, (count_low, count_low), earlier=earlier)):
-        own = chunks[side]
+        own = [chunk for piece, chunk in drawn if piece.side == side]
         assert result.total == sum((chunk.value for chunk in own), Counts(0, 0))
         assert result.pieces.counts == [chunk.value for chunk in own]
         assert (result.chunks, result.size, sampler.drawn) == (len(own), n, [n, n])
         assert result.fingerprints is earlier[side]
-        assert (result.fingerprints.total, result.fingerprints.repeats) == (len(own) + 1, 1)
+        assert result.fingerprints.chunks == len(own)
 
 
 class TestDriftOfManyChunks:

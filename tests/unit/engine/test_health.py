@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts
+from epsilometer.engine import Fingerprints
+from epsilometer.engine.fingerprints import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
     check_constant,
     check_correlation,
     check_drift,
+    check_order,
+    check_repeats,
     check_suppressed,
-    row_hashes,
 )
 from epsilometer.errors import InputError
 from epsilometer.outputs import read_outputs
@@ -78,6 +81,135 @@ class TestCorrelation:
         few = np.ones(n, dtype=bool)
         assert check_correlation([few, few]) == []
 
+    @pytest.mark.parametrize("lag", [2, 3])
+    def test_trips_where_only_outputs_further_apart_depend(self, lag, rng):
+        # Every output of the first kind says what the one `lag` after it is; neighbours know nothing of each other.
+        tossed = rng.random((1000, lag)) < 0.5
+        hits = np.concatenate([tossed, tossed], axis=1).ravel()
+        shuffled = rng.permutation(hits)
+        assert names(check_correlation([hits, shuffled])) == ["serial-correlation"]
+        assert f"{lag} apart" in check_correlation([hits, shuffled])[0].message
+
+
+class TestOrder:
+    @pytest.mark.parametrize(
+        "arranged",
+        [
+            np.sort,
+            np.cumsum,
+            lambda x: np.column_stack([x, -x]).ravel(),
+            lambda x: x * np.repeat([0.2, 3.0], 10)[np.arange(len(x)) % 20],  # calm and wild by turns
+        ],
+        ids=["sorted", "summed", "antithetic", "volatile"],
+    )
+    def test_trips(self, arranged, rng):
+        draws = rng.normal(size=2000)
+        reports = check_order(read_outputs(draws), read_outputs(arranged(draws)))
+        assert names(reports) == ["serial-correlation"]
+        assert "right" in reports[0].message
+
+    def test_every_column_counts(self, rng):
+        draws = rng.normal(size=(2000, 3))
+        draws[:, 2] = np.sort(draws[:, 2])
+        assert names(check_order(read_outputs(draws), read_outputs(draws[:, :2]))) == ["serial-correlation"]
+
+    @pytest.mark.parametrize("law", ["normal", "coin", "mixed", "constant", "strange", "shapes"])
+    def test_silent(self, law, rng):
+        draw = {
+            "normal": lambda: rng.normal(size=3000),
+            "coin": lambda: rng.integers(2, size=3000),
+            "mixed": lambda: np.where(rng.random(3000) < 0.5, 0.0, rng.normal(size=3000)),
+            "constant": lambda: np.zeros(3000),
+            "strange": lambda: rng.choice([np.nan, np.inf, -np.inf, 0.0, 1.0], 3000),
+            "shapes": lambda: [{k: rng.normal() for k in "abcdef" if rng.random() < 0.5} for _ in range(3000)],
+        }[law]
+        for _ in range(5):
+            assert check_order(read_outputs(draw()), read_outputs(draw())) == []
+        assert check_order(read_outputs([]), read_outputs([1.0])) == []
+
+
+def prints_of(*chunks):
+    """The fingerprints of chunks of outputs of one side."""
+    prints = Fingerprints()
+    for chunk in chunks:
+        prints.add(fingerprint(read_outputs(chunk)))
+    return prints
+
+
+def checked(*chunks):
+    return names(check_repeats([prints_of(*chunks), Fingerprints()]))
+
+
+class TestRepeats:
+    def test_chunks_of_any_length_that_begin_alike(self, rng):
+        draws = rng.normal(size=100)
+        assert checked(draws[:30], draws[:64], draws[:6]) == ["repeated-chunks"]
+        assert checked(*(draws[:n] for n in (40, *[2] * 20))) == ["repeated-chunks"]
+        assert checked(*(rng.normal(size=n) for n in (40, *[2] * 20))) == []
+
+    def test_a_run_that_comes_back_anywhere(self, rng):
+        draws = rng.normal(size=(30, 64))
+        draws[20, 13:40] = draws[7, 30:57]
+        assert checked(*draws) == ["repeated-chunks"]
+        assert checked(*rng.normal(size=(30, 64))) == []
+
+    def test_a_coin_that_is_tossed_with_the_same_seed(self, rng):
+        frozen = rng.integers(2, size=64)
+        assert "repeated-chunks" in checked(*[frozen] * 10)
+        assert checked(*rng.integers(2, size=(10, 64))) == []
+
+    def test_one_of_a_hundred_seeds_at_a_time(self, rng):
+        seeds = rng.integers(100, size=60)
+        assert checked(*(np.random.default_rng(seed).normal(size=64) for seed in seeds)) == ["repeated-chunks"]
+
+    def test_so_many_pairs_of_runs_that_some_are_equal_by_chance(self, rng):
+        # Two runs of 15 outputs of four kinds are equal once in 1e9 pairs, and here are 2e9 pairs.
+        chunks = rng.integers(4, size=(512, 128))
+        longest = np.lib.stride_tricks.sliding_window_view(chunks, 15, axis=1).reshape(-1, 15)
+        assert len(np.unique(longest @ 4 ** np.arange(15))) < len(longest)
+        assert checked(*chunks) == []
+
+    @pytest.mark.parametrize("kind", ["constant", "two shapes", "rare", "optional keys", "partitions"])
+    def test_outputs_that_coincide_as_a_matter_of_course(self, kind, rng):
+        draw = {
+            "constant": lambda: "a",
+            "two shapes": lambda: None if rng.random() < 0.2 else "a",
+            "rare": lambda: int(rng.random() < 1e-3),
+            "optional keys": lambda: {f"k{i}": 1 for i in range(40) if rng.random() < 0.5},
+            "partitions": lambda: [name for name in "abcd" if rng.random() < 0.9],
+        }[kind]
+        assert checked(*([draw() for _ in range(64)] for _ in range(40))) == []
+
+    def test_a_draw_that_is_handed_out_several_times(self, rng):
+        assert "serial-correlation" in checked(*(np.full(64, each) for each in rng.normal(size=40)))
+        assert "serial-correlation" in checked(*(np.full(n, each) for n, each in ((30, 0.1), (64, 0.2), (6, 0.3))))
+        assert "serial-correlation" in checked(*(np.repeat(each, 2) for each in rng.normal(size=(5, 12))))
+        assert checked(*(np.tile(each, 2) for each in rng.normal(size=(5, 32)))) == ["repeated-chunks"]
+
+    def test_short_chunks_that_bring_outputs_back_in_the_same_order(self, rng):
+        seeds = rng.integers(3, size=12)
+        assert checked(*(np.random.default_rng(seed).normal(size=5) for seed in seeds)) == ["repeated-chunks"]
+        stream = rng.normal(size=200)
+        copies = [stream[at : at + 5] for at in rng.integers(190, size=200)]
+        assert "repeated-chunks" in checked(*copies)
+        for kinds in (6, 30, 1000):
+            assert checked(*rng.integers(kinds, size=(60, 8))) == checked(*rng.integers(kinds, size=(60, 64))) == []
+
+    def test_little_and_nothing(self):
+        assert check_repeats([Fingerprints(), Fingerprints()]) == []
+        assert checked([1.0]) == checked([1.0], [1.0]) == checked([1.0, 2.0], [1.0, 2.0]) == []
+
+    @pytest.mark.parametrize("law", ["normal", "coin", "geometric", "label"])
+    def test_silent_on_independent_draws(self, law, rng):
+        draw = {
+            "normal": lambda: rng.normal(size=(80, 100)),
+            "coin": lambda: (rng.random((80, 100)) < 0.97).astype(int),
+            "geometric": lambda: rng.geometric(0.4, size=(80, 100)),
+            "label": lambda: rng.choice(["a", "b", "c"], (80, 100)),
+        }[law]
+        for _ in range(10):
+            assert check_repeats([prints_of(*draw()), prints_of(*draw())]) == []
+
 
 class TestDrift:
     def test_trips_on_a_moving_share(self):
@@ -97,6 +229,13 @@ class TestDrift:
         for _ in range(20):
             chunks = [Counts(int(rng.binomial(2000, share)), 2000) for _ in range(30)]
             assert check_drift([chunks, chunks]) == []
+
+    def test_trips_on_small_chunks_whose_share_comes_and_goes(self, rng):
+        shares = np.where(np.arange(200) % 2 == 0, 0.05, 0.25)
+        small = [Counts(int(rng.binomial(64, share)), 64) for share in np.repeat(shares, 3)]
+        assert names(check_drift([small, []])) == ["drift"]
+        steady = [Counts(int(rng.binomial(64, 0.15)), 64) for _ in range(600)]
+        assert check_drift([steady, []]) == []
 
     def test_one_hit_in_a_last_chunk_of_one_is_chance(self):
         # Its probability is the event's own: 1.5 %.

@@ -1,8 +1,11 @@
+from contextlib import closing
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner, sampler
-from epsilometer.engine.sampler import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch, from_callable
@@ -82,11 +85,75 @@ def first_value(outputs):
 
 
 @pytest.mark.parametrize(
-    ("size", "n", "expected"),
-    [(256, 10**9, 1), (65_536, 5_000_000, 1), (65_536, 2**24, 2), (65_536, 10**9, 8), (8192, 0, 1)],
+    ("chunk_size", "n", "expected"),
+    [
+        (256, 10**9, 1),
+        (65_536, 70_000, 8),
+        (65_536, 5_000_000, 2),
+        (65_536, 2**24, 4),
+        (65_536, 10**9, 16),
+        (8192, 1, 2),
+    ],
 )
-def test_how_many_chunks_are_asked_for_together(size, n, expected):
-    assert sampler._chunks_together(size, n) == expected
+def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected):
+    size = Sampler(blocks_of(chunk_size), 0).block_size(n)
+    assert sampler._pieces_together(chunk_size, size, n) == expected
+
+
+def blocks_of(chunk_size):
+    mechanism = from_batch(uniform)
+    mechanism.chunk_size = chunk_size
+    return mechanism
+
+
+class TestTurns:
+    """The two sides are drawn in turns, whatever the audit does."""
+
+    @pytest.mark.parametrize("n", [1, 63, 64, 65, 4095, 4096, 10_000, 5_000_000])
+    @pytest.mark.parametrize("chunk_size", [1, 16, 256, 65_536])
+    def test_blocks_are_small_and_neighbours(self, n, chunk_size):
+        n = min(n, 1000 * chunk_size)
+        pieces = list(Sampler(blocks_of(chunk_size), 3).pieces(Phase.TRAIN, 0, n, skip=5))
+        assert max(piece.n for piece in pieces) <= min(chunk_size, max(64, n / 64))
+        for side in (0, 1):
+            own = [piece for piece in pieces if piece.side == side]
+            assert sum(piece.n for piece in own) == n
+            assert [piece.chunk for piece in own] == list(range(5, 5 + len(own)))
+        for first, second in zip(pieces[::2], pieces[1::2], strict=True):
+            assert {first.side, second.side} == {0, 1}
+            assert (first.chunk, first.n) == (second.chunk, second.n)
+
+    def test_the_seed_decides_who_begins_block_by_block(self):
+        def first_sides(seed, phase=Phase.TRAIN, number=0, skip=0):
+            return [piece.side for piece in Sampler(blocks_of(1), seed).pieces(phase, number, 1000, skip)][::2]
+
+        begins = first_sides(1)
+        assert 400 < sum(begins) < 600  # 6.3 spreads
+        assert 400 < sum(a != b for a, b in pairwise(begins)) < 600
+        assert first_sides(1) == begins
+        assert first_sides(1, skip=7)[:900] == begins[7:907]
+        for other in (first_sides(2), first_sides(1, Phase.CERTIFY), first_sides(1, number=1), first_sides(1, skip=1)):
+            assert 400 < sum(a != b for a, b in zip(begins, other, strict=True)) < 600
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_every_way_of_drawing_takes_turns(self, jobs):
+        mechanism, n = Coin(0.5, 0.5).mechanism, 700
+        with closing(open_runner(jobs)) as runner:
+            source = Sampler(mechanism, 7, runner)
+            sides = [side for side, _ in source.kept(Phase.TRAIN, 0, PAIR_OF_COINS, n)]
+            left, _ = source.both(Phase.TRAIN, 0, PAIR_OF_COINS, n)
+            folded = source.fold(Phase.TRAIN, 0, PAIR_OF_COINS, n, (len, len))
+        assert sides == [piece.side for piece in source.pieces(Phase.TRAIN, 0, n)]
+        assert len(left) == n
+        assert [side.total for side in folded] == [n, n]
+
+    def test_the_answer_is_that_of_the_blocks_seeds(self):
+        left, _ = Sampler(from_batch(uniform), 7).both(Phase.TRAIN, 3, PAIR, 150)
+        expected = [chunk_rng(7, Phase.TRAIN, 3, 0, block).random(n) for block, n in enumerate((64, 64, 22))]
+        assert np.array_equal(values(left), np.concatenate(expected))
+
+
+PAIR_OF_COINS = Pair(0.3, 0.4)
 
 
 def test_fingerprints():
@@ -100,6 +167,8 @@ def test_fingerprints():
     assert of([1.0]) != of([1])
     assert of([None]) != of(["None"])
     assert of(["\ud800"])
+    assert of([None, "a", "a"]) != of(["a", None, "a"])  # the place of each output counts, too
+    assert of([2**53]) != of([2**53 + 1])
 
 
 class TestRunners:

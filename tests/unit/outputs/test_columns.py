@@ -25,6 +25,15 @@ def test_take_of_mixed_shapes():
     assert [texts.columns[0].labels[code] for code in texts.columns[0].codes] == ["b", "b"]
 
 
+def test_take_forgets_what_came_first_before():
+    """Blocks and labels come in the order of the outputs that were asked for."""
+    taken = read_outputs(MIXED).take(np.array([4, 5, 1, 0, 2, 4]))
+    assert [block.shape for block in taken] == ["tuple(str, int)", "str", "None", "float"]
+    words = read_outputs(["a", "b", "c", "b"]).take(np.array([3, 2, 1]))
+    assert words.blocks[0].columns[0].labels[:2] == ("b", "c")
+    assert [words.blocks[0].columns[0].labels[code] for code in words.blocks[0].columns[0].codes] == ["b", "c", "b"]
+
+
 @pytest.mark.parametrize("rows", [slice(2, 5), slice(0, 0), slice(None), slice(None, None, 2), slice(-3, None)])
 def test_slices_are_those_of_lists(rows):
     whole, taken = read_outputs(MIXED), read_outputs(MIXED).take(rows)

@@ -108,7 +108,8 @@ def estimate(
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
     cells = Cells(smoothness.domain, plan.cells)
     with closing(sampler.runner):
-        left, right = (_count(sampler, 0, inputs, side, samples, cells) for side in (0, 1))
+        folded = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
+        left, right = folded[0].total, folded[1].total
     check_inside(cells, left, right)
     check_filled(cells, left, right)
     value = divergence(left, right, plan.order)
