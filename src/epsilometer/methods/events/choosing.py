@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.ordering import Layout, orderings
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import expected_bounds, few_doubt, predictor
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# With fewer training draws per side than this, bounds are predicted from whole counts instead of normal spreads, and
+# simple orders are tried, too (`epsilometer.methods.events.few`).
+FEW = 3000
 # Candidate sizes of the event: its share of the training draws of the larger law.
 _MASSES: Floats = np.concatenate(
     [
@@ -135,7 +138,12 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     # One more on the right: an event never seen there is rare, not impossible.
     q = (np.concatenate(misses) + 1.0) / (n_right + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    predicted, spread = predictor(task, (max(n_left, 1), max(n_right, 1)), n_fresh, doubt)(p, q)
+    n_train = max(n_left, 1), max(n_right, 1)
+    if min(n_train) < FEW and doubt < _DOUBT_LINE:
+        predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train, doubt))
+        spread = np.zeros(len(p))  # only long lines ask for it
+    else:
+        predicted, spread = predictor(task, n_train, n_fresh, doubt)(p, q)
     rules = [rule for rule in first for _ in _MASSES]
     return _Candidates(flipped, rules, np.tile(_MASSES, len(first)), p, q, predicted, spread)
 
