@@ -44,7 +44,9 @@ class AutoMethod:
         ways = learn_partitions(left, right)
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         n_train = min(len(left), len(right))
-        best = _better([*ways, *learn_orders(left, right)], learn_ways(left, right) if needs_bets else [], task, n_train)
+        best = _better(
+            [*ways, *learn_orders(left, right)], learn_ways(left, right) if needs_bets else [], task, n_train
+        )
         # More than one way means that outputs vary in several columns.
         trees = _by_trees(left, right, ways) if len(ways) > 1 else None
         if trees is None:

@@ -60,13 +60,14 @@ def learn_orders(left: Outputs, right: Outputs) -> list[Ordered]:
         return []
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
-        columns = pairs[0][0].columns[0], pairs[0][1].columns[0]
-        return _by_number(left, right, pairs[0][0].shape, columns) if isinstance(columns[0], Numbers) else []
+        a, b = (block.columns[0] for block in pairs[0])
+        if isinstance(a, Numbers) and isinstance(b, Numbers):
+            return _by_number(left, right, pairs[0][0].shape, (a, b))
     return [_by_score(left, right)]
 
 
-def _by_number(left: Outputs, right: Outputs, shape: str, columns: tuple[object, ...]) -> list[Ordered]:
-    values = np.concatenate([np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)])
+def _by_number(left: Outputs, right: Outputs, shape: str, columns: tuple[Numbers, Numbers]) -> list[Ordered]:
+    values = np.concatenate([np.asarray(column.values, dtype=np.float64) for column in columns])
     edges, typical = _cut(values, _MOST_CELLS)
     partition = Partition((BlockPartition(shape, (None,), (Group((-1,), Line(edges)),)),))
     # Off the line: NaN, other signatures, other shapes.
@@ -91,7 +92,8 @@ def _cut(values: Floats, most: int) -> tuple[Floats, Floats]:
     if len(starts) > most:
         starts = starts[_dense_at_ends(len(starts), most)]
     below, above = ordered[starts[1:] - 1], ordered[starts[1:]]
-    middle = 0.5 * below + 0.5 * above
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * below + 0.5 * above
     ends = np.append(starts[1:], len(ordered))
     # Two neighbouring floats, or infinities, have nothing between them: the upper one is the edge.
     return np.where(middle > below, middle, above), ordered[(starts + ends - 1) // 2]
@@ -173,8 +175,13 @@ def _number_parts(number: int, left: Numbers, right: Numbers) -> list[_Part]:
         return []
     line = Line(edges)
     known = [line.index(side[~np.isnan(side)]) for side in values]
-    low, centre, high = np.quantile(typical[np.concatenate(known)], [_PULLED_IN, 0.5, 1.0 - _PULLED_IN])
-    inside = np.clip(typical, low, high)
+    finite = typical[np.isfinite(typical)]
+    if not len(finite):
+        return []
+    # Small enough that squares stay finite; only the order of the weights counts.
+    scaled = np.clip(typical, finite.min(), finite.max()) / max(float(np.abs(finite).max()), 1e-300)
+    low, centre, high = np.quantile(scaled[np.concatenate(known)], [_PULLED_IN, 0.5, 1.0 - _PULLED_IN])
+    inside = np.clip(scaled, low, high)
     found = []
     for feature in (inside, np.abs(inside - centre)):
         t, slope, middle = _discriminant(feature[known[0]], feature[known[1]])
@@ -205,8 +212,8 @@ def _name_part(number: int, left: Labels, right: Labels) -> _Part:
     spread = np.sqrt((hits + others + 0.5) * (1.0 / max(n, 1) ** 2 + 1.0 / max(m, 1) ** 2) / 2.0)
     t = (hits / max(n, 1) - others / max(m, 1)) / spread
     ratio = np.array([_log_ratio(a, n, b, m) for a, b in zip(hits.tolist(), others.tolist(), strict=True)])
-    weights = np.where(np.abs(t) >= _LEAST_T, ratio, 0.0)
-    return _Part(float(np.abs(t).max(initial=0.0)), number, names, np.append(weights, 0.0))
+    # A name that was never seen has no weight.
+    return _Part(float(np.abs(t).max(initial=0.0)), number, names, np.append(ratio, 0.0))
 
 
 def _count_names(names: LabelAtoms, side: Labels) -> Integers:
@@ -247,7 +254,8 @@ def _ends(way: Ordered, counts: list[Integers], flipped: bool, turn: float) -> _
     ends = np.flatnonzero(below[order][1:] > 0)
     ends = ends[hits[ends] * m > misses[ends] * n]
     # The law of the mass beyond a rank: the h-th draw inside has Beta(h, n − h + 1) beyond it.
-    p, q = hits[ends] / (n + 1.0), (misses[ends] + 1.0) / (m + 1.0)
+    p = np.asarray(hits[ends] / (n + 1.0), dtype=np.float64)
+    q = np.asarray((misses[ends] + 1.0) / (m + 1.0), dtype=np.float64)
     return _Ends(order, ends, flipped, p, q, (n, m), len(above)) if len(ends) else None
 
 

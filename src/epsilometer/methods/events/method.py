@@ -84,7 +84,8 @@ class EventsMethod:
     def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them has learned its order, too."""
         found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
-        way, choice = max(found, key=lambda each: each[1].predicted)
+        # Nothing at all is predicted to prove 0, which looks better than an event that may disappoint.
+        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
         n_fresh = task.n_fresh[::-1] if choice.flipped else task.n_fresh
         return EventProposal(
             Event(way.partition, choice.chosen).simplified(),
