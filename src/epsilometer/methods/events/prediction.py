@@ -85,14 +85,14 @@ def _predict_one(
     return bound, (here - moved if math.isfinite(here) else 0.0)
 
 
-def few_doubt(n_train: tuple[int, int], most: float = 3.0) -> float:
+def few_doubt(n_train: tuple[int, int]) -> float:
     """How many spreads of few training draws to give away: 0.1 of 10 draws, 0.8 of 100, 3 of 3000.
 
     Among few draws caution costs more than luck: N(3, 1) at n = 30 proves 1.5 at a doubt of 0.5 and 0 at 1.5, because
     an event of everything then looks best; Laplace noise with ε = 1 at n = 2000 proves 0.81 and 0.88. At 3000 it meets
     the doubt about long lines, so that power does not fall where `choose_event` goes on alone.
     """
-    return min(float(np.log10(max(min(n_train) / 3.0, 1.0))) ** 2 / 3.0, most)
+    return min(float(np.log10(max(min(n_train) / 3.0, 1.0))) ** 2 / 3.0, 3.0)
 
 
 def expected_bounds(
@@ -129,7 +129,9 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[in
 def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> Floats:
     """The standard deviation of ln((p − δ)/q) when both are estimated from so many draws."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * q)))
+        return np.asarray(
+            np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * np.maximum(q, 1e-300)))
+        )
 
 
 def expected_limits(
