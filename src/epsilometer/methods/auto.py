@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Task
 from epsilometer.methods.events import EventProposal, EventsMethod
+from epsilometer.methods.events.few import Ordered, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.methods.renyi_bet.fitting import Way, learn_ways, way_of
@@ -41,7 +44,9 @@ class AutoMethod:
         ways = learn_partitions(left, right)
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         n_train = min(len(left), len(right))
-        best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
+        best = _better(
+            [*ways, *learn_orders(left, right)], learn_ways(left, right) if needs_bets else [], task, n_train
+        )
         # More than one way means that outputs vary in several columns.
         trees = _by_trees(left, right, ways) if len(ways) > 1 else None
         if trees is None:
@@ -50,7 +55,9 @@ class AutoMethod:
         return other if other.predicted > best.predicted + _TREES_MARGIN * abs(best.predicted) else best
 
 
-def _better(ways: list[Learned], scores: list[Way], task: Task, n_train: int) -> EventProposal | BetProposal:
+def _better(
+    ways: Sequence[Learned | Ordered], scores: list[Way], task: Task, n_train: int
+) -> EventProposal | BetProposal:
     """The best event of these ways, or the best bet on one of the scores if that promises more."""
     event = EventsMethod().propose_from(ways, task)
     if not scores:

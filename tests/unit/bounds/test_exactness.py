@@ -142,3 +142,25 @@ def test_the_test_is_not_wasteful():
     """Exact, and yet close to its level somewhere on the boundary."""
     inside = rejected(lambda x, y: epsilon_test(x, y, 0.05), 40, 40, 1.0, 0.0)
     assert probability(inside, *null_boundary(1.0, 0.0)).max() >= 0.03
+
+
+@pytest.mark.parametrize(("n", "m"), [(20, 20), (9, 40), (40, 9)])
+@pytest.mark.parametrize("failure", [0.01, 0.05, 0.3])
+def test_restricting_q_is_paid_for(n, m, failure):
+    """Berger and Boos: what the interval of q misses and what the test spends add up to the failure probability."""
+    for make in (lambda y: epsilon_test(Counts(n, n), y, failure), lambda y: delta_test(Counts(n, n), y, failure, 0.5)):
+        tests = [make(Counts(y, m)) for y in range(m + 1)]
+        ends = np.array([test.q_range for test in tests])
+        q = np.linspace(0.0, 1.0, 2001)[:, None]
+        missed = (binom.pmf(np.arange(m + 1), m, q) * ((q < ends[:, 0]) | (q > ends[:, 1]))).sum(axis=1).max()
+        assert missed > 0.0  # q is restricted
+        assert all(test.level + missed <= failure + SLACK for test in tests)
+
+
+def test_what_only_the_price_keeps_is_kept():
+    """A p-value between the level of the test and the whole failure probability does not refute."""
+    test = epsilon_test(Counts(15, 20), Counts(5, 20), 0.3)
+    claims = np.linspace(0.5, 1.0, 101)
+    between = [claim for claim in claims if test.level < test.p_value(claim, 0.0) <= 0.3]
+    assert between
+    assert not any(test.rejects(claim, 0.0) for claim in between)

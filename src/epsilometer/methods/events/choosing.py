@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.ordering import Layout, orderings
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import expected_bounds, few_doubt, predictor
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# With fewer training draws per side than this, bounds are predicted from the counts to expect: normal spreads are wrong
+# there. With more they err to the safe side, which keeps lucky rare atoms out (geometric noise, ε = 2, n = 500: 1.76 ±
+# 0.14 against 1.68 ± 0.41).
+_HANDFUL = 60
 # Candidate sizes of the event: its share of the training draws of the larger law.
 _MASSES: Floats = np.concatenate(
     [
@@ -135,7 +139,12 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     # One more on the right: an event never seen there is rare, not impossible.
     q = (np.concatenate(misses) + 1.0) / (n_right + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    predicted, spread = predictor(task, (max(n_left, 1), max(n_right, 1)), n_fresh, doubt)(p, q)
+    n_train = max(n_left, 1), max(n_right, 1)
+    if min(n_train) < _HANDFUL and doubt < _DOUBT_LINE:
+        predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train))
+        spread = np.zeros(len(p))  # only long lines ask for it
+    else:
+        predicted, spread = predictor(task, n_train, n_fresh, doubt)(p, q)
     rules = [rule for rule in first for _ in _MASSES]
     return _Candidates(flipped, rules, np.tile(_MASSES, len(first)), p, q, predicted, spread)
 

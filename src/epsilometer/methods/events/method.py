@@ -18,6 +18,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event
+from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.events.ordering import lay_out
 from epsilometer.methods.events.prediction import best_share
@@ -91,18 +92,16 @@ class EventsMethod:
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""
-        return self.propose_from(learn_partitions(left, right), task)
+        return self.propose_from([*learn_partitions(left, right), *learn_orders(left, right)], task)
 
-    def propose_from(self, ways: Sequence[Learned], task: Task) -> EventProposal:
-        """The same over given ways of cutting them."""
-        return max((self._propose_from(learned, task) for learned in ways), key=lambda proposal: proposal.predicted)
-
-    def _propose_from(self, learned: Learned, task: Task) -> EventProposal:
-        folds = Folds(_halves(learned, learned.left), _halves(learned, learned.right))
-        choice = choose_event(folds, lay_out(learned.partition), task)
+    def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
+        """The same over given ways of cutting them; at least one of them has learned its order, too."""
+        found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
+        # Nothing at all is predicted to prove 0, which looks better than an event that may disappoint.
+        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
         n_fresh = task.n_fresh[::-1] if choice.flipped else task.n_fresh
         return EventProposal(
-            _as_event(learned, choice),
+            Event(way.partition, choice.chosen).simplified(),
             choice.flipped,
             task,
             choice.predicted,
@@ -112,8 +111,11 @@ class EventsMethod:
         )
 
 
-def _as_event(learned: Learned, choice: Choice) -> Event:
-    return Event(learned.partition, choice.chosen).simplified()
+def _choose(way: Learned | Ordered, task: Task) -> Choice | None:
+    if isinstance(way, Ordered):
+        return choose_end(way, task)
+    folds = Folds(_halves(way, way.left), _halves(way, way.right))
+    return choose_event(folds, lay_out(way.partition), task)
 
 
 def _halves(learned: Learned, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
