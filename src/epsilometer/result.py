@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
@@ -169,7 +169,9 @@ class AuditResult:
         confidence: of the whole audit.
         findings: every finding, the deciding one first.
         samples_used: draws of left and right, search and training included.
-        detectable: the smallest true value that this audit would have refuted with 90 % power (None for measurements).
+        detectable: the smallest true value that this audit, if it did not refute, would have refuted with at least 90 %
+            power, on this pair, had the leak been of a kind that such outputs can have. Infinite when the run could
+            hardly have refuted anything, None when it cannot be told. Worked out when it is first asked for.
         health: what the health checks saw.
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
@@ -321,6 +323,33 @@ class AuditResult:
         except json.JSONDecodeError as error:
             raise InputError(f"this is not JSON: {error}") from error
         return cls.from_dict(data)
+
+
+class _WhenAsked:
+    """A field that may hold a function instead of its value, which is called when the value is first asked for."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, result: AuditResult | None, owner: type) -> Any:
+        if result is None:
+            return self
+        value = self.slot.__get__(result, owner)
+        if callable(value):
+            value = value()
+            self.slot.__set__(result, value)
+        return value
+
+    def __set__(self, result: AuditResult, value: Any) -> None:
+        self.slot.__set__(result, value)
+
+
+def when_asked(value: Callable[[], float | None]) -> float | None:
+    """For the field `detectable`, whose value takes longer than most audits. Whoever reads it gets a figure."""
+    return cast("float | None", value)
+
+
+AuditResult.detectable = _WhenAsked(vars(AuditResult)["detectable"])  # type: ignore[assignment, misc]
 
 
 def _finite(value: Any) -> Any:

@@ -1,8 +1,10 @@
 """The result as a value and as a file."""
 
+import copy
 import json
 import math
-from dataclasses import replace
+import pickle
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, when_asked
 
 EVENT = Event(
     Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.5]))),)),)),
@@ -163,3 +165,46 @@ class TestJson:
         except em.InputError:
             return
         assert key in ("lower_bound", "guarantee", "witness")  # those of the first finding count
+
+
+class TestWhatIsWorkedOutWhenAsked:
+    @staticmethod
+    def late():
+        asked = []
+
+        def value():
+            asked.append(1)
+            return 1.7
+
+        return result(detectable=when_asked(value)), asked
+
+    def test_once_and_not_before(self):
+        made, asked = self.late()
+        assert made.lower_bound == 1.5
+        assert not asked
+        assert [made.detectable, made.detectable] == [1.7, 1.7]
+        assert len(asked) == 1
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda made: pickle.loads(pickle.dumps(made)),
+            copy.copy,
+            copy.deepcopy,
+            lambda made: replace(made, seconds=2.0),
+            lambda made: AuditResult.from_json(made.to_json()),
+        ],
+        ids=["pickle", "copy", "deepcopy", "replace", "json"],
+    )
+    def test_a_copy_has_the_value(self, use):
+        made, asked = self.late()
+        assert use(made).detectable == 1.7
+        assert made.detectable == 1.7
+        assert len(asked) == 1
+
+    def test_it_is_a_field_like_the_others(self):
+        made, _ = self.late()
+        assert made == result(detectable=1.7)
+        assert "detectable=1.7" in repr(made)
+        with pytest.raises(FrozenInstanceError):
+            made.detectable = 2.0

@@ -18,8 +18,6 @@ from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
-from epsilometer.methods.events import EventProposal
-from epsilometer.methods.events.power import detectable_value
 from epsilometer.methods.local.binning import binned_densities
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
@@ -78,7 +76,8 @@ def conclude(
         confidence=confidence,
         findings=(finding, *implied_findings(finding)),
         samples_used=used,
-        detectable=_detectable(proposal) if judged else None,
+        # Few methods can tell it themselves; the loops rehearse others (`epsilometer.auditing.power`).
+        detectable=getattr(proposal, "detectable", None) if judged and settings.get("pairs", 1) == 1 else None,
         health=tuple(reports),
         settings=settings,
         environment=describe_environment(),
@@ -92,14 +91,6 @@ def _with_picture(finding: Finding, training: tuple[Outputs, Outputs] | None) ->
     except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
         densities = None
     return finding if densities is None else replace(finding, details={**finding.details, "densities": densities})
-
-
-def _detectable(proposal: Proposal) -> float | None:
-    """What the audit could have found; other methods than events tell it themselves, if they can."""
-    if isinstance(proposal, EventProposal):
-        return detectable_value(proposal)
-    told: float | None = getattr(proposal, "detectable", None)
-    return told
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
     FEWEST_PER_PAIR,
@@ -81,7 +82,13 @@ class AuditRun:
             return self._audit_fixed(*fixed)
         number, explored, spent = self._explore()
         proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
-        return self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+        result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+        # Which of several pairs would have been certified is part of the power, and cannot be told.
+        if len(self.pairs) > 1 or not can_rehearse(self.settings.method):
+            return result
+        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
+        trial = FixedTrial(self.settings.method, task, (len(training[0]), len(training[1])))
+        return with_power(result, trial, training, self.settings.seed)
 
     def learn(self, number: int, explored: Sides, samples: int) -> tuple[Proposal, Sides, int]:
         """What to prove about a pair, from earlier draws of it and some of the samples that are left.

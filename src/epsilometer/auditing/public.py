@@ -15,6 +15,7 @@ from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.modes import choose_mode, seen_as, spread_findings
+from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
 from epsilometer.auditing.search_loop import check_search, run_search
 from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
 from epsilometer.bounds import ErrorBudget
@@ -229,7 +230,7 @@ def compare(
     finding = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
-    return spread_findings(
+    result = spread_findings(
         conclude(
             question,
             finding,
@@ -242,6 +243,10 @@ def compare(
             training=train,
         )
     )
+    if not can_rehearse(settings.method):
+        return result
+    trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
+    return with_power(result, trial, train, settings.seed)
 
 
 def replay(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.sequential_state import State
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
+from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
 from epsilometer.engine import Phase, Sampler
 from epsilometer.engine.health import check_constant, check_order, check_repeats
 from epsilometer.errors import InputError
@@ -55,9 +54,6 @@ _ONE_AT_A_TIME = 1024
 _MOST_POINTS, _MOST_LOG = 200, 700.0
 # Bets that a result keeps, with which its bound can be worked out again: all of them or none.
 _MOST_BETS = 1000
-_POWER_QUANTILE = 1.2816
-# Probabilities of an event under the smaller law for which the audit tells what it could have found.
-_EVENT_SIZES = (0.5, 0.35, 0.2, 0.1, 0.05, 0.02)
 
 
 class SequentialRun:
@@ -233,7 +229,8 @@ class SequentialRun:
         reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += check_repeats(state.fingerprints) + self.run.remarks()
-        result = conclude(
+        # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
+        return conclude(
             question,
             finding,
             proposal,
@@ -243,7 +240,6 @@ class SequentialRun:
             settings=self.run.settings.record,
             began=self.run.began,
         )
-        return replace(result, detectable=self._detectable() if question.judged else None)
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]
@@ -271,20 +267,6 @@ class SequentialRun:
             details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)
         return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.run.question.claim, details)
-
-    def _detectable(self) -> float | None:
-        """About the smallest true value whose bets would have won by now in 9 of 10 runs, on an event of good size."""
-        claim, n = self.run.question.claim, max(self.state.evidence, 1)
-        # Log-wealth grows by about r per pair with variance 2r, less what estimating costs.
-        needed = math.log(1.0 / self._failure) + 0.5 * math.log(n)
-        root = 0.5 * (_POWER_QUANTILE * math.sqrt(2.0) + math.sqrt(2.0 * _POWER_QUANTILE**2 + 4.0 * needed))
-        q = np.array(_EVENT_SIZES)
-        for value in self.ladder.values[self.ladder.at_claim + 1 :]:
-            p = np.asarray(claim.with_value(float(value)).max_power(q), dtype=np.float64)
-            rates = growth_rate(self.ladder.claim_lines(), np.minimum(p, 1.0 - 0.5 / n), q)
-            if rates.max() * n >= root * root:
-                return float(value)
-        return None
 
 
 def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:

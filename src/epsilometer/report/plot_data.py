@@ -96,6 +96,8 @@ def claim_scale(result: AuditResult) -> ClaimScale:
     claim, bound = result.claim, result.lower_bound
     shows_claim = result.verdict is not None
     detectable = result.detectable if result.verdict is Verdict.NOT_REFUTED else None
+    if detectable is not None and math.isinf(detectable):
+        detectable = None
     end = nice_end(max(bound, claim.value if shows_claim else 0.0, detectable or 0.0) * 1.04)
     name = parameter(claim)
     certified = f"certified: {claim.symbol} ≥ {bound_against(bound, claim.value)}"

@@ -5,6 +5,7 @@ No sentence calls a mechanism private: an audit can only fail to show the opposi
 
 from __future__ import annotations
 
+import math
 import shlex
 
 from epsilometer.claims import Claim
@@ -134,13 +135,16 @@ def meaning_sentence(result: AuditResult) -> str:
 
 
 def detectable_sentence(result: AuditResult) -> str | None:
-    """What a run that did not refute would have refuted."""
-    if result.verdict is not Verdict.NOT_REFUTED:
+    """What a run that did not refute would have refuted, if that can be told."""
+    if result.verdict is not Verdict.NOT_REFUTED or result.detectable is None:
         return None
-    if result.detectable is None:
-        return "too few draws to tell any true value that would have been refuted with 90% power"
+    if math.isinf(result.detectable):
+        return "this run could hardly have refuted anything: take more draws"
     least = figure_up(result.detectable)
-    return f"a true {parameter(result.claim)} of {least} or more would have been refuted with 90% power on this pair"
+    return (
+        f"a true {parameter(result.claim)} of {least} or more would have been refuted with 90% power on this pair, "
+        "by rehearsals on outputs like these"
+    )
 
 
 def event_text(witness: Witness) -> str:

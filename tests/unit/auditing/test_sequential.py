@@ -43,10 +43,10 @@ def test_works_from_twenty_samples():
     assert nothing.findings[0].details["stopped"] == "samples"
 
 
-def test_not_refuted_tells_what_would_have_been():
+def test_a_true_claim_is_not_refuted():
     result = em.audit(em.zoo.laplace(), samples=3000, seed=0, stop_early=True)
     assert result.verdict is em.Verdict.NOT_REFUTED
-    assert 1.0 < result.detectable < 2.0
+    assert result.detectable is None
     assert 0.3 < result.lower_bound < 1.0
 
 

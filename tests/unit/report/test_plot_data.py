@@ -1,5 +1,7 @@
 """The numbers behind the bars."""
 
+import math
+
 import pytest
 
 from epsilometer.bounds import Counts
@@ -29,6 +31,7 @@ def test_scale_of_a_measurement_has_no_claim(make_result):
 def test_scale_of_what_was_not_refuted_shows_what_would_have_been(make_result):
     scale = claim_scale(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=1.2))
     assert scale.detectable.at == pytest.approx(0.8)
+    assert claim_scale(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=math.inf)).detectable is None
 
 
 def test_shares_and_what_the_claim_allows(make_result):

@@ -1,5 +1,6 @@
 """The plain text says everything, in words, and nothing that a mechanism could use to mislead."""
 
+import math
 import re
 
 import numpy as np
@@ -48,8 +49,11 @@ def test_not_refuted_says_what_would_have_been_refuted(make_result):
     assert "Strongest evidence" in text
 
 
-def test_not_refuted_with_too_few_draws(make_result):
-    assert "too few draws to tell" in words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.0)))
+@pytest.mark.parametrize(("detectable", "said"), [(math.inf, True), (None, False)])
+def test_nothing_is_said_of_what_cannot_be_told(make_result, detectable, said):
+    text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=detectable)))
+    assert ("this run could hardly have refuted anything: take more draws" in text) is said
+    assert ("would be seen" in text) is said
 
 
 def test_inconclusive_shows_the_remarks(make_result):

@@ -18,6 +18,8 @@ from epsilometer.result import Finding
 _NAME = "ldp-histogram"
 # Nothing is learned; these draws only show, before the rest is drawn, that outputs lie in the domain.
 _PILOT = 1000
+# What results call a good chance to have refuted a value.
+_POWER = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class HistogramProposal:
     @property
     def detectable(self) -> float | None:
         """A value this large has its whole interval above the claim, with the probability of the guarantee."""
-        return None if self.guarantee.startswith("none") else self.task.claim.value + 2.0 * self.plan.precision
+        is_promised = not self.guarantee.startswith("none") and self.plan.confidence >= _POWER
+        return self.task.claim.value + 2.0 * self.plan.precision if is_promised else None
 
     def tally(self, outputs: Outputs, side: int) -> CellCounts:
         """The counts of all cells."""

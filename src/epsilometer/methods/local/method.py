@@ -37,7 +37,6 @@ Floats = NDArray[np.float64]
 NAME = "local"
 GUARANTEE = "asymptotic"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-_POWER = 0.9
 _CURSE = 2.0
 # Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add up to the same sum.
 _UNIT = 2.0**-32
@@ -52,7 +51,6 @@ class Found:
         predicted: what chooses among pairs: ε̂, or the bound to expect.
         location: t̂ as plain data.
         explored: ε̂ of the training draws at t̂.
-        densities: floored densities of the training draws at t̂.
         direction: 1 where the left density is the larger, −1 otherwise.
         floor: τ.
         details: everything else that was chosen, plain data.
@@ -62,7 +60,6 @@ class Found:
     predicted: float
     location: Any
     explored: float
-    densities: tuple[float, float]
     direction: int
     floor: float
     details: dict[str, Any] = field(default_factory=dict)
@@ -87,11 +84,6 @@ class Found:
         bound, confidence = max(proof.lower, 0.0), 1.0 - proof.failure_probability
         return Finding(NAME, bound, GUARANTEE, confidence, witness, self.task.claim, details)
 
-    def detectable(self, standard_error: float) -> float:
-        """The smallest true loss at t̂ that step 2 would have shown to exceed the claim with 90 % power."""
-        reach = float(ndtri(_POWER)) - float(ndtri(self.task.failure_probability))
-        return self.task.claim.value + reach * standard_error
-
     def witness(self, event: Event, counts: tuple[Counts, Counts], pair: Pair, failure_probability: float) -> Witness:
         """The event around t̂ with its counts; they speak for themselves by exact bounds."""
         flipped = self.direction < 0
@@ -111,11 +103,6 @@ class OutcomeProposal:
     def predicted(self) -> float:
         """What chooses among pairs."""
         return self.found.predicted
-
-    @property
-    def detectable(self) -> float:
-        """See `Found.detectable`."""
-        return self.found.detectable(discrete_error(*self.found.densities, self.found.task.n_fresh))
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the outcome happened."""
@@ -181,12 +168,6 @@ class PlaceProposal:
         return window_event(
             self.shape, float(self.place[0] - self.bandwidth[0]), float((self.place + self.bandwidth)[0])
         )
-
-    @property
-    def detectable(self) -> float:
-        """See `Found.detectable`."""
-        found, kernel = self.found, find_kernel(self.kernel)
-        return found.detectable(kernel_error(*found.densities, found.task.n_fresh, self.bandwidth, kernel))
 
     def tally(self, outputs: Outputs, side: int) -> KernelTally:
         """Kernel values around t̂; outputs of another shape are far away."""
@@ -272,7 +253,6 @@ class LocalMethod:
         return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
 
     def _found(self, loss: LossFunction, number: int, task: Task) -> Found:
-        densities = float(loss.left_density[number]), float(loss.right_density[number])
         explored = float(loss.loss[number])
         predicted = explored - self._penalty(loss, task) * float(loss.deviations[number])
         details: dict[str, Any] = {"kind": loss.kind, "select": self.options.select, "n_training": list(loss.n)}
@@ -283,8 +263,8 @@ class LocalMethod:
             details |= {"kernel": self.options.kernel, "bandwidth": [_plain(side) for side in loss.bandwidths]}
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
-        direction = 1 if densities[0] >= densities[1] else -1
-        return Found(task, predicted, loss.point(number), explored, densities, direction, loss.floor, details)
+        direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1
+        return Found(task, predicted, loss.point(number), explored, direction, loss.floor, details)
 
 
 def check_claim(claim: Claim) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.bounds.mean_bet import MeanBet, difference_lower
-from epsilometer.claims import ApproxDP, Claim
+from epsilometer.claims import Claim
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
@@ -36,7 +36,6 @@ from epsilometer.methods.mmd.pairs import Points, points_of, predicted_squared, 
 from epsilometer.methods.mmd.thresholds import (
     THRESHOLDS,
     check_refutable,
-    greatest_discrepancy,
     value_of_discrepancy,
 )
 from epsilometer.methods.threads import one_thread
@@ -47,13 +46,8 @@ NAME = "mmd"
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Training draws per side that tell how large the function is.
-_MOST_ROWS = 5000
 # Ridges that are tried, in units of the kernel: small ones follow every wiggle of the training draws.
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-_HALVINGS = 40
-# Normal quantile of the promised power, 90 %.
-_POWER = 1.2816
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +77,6 @@ class FunctionProposal:
         event: the outputs on which the function is above its middle; shown, watched and replayed.
         cells: the same event on the cells of the bet.
         bet: the function's values, with centre and stake.
-        spread: standard deviation to expect of the difference of means.
-        q: frequency of the event under the right law, on training draws.
-        gap: how much larger the function is on the event than outside it, on training draws.
         task: what is to be proved.
         threshold: which one.
         predicted: the bound to expect.
@@ -94,34 +85,9 @@ class FunctionProposal:
     event: Event
     cells: Event
     bet: MeanBet
-    spread: float
-    q: float
-    gap: float
     task: Task
     threshold: str
     predicted: float
-
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true value that would have been refuted with 90 % power, on an event about as likely.
-
-        None when no value would have been: the function cannot differ enough.
-        """
-        claim = check_claim(NAME, self.task.claim)
-        cost = math.sqrt(-2.0 * math.log(self.task.failure_probability)) + _POWER
-        delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-        needed = greatest_discrepancy(claim.epsilon, delta, self.threshold) + cost * self.spread
-        low, high = claim.value, claim.least_value(1.0 - 1.0 / self.task.n_fresh[0], self.q)
-
-        def is_refuted(value: float) -> bool:
-            return (claim.with_value(value).max_power(self.q) - self.q) * self.gap > needed
-
-        if not math.isfinite(high) or not low < high or not is_refuted(high):
-            return None
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if is_refuted(middle) else (middle, high)
-        return high
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """How often each cell of the function happened, shape (cells,)."""
@@ -234,21 +200,9 @@ class MmdMethod:
         # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
         chosen = (values > 0.5 * (middles[0] + middles[1])) & (function.highest - function.lowest < 2.0)
         cells = Event(function.partition, chosen)
-        q, gap = _event_figures(cells, values, left, right)
         expected = difference - math.sqrt(2.0 * needed) * spread
         predicted = self._value(task, expected) if expected > 0.0 else expected
-        return FunctionProposal(cells.simplified(), cells, bet, spread, q, gap, task, self.options.threshold, predicted)
-
-
-def _event_figures(cells: Event, values: Floats, left: Outputs, right: Outputs) -> tuple[float, float]:
-    """How often the event happens on the right, and how much larger the function is on it, by training draws."""
-    counts = [cells.partition.count(side.take(slice(0, _MOST_ROWS))) for side in (left, right)]
-    q = float(counts[1][cells.chosen].sum()) / max(int(counts[1].sum()), 1)
-    pooled = counts[0] + counts[1]
-    means = [
-        float(pooled[part] @ values[part]) / max(int(pooled[part].sum()), 1) for part in (cells.chosen, ~cells.chosen)
-    ]
-    return q, means[0] - means[1]
+        return FunctionProposal(cells.simplified(), cells, bet, task, self.options.threshold, predicted)
 
 
 def _half(outputs: Outputs, number: int) -> Outputs:

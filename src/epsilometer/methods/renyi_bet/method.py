@@ -21,7 +21,6 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
 from epsilometer.methods.renyi_bet.choosing import best_stake, choose_score, per_order
 from epsilometer.methods.renyi_bet.fitting import Way, learn_ways
-from epsilometer.methods.renyi_bet.power import detectable_value
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.log_ratio import LogRatio
 from epsilometer.result import Finding, Witness
@@ -53,11 +52,6 @@ class BetProposal:
     def event(self) -> Event:
         """The outputs that the score favours: what the health checks watch."""
         return self.score.favourable
-
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true value that would have been refuted with 90 % power."""
-        return detectable_value(self.score, self.flipped, self.task, self.n_train)
 
     def tally(self, outputs: Outputs, side: int) -> NDArray[np.int64]:
         """How often each cell happened, shape (cells,)."""

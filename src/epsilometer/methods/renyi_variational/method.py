@@ -59,12 +59,6 @@ class VariationalProposal:
         """The outputs that the function favours: what the health checks watch."""
         return self.bet.event
 
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true value that would have been refuted with 90 % power."""
-        divergence = self.bet.detectable
-        return None if divergence is None else self._value(divergence)
-
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """How often each cell happened, shape (cells,)."""
         return self.bet.tally(outputs, side)

@@ -7,10 +7,8 @@ import pytest
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
-from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.choosing import Folds, choose_event
 from epsilometer.methods.events.ordering import lay_out, orderings
-from epsilometer.methods.events.power import detectable_value
 from epsilometer.methods.events.prediction import best_share, predictor
 from epsilometer.methods.events.scoring import fit_score
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
@@ -161,32 +159,6 @@ class TestPrediction:
         for claim in CLAIMS[3:]:
             assert 0 < best_share(task(claim), 0.4, 0.1, (7000, 7000)) < 1
             assert 0 < best_share(task(claim), 0.1, 0.4, (7000, 7000)) < 1
-
-
-class TestDetectable:
-    @staticmethod
-    def found(claim, n, q=0.2):
-        event = Event(bins(2), np.array([True, False, False, False, False]))
-        return detectable_value(EventProposal(event, False, task(claim, n), 0.0, 0.5, 2 * q, q))
-
-    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
-    def test_more_draws_detect_less(self, claim):
-        values = [self.found(claim, n) for n in (1000, 10_000, 100_000, 1_000_000)]
-        assert None not in values
-        assert values == sorted(values, reverse=True)
-        assert all(value > claim.value for value in values)
-        assert values[-1] < claim.value + 0.1
-
-    @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
-    def test_too_few_draws_are_admitted(self, claim):
-        value = self.found(claim, 10)
-        assert value is None or value > claim.value
-
-    def test_about_the_right_size(self):
-        # ln(p/q) at p ≈ 0.2·e^ε has a spread of about √((1−p)/p + (1−q)/q)/√n; refuting with 90 % power takes 2.93.
-        n = 100_000
-        sd = math.sqrt((1 - 0.22) / 0.22 + 0.8 / 0.2) / math.sqrt(n)
-        assert self.found(PureDP(0.1), n) == pytest.approx(0.1 + 2.93 * sd, rel=0.05)
 
 
 class TestScore:

@@ -102,13 +102,6 @@ def test_pure_privacy_is_replayed_as_such():
     assert again.findings[0].claim == em.PureDP(0.5)
 
 
-def test_not_refuted_says_what_would_have_been():
-    for claim in (em.PureDP(0.5), em.RenyiDP(2.0, 0.3)):
-        result = em.audit(em.zoo.laplace(0.5), None, claim, samples=20_000, seed=1, method="renyi-variational")
-        assert result.verdict is em.Verdict.NOT_REFUTED
-        assert claim.value < result.detectable < 3.0 * claim.value
-
-
 def test_the_published_error():
     """Corollary 4.4 at α = 2, C = .5, n = 10⁵, β = .05."""
     eta = math.sqrt(max(3 * math.exp(1.0), 2 * math.exp(1.0)) * math.log(40) / 1e5)

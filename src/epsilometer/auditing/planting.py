@@ -1,0 +1,283 @@
+"""Plants a leak of a known size into outputs like those of an audit.
+
+What an audit could have found is told by running it on mechanisms whose leak is known. These mechanisms return the
+outputs that were seen, pooled over both sides, so that shapes, columns, names and repeated values are those of the
+mechanism at hand; only how often each side returns which of them is made up. Two ways to make it up:
+
+* an *event* becomes as much likelier on one side as a true value of v allows, everything else stays alike;
+* a *line* (one column of numbers) is drawn as if noise had been added to two inputs: Laplace noise for pure privacy,
+  normal noise for every other notion.
+
+Both are pairs of laws whose true value is v; where values of a line repeat, it is at most v.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
+from epsilometer.outputs import Block, Numbers, Outputs, concatenate
+from epsilometer.outputs.columns import Column
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Rng = np.random.Generator
+# Draws n stored rows for side 0 or 1.
+DrawRows = Callable[[int, int, Rng], Rows]
+
+# Rows per side that a result keeps for this: never more than the first figure nor fewer than the second, and so few
+# that all their columns together take about half a megabyte.
+_MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
+# A column with at most so many values is one of names, even if they are numbers.
+_FEW_VALUES = 8
+# A leak is planted into the columns of a shape that most outputs have, and not into values that nearly none or nearly
+# all outputs share, if there is anything else to plant it into.
+_MOST_OUTPUTS, _RARE = 0.5, 0.02
+_HALVINGS = 50
+# Normal laws further apart than this cannot be told from disjoint ones.
+_MOST_SHIFT = 12.0
+# Thresholds of two normal laws, in standard deviations from the middle, at which their largest value is looked for.
+_THRESHOLDS = np.linspace(-8.0, 8.0, 161)
+_CERTAIN = 1e-10
+
+
+class Plant(Protocol):
+    """Pairs of laws over the stored rows, one for each true value."""
+
+    def pair(self, claim: Claim) -> DrawRows | None:
+        """The pair whose true value is the claim's own; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventPlant:
+    """The event is likelier on the left, by as much as the claim allows.
+
+    Attributes:
+        inside: shape (rows,), which of the stored rows belong to the event; some do and some do not.
+    """
+
+    inside: Mask
+
+    @property
+    def share(self) -> float:
+        """Of all stored rows."""
+        return float(self.inside.mean())
+
+    def pair(self, claim: Claim) -> DrawRows | None:
+        """The event's share on both sides together stays what it was."""
+        shares = _shares_of(claim, self.share)
+        if shares is None:
+            return None
+        within, without = np.flatnonzero(self.inside), np.flatnonzero(~self.inside)
+
+        def draw(side: int, n: int, rng: Rng) -> Rows:
+            hits = rng.random(n) < shares[side]
+            return np.where(
+                hits, within[rng.integers(len(within), size=n)], without[rng.integers(len(without), size=n)]
+            )
+
+        return draw
+
+
+def _shares_of(claim: Claim, share: float) -> tuple[float, float] | None:
+    """P(E) and Q(E) with the given mean for which the claim's value is just the least that holds."""
+    low, high = max(0.0, 2.0 * share - 1.0), share  # of Q(E)
+    if claim.least_value(2.0 * share - low, low) < claim.value:
+        return None
+    for _ in range(_HALVINGS):
+        q = 0.5 * (low + high)
+        low, high = (low, q) if claim.least_value(2.0 * share - q, q) < claim.value else (q, high)
+    return 2.0 * share - high, high
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlant:
+    """The left draws lower ranks of a line, the right higher ones, as noise around two numbers would.
+
+    Attributes:
+        order: shape (k,), the stored rows that have the line, by rising value.
+        others: shape (rows − k,), those that lack it; both sides draw them alike.
+    """
+
+    order: Rows
+    others: Rows
+
+    def pair(self, claim: Claim) -> DrawRows | None:
+        """A row's rank is that of a noisy number among the noisy numbers of both sides, so that all stay in use."""
+        shift = claim.epsilon if isinstance(claim, PureDP) else _normal_shift(claim)
+        if shift is None:
+            return None
+        noise, cumulative = (Rng.laplace, _laplace) if isinstance(claim, PureDP) else (Rng.normal, ndtr)
+        half, lacking = 0.5 * shift, len(self.others) / (len(self.others) + len(self.order))
+
+        def draw(side: int, n: int, rng: Rng) -> Rows:
+            number = noise(rng, size=n) + (half if side else -half)
+            rank = 0.5 * (cumulative(number - half) + cumulative(number + half))
+            drawn = self.order[np.minimum((rank * len(self.order)).astype(np.int64), len(self.order) - 1)]
+            if not lacking:
+                return drawn
+            return np.where(rng.random(n) < lacking, rng.choice(self.others, size=n), drawn)
+
+        return draw
+
+
+def _laplace(x: Floats) -> Floats:
+    tail = 0.5 * np.exp(-np.abs(x))
+    return np.where(x < 0.0, tail, 1.0 - tail)
+
+
+def _normal_shift(claim: Claim) -> float | None:
+    """The distance in standard deviations of two normal laws with the claim's value; None when none is so large."""
+    if isinstance(claim, RenyiDP):
+        return math.sqrt(2.0 * claim.epsilon / claim.order)
+    if isinstance(claim, ZCDP):
+        return math.sqrt(2.0 * claim.rho)
+    low, high = 0.0, _MOST_SHIFT
+    if _normal_value(claim, high) < claim.value:
+        return None
+    for _ in range(_HALVINGS):
+        shift = 0.5 * (low + high)
+        low, high = (low, shift) if _normal_value(claim, shift) >= claim.value else (shift, high)
+    return low
+
+
+def _normal_value(claim: Claim, shift: float) -> float:
+    """The best events of two normal laws are thresholds. Those that a float cannot tell from certain are left out."""
+    p, q = ndtr(0.5 * shift - _THRESHOLDS), ndtr(-0.5 * shift - _THRESHOLDS)
+    possible = (p < 1.0 - _CERTAIN) & (q > 0.0)
+    pairs = zip(p[possible].tolist(), q[possible].tolist(), strict=True)
+    return max(claim.least_value(above, below) for above, below in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Soil:
+    """Outputs of both sides, from which outputs like them are drawn.
+
+    Attributes:
+        outputs: as many of the left as of the right.
+    """
+
+    outputs: Outputs
+
+    @classmethod
+    def of(cls, left: Outputs, right: Outputs) -> Soil:
+        """Keeps at most a few thousand rows, in memory of their own."""
+        n_columns = max((len(block.columns) for side in (left, right) for block in side), default=1)
+        most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
+        size = min(len(left), len(right), most)
+        rows = (np.linspace(0, len(side) - 1, size).astype(np.int64) for side in (left, right))
+        return cls(concatenate([side.take(each) for side, each in zip((left, right), rows, strict=True)]))
+
+    def ready(self) -> Callable[[Rows, Rng], Outputs]:
+        """A function that draws outputs like those in the given rows.
+
+        Numbers that were seen only once move by up to half a rank, as new draws would. Otherwise every stored number
+        would come again and again, and pass for an atom.
+        """
+        ladders = {block.shape: [_Ranked.of(column) for column in block.columns] for block in self.outputs}
+        # The ranks take the place of the values, so that they are taken along with them.
+        ranks = Outputs(
+            tuple(
+                Block(block.shape, block.rows, tuple(Numbers(each.ranks) for each in ladders[block.shape]), block.size)
+                for block in self.outputs
+            ),
+            self.outputs.size,
+        )
+
+        def draw(rows: Rows, rng: Rng) -> Outputs:
+            blocks = []
+            for block, ranked in zip(self.outputs.take(rows), ranks.take(rows), strict=True):
+                known = zip(block.columns, ranked.columns, ladders[block.shape], strict=True)
+                columns = tuple(ladder.smoothed(column, rank, rng) for column, rank, ladder in known)
+                blocks.append(Block(block.shape, block.rows, columns, block.size))
+            return Outputs(tuple(blocks), len(rows))
+
+        return draw
+
+    def plants(self) -> list[Plant]:
+        """Leaks of the kinds that these outputs allow: through their shape, a name, a number."""
+        found: list[Plant] = []
+        if len(self.outputs.blocks) > 1:
+            shapes = np.zeros(len(self.outputs), dtype=np.int64)
+            for number, block in enumerate(self.outputs):
+                shapes[_rows_of(block)] = number
+            found += _middling(shapes, np.arange(len(self.outputs)), len(self.outputs))
+        for block in self.outputs:
+            if block.size > _MOST_OUTPUTS * len(self.outputs):
+                found += self._column_plants(block)
+        common = [plant for plant in found if not isinstance(plant, EventPlant) or _RARE < plant.share < 1.0 - _RARE]
+        return common or found
+
+    def _column_plants(self, block: Block) -> list[Plant]:
+        """One of a column of names and one of a column of numbers, if there are such."""
+        rows, total = _rows_of(block), len(self.outputs)
+        names: list[Plant] = []
+        lines: list[Plant] = []
+        for column in block.columns:
+            values = column.values if isinstance(column, Numbers) else column.codes
+            if isinstance(column, Numbers) and len(np.unique(values)) > _FEW_VALUES:
+                others = np.setdiff1d(np.arange(total), rows)
+                lines = lines or [LinePlant(rows[np.argsort(values, kind="stable")], others)]
+            else:
+                names = names or _middling(values, rows, total)
+        return names + lines
+
+
+def _rows_of(block: Block) -> Rows:
+    return np.arange(block.size) if block.rows is None else block.rows
+
+
+def _middling(values: NDArray[np.generic], rows: Rows, total: int) -> list[Plant]:
+    """The event of one value of middling frequency: half of all draws have a more frequent one."""
+    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
+    by_count = np.argsort(-count, kind="stable")
+    middle = by_count[np.searchsorted(np.cumsum(count[by_count]), 0.5 * len(values))]
+    inside = np.zeros(total, dtype=np.bool_)
+    inside[rows[number == middle]] = True
+    return [EventPlant(inside)] if 0 < inside.sum() < total else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Where the numbers of a column lie among each other.
+
+    Attributes:
+        ordered: shape (k,), the finite ones, rising.
+        ranks: shape (rows,), the place of each among them; −1 for what must not be moved.
+    """
+
+    ordered: Floats
+    ranks: Rows
+
+    @classmethod
+    def of(cls, column: Column) -> _Ranked:
+        if not isinstance(column, Numbers) or column.values.dtype == np.bool_:
+            return cls(np.empty(0), np.full(len(column), -1))
+        values = np.asarray(column.values, dtype=np.float64)
+        ordered = np.sort(values[np.isfinite(values)])
+        first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+        return cls(ordered, np.where(last - first == 1, first, -1))
+
+    def smoothed(self, column: Column, ranks: Column, rng: Rng) -> Column:
+        """The column with its single numbers moved; whole numbers stay whole."""
+        if not isinstance(column, Numbers) or not isinstance(ranks, Numbers) or len(self.ordered) < 2:
+            return column
+        single = ranks.values >= 0
+        last = len(self.ordered) - 1
+        # What would leave the range at either end is reflected: it must not pile up there.
+        place = np.abs(ranks.values[single] + rng.random(np.count_nonzero(single)) - 0.5)
+        place = last - np.abs(last - place)
+        below = np.minimum(place.astype(np.int64), last - 1)
+        low, high = self.ordered[below], self.ordered[below + 1]
+        moved = low + (place - below) * (high - low)
+        values = column.values.copy()
+        values[single] = moved if values.dtype.kind == "f" else np.rint(moved).astype(values.dtype)
+        return Numbers(values)

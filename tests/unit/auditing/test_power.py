@@ -1,0 +1,128 @@
+"""What a run that did not refute could have refuted: told when asked, and only where it is true."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.auditing.planting import Soil
+from epsilometer.auditing.power import FixedTrial, Rehearsal
+from epsilometer.claims import ApproxDeltaDP
+from epsilometer.methods import Task, find_method
+from epsilometer.outputs import read_outputs
+
+LAPLACE = em.from_batch(lambda dataset, n, rng: dataset + rng.laplace(size=n))
+PAIR = em.Pair(0, 1)
+PURE = em.PureDP(1.0)
+
+
+def audit(mechanism=LAPLACE, claim=PURE, samples=1000, seed=3, **options):
+    return em.audit(mechanism, PAIR, claim, samples=samples, seed=seed, **options)
+
+
+def test_the_same_seed_tells_the_same():
+    first, second = audit(), audit(jobs=2)
+    assert first.verdict is em.Verdict.NOT_REFUTED
+    assert 1.1 < first.detectable < 2.0
+    assert first.detectable == second.detectable
+    assert em.AuditResult.from_json(first.to_json()).detectable == first.detectable
+
+
+def test_more_draws_tell_less():
+    values = [audit(samples=n).detectable for n in (1000, 5000, 20_000, 100_000)]
+    assert values == sorted(values, reverse=True)
+    assert 1.0 < values[-1] < 1.1
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        em.PureDP(1.0),
+        em.ApproxDP(1.0, 0.01),
+        ApproxDeltaDP(0.2, 0.3),
+        em.RenyiDP(2.0, 0.7),
+        em.GaussianDP(1.2),
+        em.TradeOffDP(lambda error: max(0.0, 1.0 - 3.0 * error)),
+    ],
+    ids=lambda claim: claim.notion,
+)
+def test_every_notion(claim):
+    result = audit(claim=claim, samples=3000)
+    assert result.verdict is em.Verdict.NOT_REFUTED
+    assert claim.value < result.detectable < claim.value + 3.0
+
+
+def test_two_recordings_of_unequal_sizes(rng):
+    left, right = rng.laplace(size=4000), 1.0 + rng.laplace(size=1500)
+    result = em.compare(left, right, em.PureDP(1.2), seed=0)
+    assert result.verdict is em.Verdict.NOT_REFUTED
+    assert 1.2 < result.detectable < 2.0
+
+
+def test_a_run_that_could_hardly_have_refuted_anything():
+    result = audit(samples=20, claim=em.PureDP(5.0))
+    assert result.verdict is em.Verdict.NOT_REFUTED
+    assert result.detectable == math.inf
+    assert "could hardly have refuted anything" in " ".join(str(result).split())
+    assert em.AuditResult.from_json(result.to_json()).detectable == math.inf
+
+
+def test_not_told_where_it_cannot_be():
+    pairs = [em.Pair(0, 1), em.Pair(0, 0.5)]
+    finder = em.finders.Random(em.domains.Number(0, 1), relation="replace", trials=2, samples=200, seed=0)
+    untold = [
+        em.audit(LAPLACE, pairs, em.PureDP(1.0), samples=2000, seed=0),
+        em.audit(LAPLACE, finder, em.PureDP(2.0), samples=1000, seed=0),
+        audit(stop_early=True),
+        audit(method="local", samples=3000),
+        audit(em.from_batch(lambda dataset, n, rng: np.full(n, "same"))),
+        em.replay(audit(), LAPLACE, samples=1000, seed=5),
+    ]
+    assert [result.verdict for result in untold] == [em.Verdict.NOT_REFUTED] * len(untold)
+    assert [result.detectable for result in untold] == [None] * len(untold)
+    assert all("would be seen" not in str(result) for result in untold)
+    refuted = audit(claim=em.PureDP(0.2))
+    assert refuted.is_refuted
+    assert refuted.detectable is None
+    assert em.measure(LAPLACE, PAIR, em.PureDP, samples=1000, seed=0).detectable is None
+
+
+NUMBERS = [side + np.linspace(-3.0, 3.0, 101) for side in (0.0, 1.0)]
+NAMES = [np.array(list("aaaaaaaaaabbbbbbbbbbccccccccccddddddddde")) for _ in (0, 1)]
+
+
+def rehearsal(n, values=NUMBERS, event=None):
+    trial = FixedTrial(find_method("events", None), Task(PURE, (n, n), 0.05), (n // 2, n // 2))
+    return Rehearsal(PURE, trial, Soil.of(*map(read_outputs, values)), event, seed=1)
+
+
+def among(letters):
+    return lambda outputs: np.isin(outputs.blocks[0].columns[0].codes, ["abcde".index(each) for each in letters])
+
+
+def test_a_failing_rehearsal_takes_no_verdict_with_it():
+    def broken(outputs):
+        raise ZeroDivisionError
+
+    assert rehearsal(1000, event=broken).detectable() is None
+
+
+def test_an_event_that_nobody_can_find_again_counts_for_nothing():
+    nowhere = rehearsal(1000, event=lambda outputs: np.arange(len(outputs)) % 2 == 0)
+    assert nowhere.detectable() == rehearsal(1000).detectable()
+
+
+def test_a_rare_event_needs_a_larger_leak():
+    values = [rehearsal(2000, NAMES, among(letters)).detectable() for letters in ("ab", "e")]
+    assert 1.0 < values[0] < values[1] < math.inf
+    assert rehearsal(100, NAMES, among("e")).detectable() == math.inf
+
+
+def test_large_audits_are_rehearsed_at_a_smaller_size():
+    trial = rehearsal(1_000_000).trial
+    assert trial.draws == 1_500_000
+    smaller = trial.shrunk(0.01)
+    assert smaller.n_train == (5000, 5000)
+    assert smaller.task == replace(trial.task, n_fresh=(10_000, 10_000))
