@@ -46,6 +46,11 @@ class ArrayFile:
         with self._open() as file:
             return self._header(file)[0][0]
 
+    def dtype(self) -> np.dtype[Any]:
+        """What its entries are, from its header."""
+        with self._open() as file:
+            return self._header(file)[2]
+
     def pieces(self) -> Iterator[Array]:
         """Slices along axis 0, in order."""
         with self._open() as file:

@@ -6,6 +6,7 @@ import os
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -177,17 +178,47 @@ def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[s
     How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or outputs of a file,
     numbers count by their worth, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
     """
+    left, right = _opened(left), _opened(right)
     note: dict[str, str] = {}
-    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
-        kinds = {left.dtype.kind, right.dtype.kind}
-        if len(kinds) == 2 and kinds <= set("biuf"):
-            note["note"] = f"left holds {left.dtype}, right {right.dtype}; both are compared as float64"
-            left, right = (each.astype(float) if each.dtype.kind == "b" else settled(each) for each in (left, right))
+    stored = _stored_as(left), _stored_as(right)
+    if stored[0] and stored[1] and {stored[0].kind, stored[1].kind} in _MIXED:
+        note["note"] = f"left holds {stored[0]}, right {stored[1]}; both are compared as float64"
+        left, right = _as_numbers(left), _as_numbers(right)
     outputs = recorded_outputs(left, right), recorded_outputs(right, left)
     if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
         is_long = any(block.shape == "bigint" for side in outputs for block in side)
         outputs = (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
     return *outputs, note
+
+
+# Kinds of numbers that may meet.
+_MIXED = [set(kinds) for kinds in combinations("biuf", 2)]
+
+
+def _opened(values: object) -> object:
+    """Outputs of a file, ready to be read; others as they are."""
+    values = from_recording(values) if isinstance(values, str | os.PathLike) else values
+    if not isinstance(values, Recording):
+        return values
+    if len(values.sides) != 1:
+        raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
+    return values.sides[0]
+
+
+def _as_numbers(values: object) -> object:
+    """An array, or one in a file, whose truth values are 0 and 1."""
+    if isinstance(values, RecordedSide) and _stored_as(values) == np.bool_:
+        values = np.concatenate(list(values.source.pieces()))
+    if not isinstance(values, np.ndarray):
+        return values
+    return values.astype(np.float64) if values.dtype == np.bool_ else settled(values)
+
+
+def _stored_as(values: object) -> np.dtype[Any] | None:
+    """The dtype of an array, or of one in a file."""
+    if isinstance(values, RecordedSide) and isinstance(values.source, ArrayFile):
+        return values.source.dtype()
+    return values.dtype if isinstance(values, np.ndarray) else None
 
 
 def recorded_outputs(values: object, other: object = None) -> Outputs:
@@ -199,12 +230,7 @@ def recorded_outputs(values: object, other: object = None) -> Outputs:
     """
     if isinstance(other, _FROM_FILES) and not isinstance(values, _FROM_FILES):
         values = settled(values) if isinstance(values, np.ndarray) else settle(values)
-    if isinstance(values, str | os.PathLike):
-        values = from_recording(values)
-    if isinstance(values, Recording):
-        if len(values.sides) != 1:
-            raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
-        values = values.sides[0]
+    values = _opened(values)
     return values.outputs() if isinstance(values, RecordedSide) else read_outputs(values)
 
 

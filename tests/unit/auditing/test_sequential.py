@@ -201,7 +201,7 @@ def test_the_current_bound_is_told():
         ({"stop_early": True, "representation": "bits"}, "cannot be combined"),
         ({"stop_early": True, "options": 3}, "sequential.Options"),
         ({"representation": "hex"}, "representation='hex'"),
-        ({"method": "profile", "representation": "all"}, "goes with the method events"),
+        ({"method": "mmd", "representation": "all"}, "goes with the method events"),
         ({"max_seconds": -1.0}, "max_seconds=-1.0"),
         ({"stop_early": True, "samples": 25, "inputs": [PAIR] * 10}, "too few"),
     ],

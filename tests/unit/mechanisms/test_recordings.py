@@ -312,3 +312,14 @@ def test_how_a_file_stores_long_whole_numbers_is_no_leak():
     assert em.compare(left + 1, right.astype(float), em.PureDP(0.5), seed=0).is_refuted
     # In lists, as in what a mechanism returns, a whole number is no float.
     assert em.compare(left.tolist(), right.astype(float).tolist(), em.PureDP(0.5), seed=0).is_refuted
+
+
+def test_arrays_of_truth_values_are_numbers_beside_numbers_in_files_too():
+    rng = np.random.default_rng(0)
+    sides = [rng.random(1000) < 0.5 for _ in range(2)]
+    np.save("bool.npy", sides[0])
+    np.save("int.npy", sides[1].astype(int))
+    found = em.compare("bool.npy", "int.npy", em.PureDP(0.5), seed=0)
+    assert not found.is_refuted
+    assert found.settings["note"] == "left holds bool, right int64; both are compared as float64"
+    assert not em.compare(sides[0], sides[1].astype(int), em.PureDP(0.5), seed=0).is_refuted

@@ -193,7 +193,7 @@ def audited(one, other, **more):
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_a_leak_by_the_difference_alone_is_refuted(name):
-    for one, other in itertools.pairwise(DIFFERENT[name]):
+    for one, other in itertools.pairwise(DIFFERENT[name][:4]):
         assert audited(one, other) == "REFUTED", (one, other)
     one, other = DIFFERENT[name][:2]
     assert em.compare([one] * 200, [other] * 200, em.PureDP(1.0), seed=0).verdict.name == "REFUTED"
