@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -342,6 +342,11 @@ class _WhenAsked:
 
     def __set__(self, result: AuditResult, value: Any) -> None:
         self.slot.__set__(result, value)
+
+
+def changed(result: AuditResult, **fields: Any) -> AuditResult:
+    """The result with other fields. Unlike `dataclasses.replace`, it does not ask for what nobody has asked for yet."""
+    return replace(result, **{"detectable": vars(AuditResult)["detectable"].slot.__get__(result), **fields})
 
 
 def when_asked(value: Callable[[], float | None]) -> float | None:

@@ -12,7 +12,7 @@ import pytest
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, when_asked
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, changed, when_asked
 
 EVENT = Event(
     Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.5]))),)),)),
@@ -201,6 +201,13 @@ class TestWhatIsWorkedOutWhenAsked:
         assert use(made).detectable == 1.7
         assert made.detectable == 1.7
         assert len(asked) == 1
+
+    def test_a_change_of_others_does_not_ask(self):
+        made, asked = self.late()
+        other = changed(made, findings=made.findings * 2)
+        assert not asked
+        assert len(other.findings) == 2
+        assert other.detectable == 1.7
 
     def test_it_is_a_field_like_the_others(self):
         made, _ = self.late()

@@ -10,7 +10,7 @@ from epsilometer.errors import InputError
 from epsilometer.methods import Method
 from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.registry import as_options
-from epsilometer.result import AuditResult, Finding
+from epsilometer.result import AuditResult, Finding, changed
 
 _REPRESENTATIONS = ("value", "bits", "all")
 
@@ -84,4 +84,4 @@ def spread_findings(result: AuditResult) -> AuditResult:
         return result
     details = {name: value for name, value in first.details.items() if name != "beside"}
     beside = Finding.from_dict(first.details["beside"])
-    return replace(result, findings=(replace(first, details=details), beside, *result.findings[1:]))
+    return changed(result, findings=(replace(first, details=details), beside, *result.findings[1:]))

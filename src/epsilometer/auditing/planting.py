@@ -47,6 +47,11 @@ _MOST_SHIFT = 12.0
 # Thresholds of two normal laws, in standard deviations from the middle, at which their largest value is looked for.
 _THRESHOLDS = np.linspace(-8.0, 8.0, 161)
 _CERTAIN = 1e-10
+# Shares are raised to this power at most: a mechanism with a fourth of the noise is hardly the same any more. Of more
+# names than the second figure, the stored rows do not tell the shares. Before that they are drawn together by so many
+# draws per name that both sides share: chance alone makes the sides of few draws differ.
+_MOST_SHARPENED, _MOST_NAMES, _SHARED = 4.0, 64, 5
+_ORDERS = [float(order) for order in np.geomspace(1.01, 100.0, 60)]
 
 
 class Plant(Protocol):
@@ -127,6 +132,62 @@ class LinePlant:
             return np.where(rng.random(n) < lacking, rng.choice(self.others, size=n), drawn)
 
         return draw
+
+
+@dataclass(frozen=True, slots=True)
+class SharpenedPlant:
+    """Names as they were seen on either side, with every share raised to one power and made to add up to 1.
+
+    That is how randomized responses, exponential mechanisms and geometric noise change with their ε: what was likely
+    becomes likelier, and the names that tell the sides apart may become rare.
+
+    Attributes:
+        names: shape (rows,), the number of each stored row's name.
+        shares: shape (2, names), of the left and of the right; none is 0.
+    """
+
+    names: Rows
+    shares: Floats
+
+    def pair(self, claim: Claim) -> DrawRows | None:
+        """Finds the power."""
+        low, high = 0.0, _MOST_SHARPENED
+        if _greatest_value(claim, self._sharpened(high)) < claim.value:
+            return None
+        for _ in range(_HALVINGS):
+            power = 0.5 * (low + high)
+            low, high = (low, power) if _greatest_value(claim, self._sharpened(power)) >= claim.value else (power, high)
+        shares = self._sharpened(high)
+        rows = [np.flatnonzero(self.names == name) for name in range(self.shares.shape[1])]
+
+        def draw(side: int, n: int, rng: Rng) -> Rows:
+            counts = rng.multinomial(n, shares[side])
+            drawn = [rng.choice(each, count) for each, count in zip(rows, counts, strict=True)]
+            return rng.permutation(np.concatenate(drawn))
+
+        return draw
+
+    def _sharpened(self, power: float) -> Floats:
+        logs = power * np.log(self.shares)
+        raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _greatest_value(claim: Claim, shares: Floats) -> float:
+    """The value of two laws of names; what events tell is told best by those names that have the largest ratios."""
+    if isinstance(claim, RenyiDP):
+        return max(_divergence(shares, claim.order), _divergence(shares[::-1], claim.order))
+    if isinstance(claim, ZCDP):
+        return max(_divergence(sides, order) / order for order in _ORDERS for sides in (shares, shares[::-1]))
+    by_ratio = np.argsort(np.log(shares[1]) - np.log(shares[0]), kind="stable")
+    p, q = np.cumsum(shares[:, by_ratio[:-1]], axis=1)
+    # Both directions: the names at the end of the order are the likelier ones on the right.
+    events = [*zip(p.tolist(), q.tolist(), strict=True), *zip((1.0 - q).tolist(), (1.0 - p).tolist(), strict=True)]
+    return float(max(claim.least_value(above, below) for above, below in events))
+
+
+def _divergence(shares: Floats, order: float) -> float:
+    return math.log(float(np.sum(shares[0] ** order * shares[1] ** (1.0 - order)))) / (order - 1.0)
 
 
 def _laplace(x: Floats) -> Floats:
@@ -229,6 +290,22 @@ class Soil:
             else:
                 names = names or _middling(values, rows, total)
         return names + lines
+
+    def sharpened(self) -> list[Plant]:
+        """What a mechanism of the same kind with less noise would return, where all outputs are single names."""
+        block = self.outputs.blocks[0]
+        if len(self.outputs.blocks) > 1 or len(block.columns) != 1:
+            return []
+        column = block.columns[0]
+        values = column.values if isinstance(column, Numbers) else column.codes
+        _, names = np.unique(values, return_inverse=True)
+        n_names, half = int(names.max()) + 1, len(names) // 2  # the left come first
+        # Two names have but one event, and it is planted already; many are numbers.
+        if not 2 < n_names <= (_FEW_VALUES if isinstance(column, Numbers) else _MOST_NAMES):
+            return []
+        counts = np.array([np.bincount(side, minlength=n_names) for side in (names[:half], names[half:])])
+        shared = counts + _SHARED * n_names * counts.mean(axis=0) / half
+        return [SharpenedPlant(names, shared / shared.sum(axis=1, keepdims=True))]
 
 
 def _rows_of(block: Block) -> Rows:

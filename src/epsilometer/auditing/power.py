@@ -11,17 +11,19 @@ import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from epsilometer.auditing.planting import DrawRows, EventPlant, LinePlant, Plant, Rng, Soil
-from epsilometer.claims import Claim
+from epsilometer.bounds.ratio import epsilon_test
+from epsilometer.claims import ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods import Method, Task
+from epsilometer.methods import Method, Proposal, Task
+from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, Verdict, when_asked
+from epsilometer.result import AuditResult, Verdict, changed, when_asked
 
 # Methods whose whole audit takes milliseconds, so that a hundred of them can be rehearsed.
 _QUICK_METHODS = ("auto", "events", "renyi-bet")
@@ -88,7 +90,22 @@ class FixedTrial:
         fresh = [draw(side, n, rng) for side, n in enumerate(self.task.n_fresh)]
         proposal = self.method.propose(train[0], train[1], self.task)
         left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
-        return proposal.certify(left, right, _PAIR, self.task.failure_probability).lower_bound > claim.value
+        return refutes_claim(proposal, left, right, self.task)
+
+
+def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool:
+    """Whether the proof from these tallies is above the claim.
+
+    For ε, how large a bound the counts prove takes ten times as long to say as whether it is above the claim.
+    """
+    claim = task.claim
+    if not isinstance(claim, PureDP | ApproxDP) or claim.parameter != "epsilon" or type(proposal) is not EventProposal:
+        return proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
+    above, below = (right, left) if proposal.flipped else (left, right)
+    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    if above.hits <= above.trials * delta:
+        return False
+    return epsilon_test(above, below, task.failure_probability, delta).rejects(claim.epsilon, delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +134,33 @@ class Rehearsal:
             return None
 
     def _detectable(self) -> float | None:
-        plants, own = self.soil.plants(), self._own_plant()
+        plain, special = self.soil.plants(), [*self.soil.sharpened(), *self._own_plants()]
+        if not plain and not special:
+            return None
         share = min(1.0, self._most_draws() / self.trial.draws)
         trial = self.trial.shrunk(share) if share < 1.0 else self.trial
-        place = 0
-        for number, plant in enumerate(plants):
-            place = Ladder(self, trial, plant, number).least(place)
-        if own is not None and place < _RUNGS:
-            further = Ladder(self, trial, own, len(plants)).least(place)
-            # Among numbers an event may be a slice that chance cut out of a larger one. If it cannot even be found
+        rung = 0
+        for number, plant in enumerate(plain):
+            rung = Ladder(self, trial, plant, number).least(rung)
+        if rung == _RUNGS:
+            return math.inf if share == 1.0 else None  # what is beyond a smaller audit need not be beyond this one
+        for number, plant in enumerate(special):
+            ladder = Ladder(self, trial, plant, len(plain) + number)
+            further = ladder.least(rung) if ladder.is_possible else rung
+            if further < _RUNGS:
+                rung = further
+            elif not any(isinstance(each, LinePlant) for each in plain):
+                return None
+            # Among numbers, an event may be a slice that chance cut out of a larger one. If it cannot even be found
             # again, it says nothing about leaks.
-            is_slice = any(isinstance(plant, LinePlant) for plant in plants)
-            place = place if further == _RUNGS and is_slice else further
-        if place < _RUNGS and (plants or own):
-            return self.claim.value + _EXCESSES[place] * float(share**_RATE)
-        # What is beyond a smaller audit need not be beyond this one.
-        return math.inf if share == 1.0 and (plants or own) else None
+        return self.claim.value + _EXCESSES[rung] * float(share**_RATE)
 
-    def _own_plant(self) -> Plant | None:
+    def _own_plants(self) -> list[Plant]:
         """The leak through the audit's own event."""
         if self.event is None:
-            return None
+            return []
         inside = self.event(self.soil.outputs)
-        return EventPlant(inside) if 0 < inside.sum() < len(inside) else None
+        return [EventPlant(inside)] if 0 < inside.sum() < len(inside) else []
 
     def _most_draws(self) -> int:
         return _MOST_DRAWS if max((len(block.columns) for block in self.soil.outputs), default=1) < 2 else _MOST_VECTORS
@@ -153,6 +174,11 @@ class Ladder:
         self.draw = rehearsal.soil.ready()
         self.known: dict[int, list[bool]] = {}
         self.pairs: dict[int, DrawRows | None] = {}
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether this leak can be as large as the claim at all."""
+        return self._pair(0) is not None
 
     def least(self, low: int) -> int:
         """The lowest rung from the given one on that is refuted with enough power; past the last if none is."""
@@ -176,7 +202,11 @@ class Ladder:
             return False
         # The same numbers on every rung: then the power grows with the leak, as it should.
         rng = np.random.default_rng([rehearsal.seed, _STREAM, self.number, run])
-        return self.trial.refutes(rehearsal.claim, lambda side, n, rng: self.draw(pair(side, n, rng), rng), rng)
+
+        def draw(side: int, n: int, rng: Rng) -> Outputs:
+            return self.draw(pair(side, n, rng), rng)
+
+        return self.trial.refutes(rehearsal.claim, draw, rng)
 
     def _pair(self, rung: int) -> DrawRows | None:
         if rung not in self.pairs:
@@ -199,7 +229,7 @@ def with_power(result: AuditResult, trial: Trial, training: tuple[Outputs, Outpu
         return result
     event = result.witness.event.contains if result.witness else None
     rehearsal = Rehearsal(result.claim, trial, Soil.of(*training), event, seed)
-    return replace(result, detectable=when_asked(rehearsal.detectable))
+    return changed(result, detectable=when_asked(rehearsal.detectable))
 
 
 def can_rehearse(method: Method) -> bool:

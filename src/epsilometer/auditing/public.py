@@ -32,7 +32,7 @@ from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.restoring import restore_proposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, HealthReport
+from epsilometer.result import AuditResult, HealthReport, changed
 
 
 def audit(
@@ -230,23 +230,21 @@ def compare(
     finding = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
-    result = spread_findings(
-        conclude(
-            question,
-            finding,
-            proposal,
-            reports,
-            used=sizes,
-            confidence=settings.confidence,
-            settings=settings.record,
-            began=began,
-            training=train,
-        )
+    result = conclude(
+        question,
+        finding,
+        proposal,
+        reports,
+        used=sizes,
+        confidence=settings.confidence,
+        settings=settings.record,
+        began=began,
+        training=train,
     )
-    if not can_rehearse(settings.method):
-        return result
-    trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
-    return with_power(result, trial, train, settings.seed)
+    if can_rehearse(settings.method):
+        trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
+        result = with_power(result, trial, train, settings.seed)
+    return spread_findings(result)
 
 
 def replay(
@@ -317,7 +315,7 @@ def _run(
             return run_search(source, inputs, question, replace(settings, journal=journal))
     pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
     result = _run_pairs(as_mechanism(mechanism), pairs, question, settings, record, checkpoint)
-    return replace(result, health=(*result.health, *_shared_inputs(pairs, settings)))
+    return changed(result, health=(*result.health, *_shared_inputs(pairs, settings)))
 
 
 def _run_pairs(
