@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench docs screenshots lock clean
+.PHONY: help setup demo test check golden format bench docs screenshots lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -51,6 +51,9 @@ check: setup ## lint, formatting, types, import contracts
 test: check ## the checks, then all tests
 	@echo "test: pytest on $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+golden: setup ## write the stored results of tests/golden anew; a commit that changes one says why
+	@$(PY) tests/golden/__main__.py $(ARGS)
 
 format: setup ## put the code into the house format
 	@$(VENV)/bin/ruff check --fix . ; $(VENV)/bin/ruff format .
