@@ -16,7 +16,7 @@ def make_run(make_outcome):
         now = {each.name: each for each in outcomes}
         earlier = {each.name: each for each in before or []}
         changes = find_changes(entries, now, earlier)
-        pages = {each.name: f"{at:03d}.html" for at, each in enumerate(outcomes) if each.result}
+        pages = {each.name: f"{at:03d}.html" for at, each in enumerate(outcomes) if each.result is not None}
         return SuiteRun("T", 2, "2026", entries, now, changes, 1 if before else None, {"a": [0.5, 0.9]}, pages)
 
     return make

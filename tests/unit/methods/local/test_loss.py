@@ -91,9 +91,9 @@ def test_mpl_is_algorithm_4():
 
     sampler = Sampler(entry.mechanism, 5)
     draws = [
-        sampler.outputs(phase, 0, pair, side, n).blocks[0].columns[0].values
+        side.blocks[0].columns[0].values
         for phase, n in ((Phase.TRAIN, 1000), (Phase.CERTIFY, 2000))
-        for side in (0, 1)
+        for side in sampler.both(phase, 0, pair, n)
     ]
     location, bound = mpl_literally(*draws, (-1, 1), 1e-3, 0.05)
     assert found.location == pytest.approx(location, abs=0.02)
