@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.engine import open_runner
+from epsilometer.engine import Phase, open_runner
 from epsilometer.engine.dask_pool import DaskPool
 from epsilometer.engine.parcels import Fault
 
@@ -239,15 +239,15 @@ class TestFaults:
         def deadly(dataset):
             os._exit(3)
 
-        with pytest.raises(em.EngineError, match=r"work was lost .*deadly on the input 17"):
+        with pytest.raises(em.EngineError, match=r"work was lost .*deadly on the input 1[78]"):
             em.audit(deadly, (17, 18), em.PureDP(1.0), samples=600, **engine)
 
     def test_what_was_done_before_an_engine_gave_up_is_kept(self, engine, tmp_path):
         deadly, calls = tmp_path / "deadly", []
 
         def mechanism(dataset, rng):
-            if dataset == 1.0 and deadly.exists():
-                os._exit(3)
+            if deadly.exists() and rng.bit_generator.seed_seq.spawn_key == (Phase.CERTIFY, 0, 1, 3):
+                os._exit(3)  # in the fourth block of right draws that prove
             calls.append(dataset)
             return dataset + rng.laplace()
 
@@ -262,8 +262,9 @@ class TestFaults:
         calls.clear()
         again = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint)
         assert what_counts(again) == what_counts(here)
-        assert calls.count(0.0) == 2000 - 600  # 30 % of an audit of this size learn
-        assert calls.count(1.0) == 2000
+        proving = 2000 - 600  # 30 % of an audit of this size learn
+        assert calls.count(1.0) == proving - 3 * 64
+        assert calls.count(0.0) in (proving - 3 * 64, proving - 4 * 64)  # who begins a block is chance
 
     def test_a_failing_mechanism_is_not_tried_again(self, engine, tmp_path):
         def failing(dataset, rng):
@@ -271,7 +272,7 @@ class TestFaults:
                 file.write(f"{rng.random()}\n")  # tells which chunk this is
             raise ValueError("never works")
 
-        with pytest.raises(em.MechanismError, match=r"on the input 0.*never works"):
+        with pytest.raises(em.MechanismError, match=r"on the input [01].*never works"):
             em.audit(failing, (0, 1), em.PureDP(1.0), samples=5000, **engine)
         begun = (tmp_path / "begun").read_text().split()
         assert 1 <= len(begun) == len(set(begun))
