@@ -119,7 +119,6 @@ TRUE = {
 def test_true_claims_are_rarely_refuted(law, rng):
     left, right, truth = TRUE[law]
     above = [
-        em.compare(left(60, rng), right(45, rng), em.PureDP(truth), seed=run).lower_bound > truth
-        for run in range(400)
+        em.compare(left(60, rng), right(45, rng), em.PureDP(truth), seed=run).lower_bound > truth for run in range(400)
     ]
     assert_rare(sum(above), len(above), 0.05)
