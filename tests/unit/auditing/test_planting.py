@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import epsilometer as em
-from epsilometer.auditing.planting import EventPlant, LinePlant, Soil, _normal_shift, _shares_of
+from epsilometer.auditing.planting import EventPlant, LinePlant, Soil, _greatest_value, _normal_shift, _shares_of
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.outputs import Numbers, read_outputs
 
@@ -78,6 +78,30 @@ def test_a_line_has_the_value_of_the_claim(rng):
     tails = [np.mean(side < 100) for side in sides]
     assert math.log(tails[0] / tails[1]) == pytest.approx(1.5, abs=0.06)
     assert sum(tails) / 2 == pytest.approx(100 / 1500, abs=0.002)
+
+
+@pytest.mark.parametrize("claim", CLAIMS[:-1], ids=lambda claim: claim.notion)
+def test_sharpened_names_have_just_the_value_of_the_claim(claim, rng):
+    """For every notion: the law that is drawn from has the claim's value, and other shares than were seen."""
+    left, right = list("a" * 400 + "b" * 350 + "c" * 250), list("a" * 330 + "b" * 330 + "c" * 340)
+    (plant,) = Soil.of(read_outputs(left), read_outputs(right)).sharpened()
+    draw = plant.pair(claim.with_value(0.3 * claim.value))
+    shares = [np.bincount(plant.names[draw(side, 1_000_000, rng)], minlength=3) / 1_000_000 for side in (0, 1)]
+    assert _greatest_value(claim, np.array(shares)) == pytest.approx(0.3 * claim.value, rel=0.08, abs=2e-3)
+
+
+def test_a_randomized_response_is_sharpened_into_another():
+    seen = [list("a" * 500 + "b" * 250 + "c" * 250), list("b" * 500 + "a" * 250 + "c" * 250)]
+    (plant,) = Soil.of(*map(read_outputs, seen)).sharpened()
+    p, q = plant._sharpened(2.0)
+    assert math.log(p[0] / q[0]) == pytest.approx(2 * math.log(plant.shares[0, 0] / plant.shares[1, 0]))
+    assert 1.9 * math.log(2) < math.log(p[0] / q[0]) < 2 * math.log(2)  # the sides were drawn together a little
+    assert plant.pair(em.PureDP(10.0)) is None
+
+
+@pytest.mark.parametrize("values", [["yes", "no"], [0.1 * k for k in range(50)], [("a", "b"), ("b", "c"), ("c", "c")]])
+def test_what_is_not_one_of_several_names_is_not_sharpened(values):
+    assert soil_of(values).sharpened() == []
 
 
 def test_single_numbers_move_and_all_others_stay(rng):
