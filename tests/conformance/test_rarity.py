@@ -1,10 +1,13 @@
 """The shipped assertion: exact at its threshold, and strict about its arguments."""
 
+import math
+
 import pytest
 from scipy.stats import binom
 
+from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
-from epsilometer.testing import assert_rare
+from epsilometer.testing import Coin, assert_rare
 
 
 @pytest.mark.parametrize(("runs", "rate"), [(1, 0.5), (400, 0.05), (10_000, 1e-3), (10**6, 1e-6)])
@@ -30,3 +33,14 @@ def test_ends():
 def test_nonsense(arguments):
     with pytest.raises(InputError):
         assert_rare(*arguments)
+
+
+def test_the_truth_of_a_coin_looks_at_both_faces():
+    """Tails may leak more than heads: 0.5 against 0.1 is more than 0.9 against 0.5."""
+    assert Coin(0.9, 0.5).truth(PureDP(1.0)) == pytest.approx(math.log(5.0))
+    assert Coin(0.5, 0.9).truth(PureDP(1.0)) == pytest.approx(math.log(5.0))
+
+
+def test_a_failure_names_what_was_counted():
+    with pytest.raises(AssertionError, match="10 wrong bounds in 10 runs, promised a rate"):
+        assert_rare(10, 10, 0.01, what="wrong bounds")

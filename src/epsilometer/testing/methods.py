@@ -261,8 +261,8 @@ def _check_finding(finding: Finding, claim: Claim, failure: float = _FAILURE) ->
     assert isinstance(finding, Finding), f"certify returned a {type(finding).__name__}, not a Finding"
     assert finding.method, "finding.method is empty"
     assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is of no known kind"
-    assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound}"
-    assert finding.lower_bound >= 0.0, f"finding.lower_bound={finding.lower_bound}"
+    assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound} is not finite"
+    assert finding.lower_bound >= 0.0, f"finding.lower_bound={finding.lower_bound} is below 0"
     assert math.isclose(finding.confidence, 1.0 - failure), (
         f"finding.confidence={finding.confidence} where failure_probability={failure:g} was to be spent"
     )

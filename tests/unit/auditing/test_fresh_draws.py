@@ -141,3 +141,18 @@ def test_compare_splits_each_recording_into_two_parts_of_its_own():
         assert sorted([*learned, *proved]) == sorted(recorded[side])
         assert watching.task.n_fresh[side] == len(proved)
         assert sorted(learned) != sorted(recorded[side][: len(learned)])
+
+
+@pytest.mark.parametrize(
+    ("bound", "guarantee", "verdict"),
+    [
+        (1.0, "exact", em.Verdict.NOT_REFUTED),  # a bound that equals the claim does not contradict it
+        (math.nextafter(1.0, 2.0), "exact", em.Verdict.REFUTED),
+        (1.5, "asymptotic", em.Verdict.REFUTED),
+        (1.5, "none: an estimate", em.Verdict.INCONCLUSIVE),
+        (0.5, "none: an estimate", em.Verdict.INCONCLUSIVE),
+    ],
+)
+def test_a_verdict_needs_a_bound_above_the_claim_and_a_guarantee(bound, guarantee, verdict):
+    claim = em.PureDP(1.0)
+    assert judge(claim, em.Finding("mine", bound, guarantee, 0.95, None, claim), []) is verdict
