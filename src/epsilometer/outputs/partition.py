@@ -171,8 +171,10 @@ class Partition:
         first, found = 0, []
         present = {block.shape: block for block in outputs}
         for partition in self.blocks:
-            if partition.shape in present:
-                found.append((first, partition, present[partition.shape]))
+            block = present.get(partition.shape)
+            # A stored event may have been tampered with: its shape may be one of other columns.
+            if block is not None and len(block.columns) == len(partition.atoms):
+                found.append((first, partition, block))
             first += partition.n_cells
         return found
 

@@ -79,4 +79,7 @@ def test_power_rows_have_intervals(tiny):
 )
 def test_the_straightforward_versions_compute_the_same(runs, n, tolerance):
     ours, straightforward = runs(n)
-    assert ours(1) == pytest.approx(straightforward(1), abs=tolerance)
+    seeds = range(1, 7)  # each draws its own numbers, so only means agree
+    assert np.mean([ours(seed) for seed in seeds]) == pytest.approx(
+        np.mean([straightforward(seed) for seed in seeds]), abs=tolerance
+    )
