@@ -121,7 +121,7 @@ def check_files(suite):
 
 def test_two_runs_at_once_are_refused(suite):
     (suite / "suite.toml").write_text(
-        'mechanism = "mine:noisy"\nbatch = true\nleft = 0\nright = 1\nepsilon = 1\nsamples = 1000\n'
+        'mechanism = "mine:noisy"\nbatch = true\nleft = 0\nright = 1\nepsilon = 2\nsamples = 1000\nseed = 3\n'
     )
     (suite / "wait").touch()
     command = [*COMMAND, "run", "suite.toml"]

@@ -79,4 +79,7 @@ class AdditiveScore:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> AdditiveScore:
         """The inverse of `to_dict`."""
-        return cls(tuple(Term.from_dict(term) for term in data["terms"]))
+        terms = tuple(Term.from_dict(term) for term in data["terms"])
+        if not terms:
+            raise ValueError("a score must have a term")
+        return cls(terms)
