@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from epsilometer.bounds import Counts, epsilon_lower
-from epsilometer.zoo.laws import PairLaw
+from epsilometer.zoo.laws.exact import PairLaw
 
 FAILURE_PROBABILITY = 0.05
 # Log-ratios at which events are tried, and how far they go where the loss is infinite.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import epsilometer as em
 from epsilometer.errors import InputError
-from epsilometer.methods.ldp.counting import Cells, divergence
+from epsilometer.methods.published.ldp.formulas import Cells, divergence
 from epsilometer.outputs import Outputs
 from epsilometer_experiments.experiment import Case, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, words

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import zoo
-from epsilometer.methods.renyi import FlooredBound, lower_bounds
+from epsilometer.methods.published.renyi import FlooredBound, lower_bounds
 from epsilometer.zoo import ZooEntry
-from epsilometer.zoo.laws import CellLaw
+from epsilometer.zoo.laws.exact import CellLaw
 
 ORDERS = (2, 5, 7)
 # The paper's settings: n = 5·10⁶, τ = 10⁻⁵, β = 10⁵.

@@ -27,16 +27,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.inputs import Pair, domains, finders
     from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
     from epsilometer.mechanisms.repeated import repeated
-    from epsilometer.methods import (
-        hockey_stick,
-        ldp,
-        local,
-        mmd,
-        poisson_histogram,
-        renyi,
-        renyi_variational,
-        sequential,
-    )
+    from epsilometer.methods import sequential
+    from epsilometer.methods.published import ldp, local, renyi
+    from epsilometer.methods.published.auditorium import hockey_stick, mmd, poisson_histogram, renyi_variational
     from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
@@ -126,14 +119,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _NAMESPACES: dict[str, str] = {
     "domains": "epsilometer.inputs.domains",
     "finders": "epsilometer.inputs.finders",
-    "hockey_stick": "epsilometer.methods.hockey_stick",
-    "ldp": "epsilometer.methods.ldp",
-    "local": "epsilometer.methods.local",
+    "hockey_stick": "epsilometer.methods.published.auditorium.hockey_stick",
+    "ldp": "epsilometer.methods.published.ldp",
+    "local": "epsilometer.methods.published.local",
     "methods": "epsilometer.methods",
-    "mmd": "epsilometer.methods.mmd",
-    "poisson_histogram": "epsilometer.methods.poisson_histogram",
-    "renyi": "epsilometer.methods.renyi",
-    "renyi_variational": "epsilometer.methods.renyi_variational",
+    "mmd": "epsilometer.methods.published.auditorium.mmd",
+    "poisson_histogram": "epsilometer.methods.published.auditorium.poisson_histogram",
+    "renyi": "epsilometer.methods.published.renyi",
+    "renyi_variational": "epsilometer.methods.published.auditorium.renyi_variational",
     "sequential": "epsilometer.methods.sequential",
     "zoo": "epsilometer.zoo",
 }

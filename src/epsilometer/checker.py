@@ -134,7 +134,7 @@ def _lower(hits: int, trials: int, failure: float) -> float:
 
 
 # ----- the exact test of P(E) ≤ e^ε·Q(E) + δ
-class Region:
+class RejectionRegion:
     """{X ≥ threshold(Y)}: all counts at least as extreme as those that were seen, in an order fixed beforehand."""
 
     def __init__(self, n: int, m: int, threshold: Callable[[float], float], ends: tuple[float, float]) -> None:
@@ -192,7 +192,7 @@ class Region:
         return worst
 
 
-def _prove_ratio(claim: Claim, bound: float, above: Counts, below: Counts, failure: float) -> float:
+def _prove_ratio(claim: StoredClaim, bound: float, above: Counts, below: Counts, failure: float) -> float:
     # The p-value of the claim at the bound, the restriction of q paid. Counts are ordered by their approximate score
     # bound on ε, or by the excess P̂ − e^ε·Q̂ for a bound on δ. What is rejected at the bound is rejected below it.
     (x, n), (y, m) = above, below
@@ -211,7 +211,7 @@ def _prove_ratio(claim: Claim, bound: float, above: Counts, below: Counts, failu
     by_excess = claim.notion == "approx-delta"
     if r <= 0.0 and not by_excess:
         return 1.0
-    region = Region(n, m, (lambda right: x + slope * n / m * (right - y)) if by_excess else by_score, ends)
+    region = RejectionRegion(n, m, (lambda right: x + slope * n / m * (right - y)) if by_excess else by_score, ends)
     return region.greatest(slope, delta * (1.0 + 1e-12), level) + failure * _NUISANCE
 
 
@@ -224,7 +224,7 @@ _ORDERS: list[float] = [1.0 + 10.0 ** (-3.0 + 7.0 * number / 159.0) for number i
 
 
 @dataclass(frozen=True)
-class Claim:
+class StoredClaim:
     """A notion, the value of its own parameter, and the other parameters."""
 
     notion: str
@@ -232,7 +232,7 @@ class Claim:
     fixed: Mapping[str, Any]
 
     @classmethod
-    def _read(cls, data: Any) -> Claim:
+    def _read(cls, data: Any) -> StoredClaim:
         names = _NOTIONS.get(str(_get(data, "notion")), [])
         if not names or not {*names} - {"at_delta"} <= set(data) - {"notion"} <= {*names}:
             raise Stop(None, f"a claim {data!r:.80} is not known")
@@ -289,7 +289,7 @@ def _interpolated(x: float, xs: list[float], ys: list[float]) -> float:
     return ys[place - 1] + part * (ys[place] - ys[place - 1])
 
 
-def _prove_curve(finding: Finding, above: Counts, below: Counts, share: Any) -> float:
+def _prove_curve(finding: StoredFinding, above: Counts, below: Counts, share: Any) -> float:
     """The least failure probability at which two Clopper–Pearson bounds prove the bound, split as was fixed before."""
     (x, n), (y, m), claim, bound = above, below, finding.claim, finding.bound
     _agree(0.0 < _numbers([share])[0] < 1.0, f"a share of {share}")
@@ -317,7 +317,7 @@ def _prove_curve(finding: Finding, above: Counts, below: Counts, share: Any) -> 
 
 
 # ----- bets: a wealth whose mean is at most 1 under a claim reaches 1/f with probability at most f
-def _prove_divergence(finding: Finding, divergence: float, order: float) -> float:
+def _prove_divergence(finding: StoredFinding, divergence: float, order: float) -> float:
     # ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) bets against D ≤ r, h constant on cells. Its mean is
     # at most 1: Hölder's inequality, the tangent of a convex power (g = α/(α − 1)), and 1 + x ≤ e^x.
     scores, stake = _numbers(_get(finding.witness["event"], "scores")), _number(finding.details, "stake")
@@ -336,7 +336,7 @@ def _prove_divergence(finding: Finding, divergence: float, order: float) -> floa
     return math.exp(-max(math.fsum(terms) - 1e-12 * (1.0 + math.fsum(map(abs, terms))), 0.0))
 
 
-def _prove_batches(claim: Claim, bound: float, batches: Sequence[Any]) -> float:
+def _prove_batches(claim: StoredClaim, bound: float, batches: Sequence[Any]) -> float:
     """A sequential audit: the wealth must have reached 1/f against every value up to the bound that was bet against."""
     bets: list[Any] = []
     for each in batches:
@@ -388,7 +388,7 @@ def _projected(slope: float, shift: float, n: int, m: int, p1: float, q1: float)
     return (n * _entropy(p1, p) + m * _entropy(q1, q) if p < p1 else 0.0), p, q, slope, shift
 
 
-def _ladder(claim: Claim) -> list[tuple[float, list[tuple[float, float]]]]:
+def _ladder(claim: StoredClaim) -> list[tuple[float, list[tuple[float, float]]]]:
     """The values that a sequential audit bets against, and slope and shift of lines above all that each allows."""
     if claim.notion not in (*_RATIO, "gaussian"):
         raise Stop(None, f"bets against {claim.notion} claims are not checked here")
@@ -409,14 +409,14 @@ def _ladder(claim: Claim) -> list[tuple[float, list[tuple[float, float]]]]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class StoredFinding:
     """One stored finding; `above` and `below` are the counts of its witness under the larger law and the other."""
 
     method: str
     bound: float
     guarantee: str
     failure: float
-    claim: Claim
+    claim: StoredClaim
     details: Mapping[str, Any]
     witness: Any
     flipped: bool = False
@@ -424,7 +424,7 @@ class Finding:
     below: Counts = (0, 0)
 
     @classmethod
-    def _read(cls, data: Any) -> Finding:
+    def _read(cls, data: Any) -> StoredFinding:
         bound, confidence = _number(data, "lower_bound"), _number(data, "confidence")
         method, guarantee, details, witness = map(data.__getitem__, ("method", "guarantee", "details", "witness"))
         known = guarantee in ("exact", "asymptotic") or guarantee.startswith(("conditional: ", "none: "))
@@ -432,7 +432,7 @@ class Finding:
         always = method in ("events", "bits", "profile", "sequential", "renyi-bet") and "Gaussian" not in guarantee
         never = method in ("local", "renyi-floored", "ldp-histogram")
         _agree(not (always if guarantee != "exact" else never), f"the guarantee of {method} is not {guarantee}")
-        found = method, bound, guarantee, 1.0 - confidence, Claim._read(_get(data, "claim")), details, witness
+        found = method, bound, guarantee, 1.0 - confidence, StoredClaim._read(_get(data, "claim")), details, witness
         if witness is None:
             return cls(*found)
         side = _get(witness, "likelier_under")
@@ -515,7 +515,7 @@ class Finding:
 
 
 # ----- what the file says twice, or what follows from something else in it
-def _check_document(document: Any, findings: list[Finding]) -> None:
+def _check_document(document: Any, findings: list[StoredFinding]) -> None:
     first, settings = findings[0], _get(document, "settings")
     for name in ("lower_bound", "guarantee", "claim", "witness"):
         _agree(_get(document, name) == document["findings"][0][name], f"result and first finding differ in {name}")
@@ -541,7 +541,7 @@ def _check_document(document: Any, findings: list[Finding]) -> None:
     _check_budget(findings, 1.0 - _number(document, "confidence"), settings)
 
 
-def _check_budget(findings: list[Finding], failure: float, settings: Any) -> None:
+def _check_budget(findings: list[StoredFinding], failure: float, settings: Any) -> None:
     """Which findings there must be, and what all of them together may get wrong."""
     first, at_delta = findings[0], findings[0].claim.fixed.get("at_delta", -1.0)
     implied = [each for each in findings if each.guarantee == "conditional: if the noise is Gaussian"]
@@ -565,7 +565,7 @@ def _check_budget(findings: list[Finding], failure: float, settings: Any) -> Non
 
 
 # ----- counting the event again on the draws that `record=draws.jsonl` kept
-def _recount(finding: Finding, path: Path) -> str:
+def _recount(finding: StoredFinding, path: Path) -> str:
     """Counts the witness's event on the draws that proved it: the last ones that were drawn of each input."""
     event, wanted = finding.witness["event"], [finding.witness["pair"][side] for side in ("left", "right")]
     stored = [finding.witness[f"{side}_counts"] for side in ("left", "right")]
@@ -668,7 +668,7 @@ def _read(result: Any) -> Any:
 def _verified(document: Any, recording: str | os.PathLike[str] | None) -> Check:
     if _get(document, "schema_version") != 1:
         raise Stop(None, f"schema_version = {document['schema_version']!r:.40} is not known; this checker reads 1")
-    findings = [Finding._read(each) for each in _get(document, "findings")]
+    findings = [StoredFinding._read(each) for each in _get(document, "findings")]
     _check_document(document, findings)
     steps, total = ["verdict, claim, bound, confidence, findings and draws agree"], 0.0
     for each in findings:

@@ -15,9 +15,9 @@ from epsilometer.claims import Claim
 from epsilometer.claims import from_dict as claim_from_dict
 from epsilometer.errors import InputError, PrivacyViolation
 from epsilometer.inputs import Pair
-from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
+from epsilometer.inputs.pairs import pair_from_dict, pair_to_dict
 from epsilometer.outputs import Event
-from epsilometer.outputs.log_ratio import LogRatio, witness_from_dict
+from epsilometer.outputs.events import LogRatio, witness_from_dict
 
 if TYPE_CHECKING:  # slow to import, and only needed to draw
     from matplotlib.figure import Figure
@@ -230,7 +230,7 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from epsilometer.report.notebook import render_fragment
+        from epsilometer.report.text import render_fragment
 
         return render_fragment(self)
 
@@ -264,7 +264,7 @@ class AuditResult:
         For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
         mechanism leaks; how much it leaks at least is `lower_bound`.
         """
-        from epsilometer.report.loss_plot import plot_loss
+        from epsilometer.report.figures import plot_loss
 
         return plot_loss(self)
 

@@ -8,7 +8,7 @@ import pytest
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.ldp import HistogramMethod, Options
+from epsilometer.methods.published.ldp import HistogramMethod, Options
 from epsilometer.outputs import read_outputs
 from epsilometer.testing import MethodConformance, hostile
 

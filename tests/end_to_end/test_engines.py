@@ -17,7 +17,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine import Phase, open_runner
-from epsilometer.engine.dask_pool import DaskPool
+from epsilometer.engine.clusters import DaskPool
 from epsilometer.engine.parcels import Fault
 
 HOST = "127.0.0.1"
@@ -447,7 +447,7 @@ class TestConnections:
     @pytest.mark.slow
     def test_a_scheduler_that_comes_back(self, tmp_path, monkeypatch):
         # So long may the second one take to start: on a busy machine, starting takes as long as it takes.
-        monkeypatch.setattr("epsilometer.engine.dask_pool._CONNECT_SECONDS", 250)
+        monkeypatch.setattr("epsilometer.engine.clusters._CONNECT_SECONDS", 250)
         (port,) = free_ports(1)
         settings = {"samples": 5000, "seed": 8}
         here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
@@ -488,7 +488,7 @@ class TestConnections:
 
     @pytest.mark.slow
     def test_a_scheduler_without_workers(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("epsilometer.engine.dask_pool._WORKER_SECONDS", 1)
+        monkeypatch.setattr("epsilometer.engine.clusters._WORKER_SECONDS", 1)
         (port,) = free_ports(1)
         argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
         with started(argv, tmp_path / "scheduler.log") as process:

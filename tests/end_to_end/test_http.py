@@ -200,7 +200,7 @@ def test_services_that_misbehave_are_quoted_and_not_asked_again(server, url, pat
 
 def test_silence_has_one_name_whoever_notices_it_first(url, monkeypatch):
     # As on a busy machine, where the thread that keeps the time of the whole request gets its turn too late.
-    monkeypatch.setattr("epsilometer.mechanisms.http_client._Watch._ring", lambda watch: None)
+    monkeypatch.setattr("epsilometer.mechanisms.http._Watch._ring", lambda watch: None)
     with pytest.raises(em.MechanismError, match=r"broke off: no whole answer within timeout=0\.3 s; this is"):
         sample(f"{url}/silent", timeout=0.3)
 

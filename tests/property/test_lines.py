@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilometer.outputs import Labels, Line, Numbers
-from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.lines import LabelAtoms, NumberAtoms, atoms_from_dict, atoms_to_dict
 from epsilometer.testing import HOSTILE_NUMBERS
 
 hostile = st.sampled_from(HOSTILE_NUMBERS)

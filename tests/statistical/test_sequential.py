@@ -7,7 +7,7 @@ import numpy as np
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import anytime_lower, place_bets
-from epsilometer.methods.sequential.wealth import ladder_of
+from epsilometer.methods.sequential import ladder_of
 from epsilometer.testing import Coin, assert_rare
 
 

@@ -16,9 +16,9 @@ from epsilometer import checker
 from epsilometer.bounds import Counts, two_bounds_value
 from epsilometer.bounds.betting import place_bets
 from epsilometer.bounds.ratio import delta_lower, delta_test, epsilon_lower, epsilon_test
-from epsilometer.bounds.unconditional import NullLine, evenly_spread, region_probability
+from epsilometer.bounds.supremum import NullLine, evenly_spread, region_probability
 from epsilometer.claims import from_dict
-from epsilometer.methods.sequential.wealth import ladder_of
+from epsilometer.methods.sequential import ladder_of
 
 PAIR = em.Pair(0, 1)
 CURVE = ([0.0, 0.1, 0.4, 1.0], [0.8, 0.6, 0.3, 0.0])
@@ -144,7 +144,7 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
             for size, share in ((n, left), (m, right))
         ]
         found.append(float(sum(masses[0][a] * masses[1][b] for a, b in region)))
-    said = checker._prove_ratio(checker.Claim("pure", 1.0, {}), epsilon, (x, n), (y, m), failure) - failure / 50
+    said = checker._prove_ratio(checker.StoredClaim("pure", 1.0, {}), epsilon, (x, n), (y, m), failure) - failure / 50
     assert max(found) <= said * (1 + 1e-9)
     assert said <= max(max(found), level) * 1.01
 
@@ -173,13 +173,13 @@ def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     failure, delta = float(rng.choice([0.05, 0.01, 0.2, 1e-6])), float(rng.choice([0.0, 1e-3, 0.05]))
     sides = Counts(*above), Counts(*below)
     epsilon = epsilon_lower(*sides, failure, delta)
-    fixed = checker.Claim("approx", 1.0, {"delta": delta})
+    fixed = checker.StoredClaim("approx", 1.0, {"delta": delta})
     if epsilon > 0.0:
         assert checker._prove_ratio(fixed, epsilon, above, below, failure) <= failure * 1.005
         _assert_no_more(epsilon_test(*sides, failure, delta), fixed, epsilon, above, below, failure)
     excess = delta_lower(*sides, failure, 0.3)
     if excess > 0.0:
-        fixed = checker.Claim("approx-delta", 0.1, {"epsilon": 0.3})
+        fixed = checker.StoredClaim("approx-delta", 0.1, {"epsilon": 0.3})
         assert checker._prove_ratio(fixed, excess, above, below, failure) <= failure * 1.005
         _assert_no_more(delta_test(*sides, failure, 0.3), fixed, excess, above, below, failure)
 
@@ -204,9 +204,9 @@ def test_what_two_bounds_prove_is_proved_and_no_more(number):
         bound = two_bounds_value(claim, Counts(*above), Counts(*below), 0.05, share)
         if not 0.05 < bound < math.inf:
             continue
-        read = checker.Claim._read(json.loads(json.dumps(claim.to_dict())))
+        read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
         for factor, proved in ((1.0, True), (1.02, False)):
-            finding = checker.Finding("events", bound * factor, "exact", 0.05, read, {}, None)
+            finding = checker.StoredFinding("events", bound * factor, "exact", 0.05, read, {}, None)
             assert (checker._prove_curve(finding, above, below, share) <= 0.05 * 1.005) is proved, (name, factor)
 
 
@@ -231,7 +231,7 @@ def test_bets_of_a_sequential_audit(name, seed):
         best = np.maximum(best, wealth)
     bound = ladder.bound(best, failure)
     assert bound > 0.0
-    read = checker.Claim._read(json.loads(json.dumps(claim.to_dict())))
+    read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
     assert checker._prove_batches(read, bound, batches) <= failure * 1.0001
     higher = float(ladder.values[np.searchsorted(ladder.values, bound) + 1])
     assert checker._prove_batches(read, higher, batches) > failure
@@ -250,9 +250,9 @@ def test_a_rank_band():
     high = [float(betaincinv(count + 1, m - count, 1 - part)) for count in counts]
     bound = max(math.log(p / q) for p, q in zip(low, high, strict=True))
     details = {"rank_band": {"larger": "left", "n": n, "m": m, "ranks": ranks, "counts": counts}}
-    claim = checker.Claim("pure", 1.0, {})
+    claim = checker.StoredClaim("pure", 1.0, {})
     for factor, proved in ((1.0, True), (1.01, False)):
-        finding = checker.Finding(
+        finding = checker.StoredFinding(
             "events", bound * factor, "exact", failure, claim, details, {}, False, (20, n), (1, m)
         )
         assert (finding.needed() <= failure * 1.005) is proved
@@ -514,12 +514,12 @@ def test_command_line(tmp_path, capsys):
 
 
 def test_large_counts_take_seconds():
-    claim = checker.Claim("pure", 1.0, {})
+    claim = checker.StoredClaim("pure", 1.0, {})
     above, below = (300_000_000, 10**9), (100_000_000, 10**9)
     bound = epsilon_lower(Counts(*above), Counts(*below), 0.05)
     assert checker._prove_ratio(claim, bound, above, below, 0.05) <= 0.05 * 1.005
     assert checker._prove_ratio(claim, bound * 1.01, above, below, 0.05) > 0.05
     gaussian = from_dict({"notion": "gaussian", "mu": 1.0})
     bound = two_bounds_value(gaussian, Counts(*above), Counts(*below), 0.05)
-    finding = checker.Finding("events", bound, "exact", 0.05, checker.Claim("gaussian", 1.0, {}), {}, None)
+    finding = checker.StoredFinding("events", bound, "exact", 0.05, checker.StoredClaim("gaussian", 1.0, {}), {}, None)
     assert checker._prove_curve(finding, above, below, 0.5) <= 0.05 * 1.005

@@ -22,16 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.judging import Question
+from epsilometer.auditing.judge import Question
 from epsilometer.auditing.packing import outputs_from_bytes, outputs_to_bytes, tally_from_data, tally_to_data
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints, Folded, Journal, NoJournal
-from epsilometer.engine.folding import Pieces
-from epsilometer.engine.journal import Stream
+from epsilometer.engine.chunks import Pieces, Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.inputs.finding import Finder
+from epsilometer.inputs.finders.base import Finder
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.outputs import Outputs

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
@@ -24,8 +24,8 @@ from epsilometer.auditing.settings import (
 )
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
+from epsilometer.engine.chunks import order_rng
 from epsilometer.engine.health import check_drift, check_repeats
-from epsilometer.engine.seeds import order_rng
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.base import check_returned

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from epsilometer.errors import InputError
 from epsilometer.outputs import Block, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.reading_labels import label_from_data, label_to_data
+from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 
 _TABLE = "table"
 _PLAIN_KINDS = "biuf"

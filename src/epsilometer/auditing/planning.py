@@ -17,8 +17,8 @@ from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, 
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.mechanisms import as_mechanism
-from epsilometer.methods.ldp.estimating import find_smoothness
-from epsilometer.methods.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
+from epsilometer.methods.published.ldp.estimating import find_smoothness
+from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
 
 # A mechanism is timed for at most about this long.
 _PILOT_SECONDS = 0.2

@@ -22,18 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
 from epsilometer.outputs import Block, Numbers, Outputs, concatenate
 from epsilometer.outputs.columns import Column
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Rng = np.random.Generator
 # Draws n stored rows for side 0 or 1.
-DrawRows = Callable[[int, int, Rng], Rows]
+DrawRows = Callable[[int, int, Rng], Integers]
 
-# Rows per side that a result keeps for this: never more than the first figure nor fewer than the second, and so few
+# Integers per side that a result keeps for this: never more than the first figure nor fewer than the second, and so few
 # that all their columns together take about half a megabyte.
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
 # A column with at most so many values is one of names, even if they are numbers.
@@ -69,7 +67,7 @@ class EventPlant:
         inside: shape (rows,), which of the stored rows belong to the event; some do and some do not.
     """
 
-    inside: Mask
+    inside: Booleans
 
     @property
     def share(self) -> float:
@@ -83,7 +81,7 @@ class EventPlant:
             return None
         within, without = np.flatnonzero(self.inside), np.flatnonzero(~self.inside)
 
-        def draw(side: int, n: int, rng: Rng) -> Rows:
+        def draw(side: int, n: int, rng: Rng) -> Integers:
             hits = rng.random(n) < shares[side]
             return np.where(
                 hits, within[rng.integers(len(within), size=n)], without[rng.integers(len(without), size=n)]
@@ -112,8 +110,8 @@ class LinePlant:
         others: shape (rows − k,), those that lack it; both sides draw them alike.
     """
 
-    order: Rows
-    others: Rows
+    order: Integers
+    others: Integers
 
     def pair(self, claim: Claim) -> DrawRows | None:
         """A row's rank is that of a noisy number among the noisy numbers of both sides, so that all stay in use."""
@@ -123,7 +121,7 @@ class LinePlant:
         noise, cumulative = (Rng.laplace, _laplace) if isinstance(claim, PureDP) else (Rng.normal, ndtr)
         half, lacking = 0.5 * shift, len(self.others) / (len(self.others) + len(self.order))
 
-        def draw(side: int, n: int, rng: Rng) -> Rows:
+        def draw(side: int, n: int, rng: Rng) -> Integers:
             number = noise(rng, size=n) + (half if side else -half)
             rank = 0.5 * (cumulative(number - half) + cumulative(number + half))
             drawn = self.order[np.minimum((rank * len(self.order)).astype(np.int64), len(self.order) - 1)]
@@ -146,7 +144,7 @@ class SharpenedPlant:
         shares: shape (2, names), of the left and of the right; none is 0.
     """
 
-    names: Rows
+    names: Integers
     shares: Floats
 
     def pair(self, claim: Claim) -> DrawRows | None:
@@ -160,7 +158,7 @@ class SharpenedPlant:
         shares = self._sharpened(high)
         rows = [np.flatnonzero(self.names == name) for name in range(self.shares.shape[1])]
 
-        def draw(side: int, n: int, rng: Rng) -> Rows:
+        def draw(side: int, n: int, rng: Rng) -> Integers:
             counts = rng.multinomial(n, shares[side])
             drawn = [rng.choice(each, count) for each, count in zip(rows, counts, strict=True)]
             return rng.permutation(np.concatenate(drawn))
@@ -237,7 +235,7 @@ class Soil:
         rows = (np.linspace(0, len(side) - 1, size).astype(np.int64) for side in (left, right))
         return cls(concatenate([side.take(each) for side, each in zip((left, right), rows, strict=True)]))
 
-    def ready(self) -> Callable[[Rows, Rng], Outputs]:
+    def ready(self) -> Callable[[Integers, Rng], Outputs]:
         """A function that draws outputs like those in the given rows.
 
         Numbers that were seen only once move by up to half a rank, as new draws would. Otherwise every stored number
@@ -253,7 +251,7 @@ class Soil:
             self.outputs.size,
         )
 
-        def draw(rows: Rows, rng: Rng) -> Outputs:
+        def draw(rows: Integers, rng: Rng) -> Outputs:
             blocks = []
             for block, ranked in zip(self.outputs.take(rows), ranks.take(rows), strict=True):
                 known = zip(block.columns, ranked.columns, ladders[block.shape], strict=True)
@@ -308,11 +306,11 @@ class Soil:
         return [SharpenedPlant(names, shared / shared.sum(axis=1, keepdims=True))]
 
 
-def _rows_of(block: Block) -> Rows:
+def _rows_of(block: Block) -> Integers:
     return np.arange(block.size) if block.rows is None else block.rows
 
 
-def _middling(values: NDArray[np.generic], rows: Rows, total: int) -> list[Plant]:
+def _middling(values: NDArray[np.generic], rows: Integers, total: int) -> list[Plant]:
     """The event of one value of middling frequency: half of all draws have a more frequent one."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     by_count = np.argsort(-count, kind="stable")
@@ -332,7 +330,7 @@ class _Ranked:
     """
 
     ordered: Floats
-    ranks: Rows
+    ranks: Integers
 
     @classmethod
     def of(cls, column: Column) -> _Ranked:

@@ -46,14 +46,14 @@ _PAIR = Pair("left", "right")
 Draw = Callable[[int, int, Rng], Outputs]
 
 
-class Trial(Protocol):
+class Rehearsable(Protocol):
     """An audit that can be rehearsed."""
 
     @property
     def draws(self) -> int:
         """Per side; of the larger side, if they differ."""
 
-    def shrunk(self, share: float) -> Trial:
+    def shrunk(self, share: float) -> Rehearsable:
         """The same audit with a share of its draws."""
 
     def refutes(self, claim: Claim, draw: Draw, rng: Rng) -> bool:
@@ -121,7 +121,7 @@ class Rehearsal:
     """
 
     claim: Claim
-    trial: Trial
+    trial: Rehearsable
     soil: Soil
     event: Callable[[Outputs], np.ndarray] | None
     seed: int
@@ -141,11 +141,11 @@ class Rehearsal:
         trial = self.trial.shrunk(share) if share < 1.0 else self.trial
         rung = 0
         for number, plant in enumerate(plain):
-            rung = Ladder(self, trial, plant, number).least(rung)
+            rung = PlantedLadder(self, trial, plant, number).least(rung)
         if rung == _RUNGS:
             return math.inf if share == 1.0 else None  # what is beyond a smaller audit need not be beyond this one
         for number, plant in enumerate(special):
-            ladder = Ladder(self, trial, plant, len(plain) + number)
+            ladder = PlantedLadder(self, trial, plant, len(plain) + number)
             further = ladder.least(rung) if ladder.is_possible else rung
             if further < _RUNGS:
                 rung = further
@@ -166,10 +166,10 @@ class Rehearsal:
         return _MOST_DRAWS if max((len(block.columns) for block in self.soil.outputs), default=1) < 2 else _MOST_VECTORS
 
 
-class Ladder:
+class PlantedLadder:
     """The true values that are tried of one planted leak, each rehearsed as often as needed."""
 
-    def __init__(self, rehearsal: Rehearsal, trial: Trial, plant: Plant, number: int) -> None:
+    def __init__(self, rehearsal: Rehearsal, trial: Rehearsable, plant: Plant, number: int) -> None:
         self.rehearsal, self.trial, self.plant, self.number = rehearsal, trial, plant, number
         self.draw = rehearsal.soil.ready()
         self.known: dict[int, list[bool]] = {}
@@ -223,7 +223,7 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return bisect.bisect_left(range(high), True, low, high, key=holds)
 
 
-def with_power(result: AuditResult, trial: Trial, training: tuple[Outputs, Outputs], seed: int) -> AuditResult:
+def with_power(result: AuditResult, trial: Rehearsable, training: tuple[Outputs, Outputs], seed: int) -> AuditResult:
     """The result, which tells what its audit could have found when it is asked; if it refuted nothing."""
     if result.verdict is not Verdict.NOT_REFUTED:
         return result

@@ -14,7 +14,7 @@ from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.engine import Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
-from epsilometer.inputs.finding import Finder
+from epsilometer.inputs.finders.base import Finder
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 SCHEMA_VERSION = 1
@@ -125,7 +125,7 @@ class Profile:
 
     def __str__(self) -> str:
         """The profile in a few lines."""
-        from epsilometer.report.showing import percent
+        from epsilometer.report.wording import percent
 
         left, right = self.samples_used
         lines = [f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"]

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judging import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.modes import choose_mode, seen_as, spread_findings
 from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
-from epsilometer.auditing.search_loop import check_search, run_search
-from epsilometer.auditing.settings import FEWEST, Settings, check_settings, training_size
+from epsilometer.auditing.search import check_search, run_search
+from epsilometer.auditing.settings import (
+    FEWEST,
+    Settings,
+    check_settings,
+    choose_mode,
+    seen_as,
+    spread_findings,
+    training_size,
+)
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.claims.base import check_whole
@@ -25,12 +32,12 @@ from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.copying import shared_parts
-from epsilometer.inputs.finding import Finder
-from epsilometer.inputs.storing import check_same, is_complete
+from epsilometer.inputs.finders.base import Finder
+from epsilometer.inputs.pairs import check_same, is_complete
 from epsilometer.mechanisms import Mechanism, as_mechanism, keeping
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
-from epsilometer.methods.restoring import restore_proposal
+from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, HealthReport, changed
 
@@ -333,7 +340,7 @@ def _run_pairs(
         watched(settings.progress, 2 * settings.samples),
     ):
         if getattr(settings.method, "stops_early", False):
-            from epsilometer.auditing.sequential_loop import run_sequential  # few audits stop early
+            from epsilometer.auditing.sequential import run_sequential  # few audits stop early
 
             return run_sequential(source, pairs, question, settings)
         with journal_of(checkpoint, source, pairs, question, settings) as journal:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from epsilometer.arrays import Floats
 from epsilometer.auditing.profile import ClaimCheck, Profile
 from epsilometer.auditing.settings import check_confidence
 from epsilometer.bounds.bands import band_from_scores
@@ -17,7 +18,6 @@ from epsilometer.claims import ApproxDP, Claim
 from epsilometer.environment import describe_environment
 from epsilometer.errors import InputError
 
-Floats = NDArray[np.float64]
 # Fewer scores per side prove next to nothing: the outermost rank alone needs about that many.
 FEWEST = 10
 

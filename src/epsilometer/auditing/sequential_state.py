@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints
-from epsilometer.methods.sequential.choosing import Chosen
+from epsilometer.methods.sequential import Chosen
 from epsilometer.outputs import Event, Outputs
 
 NOTHING = Outputs((), 0)
@@ -102,8 +102,8 @@ class State:
         stopped: why it ended: "refuted", "samples" or "seconds"; empty while it goes on.
     """
 
-    log_wealth: NDArray[np.float64]
-    best: NDArray[np.float64]
+    log_wealth: Floats
+    best: Floats
     left: Outputs = NOTHING
     right: Outputs = NOTHING
     pair: int = 0
@@ -135,7 +135,7 @@ class State:
         self.stakes = [Stake(each) for each in chosen]
         self.choices += 1
 
-    def add(self, size: int, log_factor: NDArray[np.float64]) -> None:
+    def add(self, size: int, log_factor: Floats) -> None:
         """A batch of so many pairs of draws that was bet on."""
         self.spent += size
         self.evidence += size
@@ -159,9 +159,7 @@ class State:
         }
 
     @classmethod
-    def from_dict(
-        cls, data: dict[str, Any], log_wealth: NDArray[np.float64], best: NDArray[np.float64], draws: list[Outputs]
-    ) -> State:
+    def from_dict(cls, data: dict[str, Any], log_wealth: Floats, best: Floats, draws: list[Outputs]) -> State:
         """The inverse of `to_dict`, with the arrays and the draws."""
         numbers = {name: int(data[name]) for name in ("pair", "choices", "chosen_at", "batch", "spent", "evidence")}
         return cls(

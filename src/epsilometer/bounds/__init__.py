@@ -1,9 +1,7 @@
 """The trusted kernel: exact bounds from counts. Whatever proposes an event, what is proved rests on this alone."""
 
-from epsilometer.bounds.binomial import Counts, lower, upper
-from epsilometer.bounds.budget import ErrorBudget
-from epsilometer.bounds.certificate import certified_value, two_bounds_value
-from epsilometer.bounds.ratio import delta_lower, epsilon_lower
+from epsilometer.bounds.binomial import Counts, ErrorBudget, lower, upper
+from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, two_bounds_value
 
 __all__ = [
     "Counts",

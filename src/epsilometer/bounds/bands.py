@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, GaussianDP
 from epsilometer.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def band_from_scores(left: Floats, right: Floats, failure_probability: float, po
     return Band(tuple(p_lower.tolist()), tuple(q_upper[np.searchsorted(others, first_below, side="right")].tolist()))
 
 
-def _ranks(n: int, points: int) -> NDArray[np.int64]:
+def _ranks(n: int, points: int) -> Integers:
     """Ranks that are dense at both ends, where claims differ most."""
     half = np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))
     tail = np.unique(np.round(half).astype(np.int64))

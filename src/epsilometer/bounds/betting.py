@@ -21,15 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, ndtr, rel_entr
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts
 from epsilometer.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.claims.renyi import bernoulli_divergence
 from epsilometer.errors import InputError
-
-Floats = NDArray[np.float64]
 
 # Guesses and projections stay this far from 0 and 1, where a bet could lose everything.
 _MARGIN = 1e-9

@@ -1,13 +1,16 @@
-"""Exact bounds on one probability from a count (Clopper–Pearson)."""
+"""Exact bounds on one probability from a count, the bound on a bounded mean, and the budget that pays for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
-from epsilometer.errors import InputError
+from epsilometer.arrays import Floats
+from epsilometer.errors import BudgetError, InputError
 
 # Halvings of the fallback bisection; 2^-200 of an interval on the log scale is far below a float's spacing.
 _HALVINGS = 200
@@ -82,3 +85,82 @@ def _bisect_lower(a: float, b: float, failure_probability: float) -> float:
         else:
             above = middle
     return float(np.exp(below)) if below > -745.0 else 0.0
+
+
+# Sums of shares such as 0.1 + 0.2 may exceed their total by rounding, never by more than this.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBudget:
+    """The failure probability of one audit. Spending more than there is raises `BudgetError`.
+
+    What was spent cannot be taken back: the total is fixed, the ledger is read-only, and there is one of each.
+
+    Attributes:
+        total: the probability with which the whole audit may err.
+    """
+
+    total: float
+    _paid: list[tuple[str, float]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_failure_probability(self.total)
+
+    def __copy__(self) -> NoReturn:
+        """A copy would spend the same failure probability again."""
+        raise BudgetError("an ErrorBudget cannot be copied: what is spent on one would be left in the other")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        """Likewise."""
+        self.__copy__()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Nor sent to another process."""
+        self.__copy__()
+
+    @property
+    def ledger(self) -> tuple[tuple[str, float], ...]:
+        """What was spent on what, in order."""
+        return tuple(self._paid)
+
+    @property
+    def spent(self) -> float:
+        """What is gone."""
+        return sum(amount for _, amount in self._paid)
+
+    @property
+    def remaining(self) -> float:
+        """What is left."""
+        return max(self.total - self.spent, 0.0)
+
+    def spend(self, amount: float, purpose: str) -> float:
+        """Pays for one look and returns what it paid."""
+        if not amount > 0.0 or self.spent + amount > self.total * (1.0 + _ROUNDING):
+            raise BudgetError(f"cannot spend {amount:g} on {purpose}: {self.remaining:g} of {self.total:g} is left")
+        self._paid.append((purpose, amount))
+        return amount
+
+
+def bernstein_lower(values: Floats, low: float, high: float, failure_probability: float) -> float:
+    """A lower bound on the mean of independent, identically distributed values in [low, high].
+
+    Args:
+        values: shape (n,); with fewer than two the bound is `low`.
+        low: the least value.
+        high: the greatest.
+        failure_probability: what may be spent.
+
+    Guarantee: above the true mean with at most `failure_probability`. Exact for every n. (The theorem bounds the mean
+        of values in [0, 1] from above; applied to (high − value)/(high − low) it bounds this mean from below.)
+    """
+    check_failure_probability(failure_probability)
+    if not low < high or (len(values) and not (low <= values.min() and values.max() <= high)):
+        raise InputError(f"low={low!r}, high={high!r}: all values must lie between them")
+    n = len(values)
+    if n < 2:
+        return low
+    needed = math.log(2.0 / failure_probability)
+    # The theorem is about the unbiased variance, divided by n − 1.
+    chance = math.sqrt(2.0 * float(values.var(ddof=1)) * needed / n)
+    return max(float(values.mean()) - chance - 7.0 * (high - low) * needed / (3.0 * (n - 1)), low)

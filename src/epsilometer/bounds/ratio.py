@@ -1,13 +1,4 @@
-"""Exact lower bounds on ε (for any δ) and on δ (for any ε) from two counts.
-
-The claim P(E) ≤ e^ε·Q(E) + δ is tested with the exact unconditional score test. One region of counts "at least as
-extreme as these" is fixed by the counts alone: those whose (approximate) score bound is at least as large. Its greatest
-probability under the claim, over all values q that the right count leaves plausible, is the p-value. The claims grow
-with ε, so the p-value does too, and the bound is the ε up to which the claim is rejected: exact by construction,
-without a search over statistics (Buehler's construction; q restricted as by Berger and Boos).
-
-Guarantee: the bound exceeds the true value with probability at most `failure_probability`. Exact.
-"""
+"""Exact lower bounds on ε (for any δ) and on δ (for any ε) from two counts, and certified values of any claim."""
 
 from __future__ import annotations
 
@@ -15,21 +6,20 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
-from epsilometer.bounds.interpolation import interpolated_supremum
-from epsilometer.bounds.unconditional import (
+from epsilometer.bounds.supremum import (
     NullLine,
     Region,
     evenly_spread,
     greatest_probability,
+    interpolated_supremum,
     normal_probability,
     region_probability,
 )
-
-Array = NDArray[np.float64]
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 
 # The share of the failure probability that buys the restriction of q (Berger and Boos).
 _NUISANCE_SHARE = 1.0 / 50.0
@@ -138,7 +128,7 @@ def _score_region(left: Counts, right: Counts, delta: float, level: float) -> Re
     z = float(ndtri(1.0 - level))
     r, shift = _score_ratio(left, right, delta, z), left.trials * delta
 
-    def threshold(y: Array) -> Array:
+    def threshold(y: Floats) -> Floats:
         return shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift)
 
     if r <= 0.0:  # no score bound: every count is at least as extreme as these
@@ -206,3 +196,55 @@ def _crossing(p_value: Callable[[float], float], level: float, top: float) -> fl
         else:
             high, at_high = value, at_value
     return low
+
+
+def certified_value(
+    claim: Claim, left: Counts, right: Counts, failure_probability: float, left_share: float = 0.5
+) -> float:
+    """The largest value of the claim's own parameter that the counts of one event refute (0 if none).
+
+    Args:
+        claim: gives the notion and its fixed parameters; its own value plays no role.
+        left: counts of the event under P.
+        right: counts of the event under Q.
+        failure_probability: what may be spent.
+        left_share: for notions without a joint test, the part of it that bounds P(E); must not depend on these counts.
+
+    Guarantee: above the mechanism's true value with at most `failure_probability`, if the event was fixed before the
+    counts were drawn. Exact.
+    """
+    if isinstance(claim, ApproxDeltaDP):
+        return delta_lower(left, right, failure_probability, claim.epsilon)
+    if isinstance(claim, PureDP | ApproxDP):
+        return epsilon_lower(left, right, failure_probability, claim.delta if isinstance(claim, ApproxDP) else 0.0)
+    return two_bounds_value(claim, left, right, failure_probability, left_share)
+
+
+def two_bounds_value(
+    claim: Claim, left: Counts, right: Counts, failure_probability: float, left_share: float = 0.5
+) -> float:
+    """The same for any claim, from a lower bound on P(E) and an upper bound on Q(E)."""
+    p_lower = lower(left, failure_probability * left_share)
+    q_upper = upper(right, failure_probability * (1.0 - left_share))
+    return claim.least_value(p_lower, q_upper) if p_lower > q_upper else 0.0
+
+
+# An excess is below 1 − e^−36 unless rounding made it 1: what it says about ε stays finite.
+_MOST = 1.0 - 2.0**-52
+
+
+def value_of_excess(claim: PureDP | ApproxDP, epsilon: float, excess_lower: float) -> float:
+    """A certified excess at one ε in the claim's own parameter; 0 when it proves nothing.
+
+    Args:
+        claim: gives the notion and its fixed parameters; its own value plays no role.
+        epsilon: at which the excess is known.
+        excess_lower: lower bound on the greatest P(E) − e^epsilon·Q(E).
+    """
+    if isinstance(claim, ApproxDeltaDP):
+        return max(excess_lower, 0.0) if epsilon >= claim.epsilon else 0.0
+    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    if excess_lower <= delta:
+        return 0.0
+    above = (1.0 - delta) + (excess_lower - delta) * math.exp(-epsilon)
+    return epsilon + math.log(above / (1.0 - min(excess_lower, _MOST)))

@@ -13,11 +13,11 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
 
-Real = TypeVar("Real", float, NDArray[np.float64])
+Real = TypeVar("Real", float, Floats)
 
 
 class Claim(ABC):

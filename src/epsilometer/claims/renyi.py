@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr, xlogy
 
+from epsilometer.arrays import Floats
 from epsilometer.claims.base import Claim, Real, as_number, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 # Zero-concentrated privacy bounds every order at once. Any set of orders gives a valid (if weaker) test;
 # 160 orders on this grid give the supremum to about a thousandth of its value, from below.
-_ZCDP_ORDERS: NDArray[np.float64] = 1.0 + np.geomspace(1e-3, 1e4, 160)
+_ZCDP_ORDERS: Floats = 1.0 + np.geomspace(1e-3, 1e4, 160)
 # Bisection steps: 2^-60 is below the spacing of floats near 1.
 _STEPS = 60
 
@@ -45,7 +45,7 @@ class RenyiDP(Claim):
         """The larger divergence of the two coins, 0 when p ≤ q."""
         return float(self.least_values(np.array([p]), np.array([q]))[0])
 
-    def least_values(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def least_values(self, p: Floats, q: Floats) -> Floats:
         """The same for arrays of shape (n,)."""
         return np.where(p > q, _both_directions(p, q, np.array(self.order)), 0.0)
 
@@ -82,7 +82,7 @@ class ZCDP(Claim):
         """The greatest divergence/order of the two coins over orders from 1 (Kullback–Leibler) up."""
         return float(self.least_values(np.array([p]), np.array([q]))[0])
 
-    def least_values(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def least_values(self, p: Floats, q: Floats) -> Floats:
         """The same for arrays of shape (n,)."""
         divided = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
         entropies = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
@@ -113,9 +113,7 @@ def check_order(order: float) -> float:
     return number
 
 
-def bernoulli_divergence(
-    p: NDArray[np.float64], q: NDArray[np.float64], order: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
     """D_order of the coin p from the coin q, elementwise; infinite where the coin q cannot do what p does."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         heads = xlogy(order, p) + (1.0 - order) * np.log(q)
@@ -125,11 +123,11 @@ def bernoulli_divergence(
         return np.maximum(np.logaddexp(heads, tails) / (order - 1.0), 0.0)
 
 
-def _both_directions(p: NDArray[np.float64], q: NDArray[np.float64], order: NDArray[np.float64]) -> NDArray[np.float64]:
+def _both_directions(p: Floats, q: Floats, order: Floats) -> Floats:
     return np.maximum(bernoulli_divergence(p, q, order), bernoulli_divergence(q, p, order))
 
 
-def _kullback_leibler(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kullback_leibler(p: Floats, q: Floats) -> Floats:
     return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), dtype=np.float64)
 
 

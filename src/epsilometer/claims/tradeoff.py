@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 # Where a curve given as a function is checked and stored: dense near 0, where claims differ most.
-_GRID: NDArray[np.float64] = np.unique(
-    np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)])
-)
+_GRID: Floats = np.unique(np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)]))
 _SLACK = 1e-9
 
 
@@ -42,7 +40,7 @@ class TradeOffDP(Claim):
             object.__setattr__(self, "curve", _as_points(self.curve))
         _check_curve(self._type_two(_GRID))
 
-    def _type_two(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _type_two(self, errors: Floats) -> Floats:
         if callable(self.curve):
             return np.array([float(self.curve(float(error))) for error in errors])
         return np.interp(errors, *self.curve)
@@ -106,7 +104,7 @@ def _as_points(curve: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[fl
     return tuple(one.tolist()), tuple(two.tolist())
 
 
-def _check_curve(type_two: NDArray[np.float64]) -> None:
+def _check_curve(type_two: Floats) -> None:
     if not np.all(np.isfinite(type_two)):
         raise InputError("curve returns values that are not finite numbers on [0, 1]")
     if type_two.min() < -_SLACK or np.any(type_two > 1.0 - _GRID + _SLACK):

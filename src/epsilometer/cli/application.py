@@ -15,18 +15,16 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
 from epsilometer.cli.history import history
+from epsilometer.cli.listing import methods, zoo
 from epsilometer.cli.measure import measure
-from epsilometer.cli.methods import methods
-from epsilometer.cli.planning import plan
+from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from epsilometer.cli.plan import plan
 from epsilometer.cli.profile import profile
-from epsilometer.cli.replay import replay
+from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
-from epsilometer.cli.status import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
-from epsilometer.cli.verify import verify
-from epsilometer.cli.zoo import zoo
 from epsilometer.errors import EpsilometerError, MechanismError
-from epsilometer.report.showing import clean, cut
+from epsilometer.report.wording import clean, cut
 
 # One line, but enough of it to quote what another program said.
 _MOST_MESSAGE = 1500

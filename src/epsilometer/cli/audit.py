@@ -71,8 +71,8 @@ def audit(
 
 def run_audit(target: str, flags: dict[str, Any]) -> int:
     """Audits what the flags describe, shows the result and gives the exit status."""
-    from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import deliver, run
+    from epsilometer.cli.options import deliver, run
+    from epsilometer.cli.request import make_plan
 
     plan = make_plan(target, {name: value for name, value in flags.items() if name not in ("target", "all")})
     claim = _claim(plan.parameters, plan.mechanism)

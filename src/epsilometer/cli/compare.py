@@ -48,7 +48,7 @@ def compare(
     """
     from epsilometer.auditing.public import compare as compare_outputs
     from epsilometer.cli.files import check_writable, read_options
-    from epsilometer.cli.running import deliver, run
+    from epsilometer.cli.options import deliver, run
     from epsilometer.mechanisms import from_recording
 
     for flag, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
@@ -69,7 +69,7 @@ def compare(
 def _claim(notion: str | None, given: dict[str, float]) -> tuple[Any, dict[str, float]]:
     """A claim; or a notion and its fixed parameters."""
     from epsilometer.claims import from_parameters
-    from epsilometer.cli.notions import find_notion
+    from epsilometer.cli.request import find_notion
     from epsilometer.errors import InputError
 
     if notion is not None:

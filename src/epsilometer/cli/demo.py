@@ -69,8 +69,8 @@ def demo() -> int:
 def perform(act: Act, number: int, console: Console | None) -> AuditResult:
     """Explains one audit, runs it, and shows its result."""
     from epsilometer.auditing.public import audit
-    from epsilometer.cli.targets import open_target
-    from epsilometer.report.terminal import show_result
+    from epsilometer.cli.request import open_target
+    from epsilometer.report.text import show_result
 
     say(f"{number}. {act.before}", console)
     say("", console)

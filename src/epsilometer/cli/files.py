@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import InputError
-from epsilometer.report.showing import plain, shown
+from epsilometer.report.wording import plain, shown
 
 
 def read_value(text: str, option: str) -> Any:
@@ -64,7 +64,7 @@ def read_dataset(path: Path, option: str) -> Any:
 
 
 def _read_table(path: Path) -> list[Any]:
-    from epsilometer.mechanisms.csv_files import cell_value, csv_rows, header_of
+    from epsilometer.mechanisms.recorded_texts import cell_value, csv_rows, header_of
 
     _check_file(path)
     rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(path)]

@@ -28,7 +28,7 @@ def history(
       epsilometer history suite.toml --audit svt5
       epsilometer history suite.toml --run 3
     """
-    from epsilometer.cli.suite_run import history_path
+    from epsilometer.cli.run import history_path
     from epsilometer.errors import InputError
     from epsilometer.suites import History
 
@@ -59,7 +59,7 @@ def _print_runs(past: History) -> None:
 def _print_audit(past: History, name: str) -> None:
     from epsilometer.cli.listing import print_rows
     from epsilometer.errors import InputError
-    from epsilometer.report.showing import figure, figure_down, plain
+    from epsilometer.report.wording import figure, figure_down, plain
 
     found = past.bounds(name)
     if not found:
@@ -73,9 +73,9 @@ def _print_audit(past: History, name: str) -> None:
 
 def _print_run(past: History, number: int) -> None:
     from epsilometer.cli.listing import print_rows
-    from epsilometer.cli.suite_run import bound_text
+    from epsilometer.cli.run import bound_text
     from epsilometer.errors import InputError
-    from epsilometer.report.showing import plain
+    from epsilometer.report.wording import plain
     from epsilometer.suites import Entry, find_changes
 
     outcomes = past.outcomes(number)

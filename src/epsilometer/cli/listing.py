@@ -1,4 +1,4 @@
-"""Lists for people (a table that fits the terminal) and for pipes (aligned columns, one line each)."""
+"""`epsilometer methods` and `epsilometer zoo`: lists for people and for pipes."""
 
 from __future__ import annotations
 
@@ -28,3 +28,33 @@ def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
+
+
+def methods() -> int:
+    """List the methods that --method takes, with the names that --option takes for each."""
+    pass  # MERGED
+    from epsilometer.methods.registry import find_method, names, option_names
+
+    rows = []
+    for name in names():
+        method = find_method(name)
+        rows.append((name, method.guarantee, method.summary, ", ".join(option_names(name))))
+    print_rows(("name", "guarantee", "summary", "options"), rows)
+    return 0
+
+
+def zoo() -> int:
+    """List the reference mechanisms.
+
+    Audit one with: epsilometer audit zoo:NAME. Parameters follow a question mark: "zoo:laplace?epsilon=.7".
+    """
+    from epsilometer import zoo as mechanisms
+
+    pass  # MERGED
+
+    rows = []
+    for name in mechanisms.names():
+        entry = mechanisms.find(name)
+        rows.append((name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary))
+    print_rows(("name", "claim", "in truth", "summary"), rows)
+    return 0

@@ -54,9 +54,8 @@ def measure(
       epsilometer measure zoo:laplace --notion renyi --order 2
     """
     flags = dict(locals())
-    from epsilometer.cli.notions import find_notion, fixed_parameters
-    from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import deliver, run
+    from epsilometer.cli.options import deliver, run
+    from epsilometer.cli.request import find_notion, fixed_parameters, make_plan
 
     fixed: dict[str, Any] = fixed_parameters(epsilon, delta, order)
     kind = find_notion(notion, fixed)

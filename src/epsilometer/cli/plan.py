@@ -1,127 +1,117 @@
-"""From flags and files to what `epsilometer.audit` takes."""
+"""`epsilometer plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
-from epsilometer.cli.files import check_writable, read_options, read_value
-from epsilometer.cli.searching import SEARCH_FLAGS, merged_search, open_finder, search_wishes
-from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
-from epsilometer.cli.targets import open_target
-from epsilometer.errors import InputError
+import typer
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.planning import EventsPlan
+    from epsilometer.methods.published.ldp import HistogramPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to run and where to put the answer.
+_HIDE = {"show_default": False}
 
-    Attributes:
-        target: the mechanism's name as it was given.
-        mechanism: what it names.
-        inputs: pairs of inputs, or a finder; None for the worst pair of a zoo entry.
-        parameters: the flags of a claim that were given.
-        keywords: settings of the run that were given.
-        record: what is added to the settings of the result.
-        json: file for the result.
-        html: file for the report.
-        junit: file for the result as JUnit XML.
-        markdown: file for a summary.
+
+def plan(
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="A mechanism to time: as for audit.", show_default=False)
+    ] = None,
+    notion: Annotated[str | None, typer.Option(help="pure or renyi.  [default: what --order says]")] = None,
+    precision: Annotated[float | None, typer.Option(help="Half length γ of the interval.", **_HIDE)] = None,
+    confidence: Annotated[float, typer.Option(help="Of the interval, or of the audit.")] = 0.95,
+    lipschitz: Annotated[float | None, typer.Option(help="C of the output densities.", **_HIDE)] = None,
+    domain: Annotated[tuple[float, float] | None, typer.Option(metavar="A B", help="Of the outputs.", **_HIDE)] = None,
+    input_lipschitz: Annotated[float | None, typer.Option(help="D of the densities in the input.", **_HIDE)] = None,
+    input_domain: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="C D", help="Of the inputs: plans for all pairs.", **_HIDE)
+    ] = None,
+    order: Annotated[float | None, typer.Option(help="Of a Rényi divergence or claim.", **_HIDE)] = None,
+    as_published: Annotated[bool, typer.Option("--as-published", help="The paper's n, without union bounds.")] = False,
+    epsilon: Annotated[float | None, typer.Option(help="Claimed ε, to be refuted by an audit.", **_HIDE)] = None,
+    delta: Annotated[float | None, typer.Option(help="With --epsilon: (ε, δ).", **_HIDE)] = None,
+    mu: Annotated[float | None, typer.Option(help="Claimed μ.", **_HIDE)] = None,
+    rho: Annotated[float | None, typer.Option(help="Claimed ρ.", **_HIDE)] = None,
+    truth: Annotated[float | None, typer.Option(help="The true value of what is claimed.", **_HIDE)] = None,
+    power: Annotated[float, typer.Option(help="Probability with which the claim shall be refuted.")] = 0.9,
+    event_probability: Annotated[float, typer.Option(help="Of the event that is supposed to be found.")] = 0.5,
+    left: Annotated[str | None, typer.Option(metavar="JSON|@FILE", help="Input to time TARGET on.", **_HIDE)] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="TARGET is f(dataset, n, rng) and returns n outputs.")] = False,
+    most_draws: Annotated[float | None, typer.Option(help="Refuse a plan with more draws.", **_HIDE)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Tell how many draws a question takes, before they are drawn.
+
+    With --precision: a two-sided estimate of local privacy by histograms (method ldp-histogram). With a claim and
+    --truth: an audit by events that shall refute the claim.
+
+    Examples:
+      epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1
+      epsilometer plan --precision .5 --lipschitz .3 --domain 0 1 --input-lipschitz .6 --input-domain 0 1
+      epsilometer plan "zoo:truncated_laplace?epsilon=.5" --precision .5 --order 2
+      epsilometer plan --epsilon 1 --truth 1.2 --power .9
     """
+    flags = dict(locals())
+    from epsilometer.auditing.planning import plan as make_plan
 
-    target: str
-    mechanism: Any
-    inputs: Any
-    parameters: dict[str, float]
-    keywords: dict[str, Any]
-    record: dict[str, Any]
-    json: str | None
-    html: str | None
-    junit: str | None = None
-    markdown: str | None = None
+    made = make_plan(**_keywords(flags))
+    if json:
+        import json as writer
 
+        sys.stdout.write(writer.dumps(made.to_dict(), indent=2) + "\n")
+        return 0
+    from epsilometer.cli.listing import print_rows
 
-def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
-    """Puts flags together with the TOML file that `target` may be; flags win.
-
-    Args:
-        target: a mechanism, or a file that ends in .toml.
-        flags: the options by their long names; None is "not given".
-    """
-    given = {name: value for name, value in flags.items() if value is not None}
-    for side in ("left", "right"):
-        if side in given:
-            given[side] = read_value(given[side], f"--{side}")
-    if "option" in given:
-        given["options"] = read_options(given.pop("option"))
-    wishes = search_wishes(given)
-    given = {name: value for name, value in given.items() if name not in SEARCH_FLAGS}
-    folders: tuple[Path, ...] = ()
-    if target.endswith(".toml"):
-        path = Path(target)
-        given = _merge(read_settings(path), given)
-        target, folders = given["mechanism"], (path.parent.resolve(),)
-    if wishes:
-        given["finder"] = merged_search(given.get("finder"), wishes)
-    return plan_from(target, given, folders)
+    print_rows(("what", "plan"), list(_rows(made)))
+    return 0
 
 
-def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Plan:
-    """The plan of settings that were read already.
+def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
+    """What `epsilometer.plan` takes, from the options."""
+    from epsilometer.claims import from_parameters
+    from epsilometer.cli.files import read_value
+    from epsilometer.cli.request import open_target
 
-    Args:
-        target: a mechanism.
-        given: settings by their long names; inputs are values, not text.
-        folders: searched for modules after the current folder.
-    """
-    for option in ("json", "html", "junit", "markdown"):
-        check_writable(given.get(option), f"--{option}")
-    batch = bool(given.get("batch"))
-    mechanism = open_target(target, batch, folders)
-    return Plan(
-        target,
-        mechanism,
-        _inputs(given, mechanism),
-        {name: given[name] for name in CLAIM_KEYS if name in given},
-        {name: given[name] for name in RUN_KEYS if name in given},
-        {"target": target, "batch": True} if batch else {"target": target},
-        given.get("json"),
-        given.get("html"),
-        given.get("junit"),
-        given.get("markdown"),
-    )
+    keywords = {name: value for name, value in flags.items() if name not in ("target", "left", "batch", "json")}
+    claimed = {name: keywords.pop(name) for name in ("epsilon", "delta", "mu", "rho")}
+    if any(value is not None for value in claimed.values()):
+        keywords["claim"] = from_parameters(**claimed, order=keywords.pop("order"))
+    if flags["target"] is not None:
+        keywords["mechanism"] = open_target(flags["target"], flags["batch"])
+    if flags["left"] is not None:
+        keywords["dataset"] = read_value(flags["left"], "--left")
+    return keywords
 
 
-def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A claim, a pair or a method of the command line replaces the whole one of the file; options are added."""
-    for names in (CLAIM_KEYS, INPUT_KEYS, ("method", "options") if "method" in given else ()):
-        if any(name in given for name in names):
-            settings = {name: value for name, value in settings.items() if name not in names}
-    if "options" in given:
-        given = {**given, "options": {**settings.get("options", {}), **given["options"]}}
-    return {**settings, **given}
+def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
+    from epsilometer.auditing.planning import EventsPlan
+    from epsilometer.methods.published.ldp.plans import MOST_DRAWS
+
+    yield from _event_rows(made) if isinstance(made, EventsPlan) else _histogram_rows(made)
+    too_many = f", above the limit of {MOST_DRAWS:,} that an estimate has" if made.draws > MOST_DRAWS else ""
+    yield "draws in all", f"{made.draws:,}{too_many}"
+    if made.seconds is not None:
+        from epsilometer.report.wording import duration
+
+        yield "time", f"about {duration(made.seconds)}, from a few pilot draws"
 
 
-def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
-    sides = [side for side in ("left", "right") if side in given]
-    if "finder" in given:
-        if sides or "pairs" in given:
-            raise InputError("give either a finder or the inputs themselves, not both")
-        return open_finder(given["finder"], given.get("seed"))
-    if "pairs" in given:
-        if sides:
-            raise InputError("give either left and right or pairs, not both")
-        return given["pairs"]
-    if len(sides) == 2:
-        from epsilometer.inputs import Pair
+def _event_rows(made: EventsPlan) -> Iterator[tuple[str, str]]:
+    p, q = made.event
+    yield "question", f"refute {made.claim.describe()} when the truth is {made.truth:g}"
+    yield "power", f"about {made.power:g} at confidence {made.confidence:g}"
+    yield "event", f"probability {p:.4g} against {q:.4g}, if the training draws find it"
+    yield "draws per side", f"{made.samples:,}, training included"
 
-        return Pair(given["left"], given["right"])
-    if sides:
-        raise InputError(f"--{sides[0]} needs {'--right' if sides == ['left'] else '--left'} as well")
-    if getattr(mechanism, "worst_pair", None) is None:
-        raise InputError(
-            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --finder and --domain"
-        )
-    return None
+
+def _histogram_rows(made: HistogramPlan) -> Iterator[tuple[str, str]]:
+    what = "ε" if made.order is None else f"the Rényi divergence of order {made.order:g}"
+    yield "question", f"{what} within ± {made.precision:g} at confidence {made.confidence:g}"
+    yield "assumption", made.assumption
+    yield "least density τ", f"{made.floor:.6g}"
+    yield "cells m", f"{made.cells:,} of width {made.width:.6g}"
+    yield "samples per input n", f"{made.samples:,}" + (" as published" if made.as_published else "")
+    yield "inputs", "2" if made.midpoints is None else f"{made.midpoints:,} mid-points, all pairs"

@@ -50,8 +50,8 @@ def profile(
     flags = dict(locals())
     from epsilometer.claims import parse_claim
     from epsilometer.cli.files import check_writable
-    from epsilometer.cli.plan import make_plan
-    from epsilometer.cli.running import run
+    from epsilometer.cli.options import run
+    from epsilometer.cli.request import make_plan
 
     check_writable(plot, "--plot")
     claims = [parse_claim(each) for each in claim or ()]
@@ -67,7 +67,7 @@ def profile(
 
 
 def _deliver(found: Any, claims: list[Any], json_file: str | None, plot: str | None) -> int:
-    from epsilometer.cli.status import INCONCLUSIVE, NOT_REFUTED, REFUTED
+    from epsilometer.cli.options import INCONCLUSIVE, NOT_REFUTED, REFUTED
 
     checks = [found.check(claim) for claim in claims]
     if json_file == "-":

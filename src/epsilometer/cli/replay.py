@@ -1,4 +1,4 @@
-"""`epsilometer replay`."""
+"""`epsilometer replay` proves a witness again on fresh draws; `epsilometer verify` checks a stored certificate."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
 
     from epsilometer.auditing.public import replay as replay_witness
     from epsilometer.cli.files import check_writable, read_text, read_value
-    from epsilometer.cli.running import deliver, run
-    from epsilometer.cli.targets import open_target
+    from epsilometer.cli.options import deliver, run
+    from epsilometer.cli.request import open_target
     from epsilometer.result import AuditResult
 
     for name in ("json", "html", "junit", "markdown"):
@@ -71,3 +71,33 @@ def _pair(flags: dict[str, Any], sides: list[Any]) -> Any:
     if flags["left"] is None or flags["right"] is None:
         raise InputError("--left and --right are given together or not at all")
     return Pair(*sides)
+
+
+def verify(
+    result: Annotated[str, typer.Argument(metavar="RESULT", help="What --json wrote.")],
+    recording: Annotated[
+        str | None,
+        typer.Option(
+            "--recording",
+            metavar="FILE",
+            help="The draws of the audit, as record='FILE.jsonl' kept them.",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Check a stored result without trusting the code that made it.
+
+    Recomputes from the stored counts whether the bound holds at its confidence, and whether everything in the file
+    agrees. With --recording the event is counted again on the draws. The checker is one file that needs nothing but
+    Python: epsilometer/checker.py.
+
+    Exit status: 0 the result holds, 1 it does not, 2 it cannot be checked.
+
+    Examples:
+      epsilometer audit zoo:svt5 --epsilon 1 --json result.json
+      epsilometer verify result.json
+      epsilometer verify result.json --recording draws.jsonl
+    """
+    from epsilometer.checker import main
+
+    return main([result] if recording is None else [result, "--recording", recording])

@@ -1,12 +1,245 @@
-"""`epsilometer run`."""
+"""`epsilometer run`: many audits of one file, with their history, pages and exit status."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from epsilometer.cli import options
+from epsilometer.cli.files import check_writable
+from epsilometer.cli.run_progress import open_progress
+from epsilometer.cli.suite_file import read_suite
+from epsilometer.errors import EpsilometerError, InputError
+from epsilometer.report import ci as junit
+from epsilometer.report import ci as markdown
+from epsilometer.report import wording
+from epsilometer.report.wording import figure, figure_down, plain
+from epsilometer.result import AuditResult
+from epsilometer.suites import Entry, History, Outcome, find_changes, run_tasks, status_over_all
+from epsilometer.suites.index import SuiteRun, counted, render_index
+from epsilometer.suites.workers import Job
+
+
+def run_entry(payload: tuple[str, Mapping[str, Any], str]) -> str:
+    """Audits what the settings describe, writes its page, and returns the result as JSON.
+
+    Args:
+        payload: the suite's file, the settings of one audit, and the file of its page.
+    """
+    path, settings, page = Path(payload[0]), payload[1], Path(payload[2])
+    # What a mechanism prints must not get between the lines of our progress.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            result = _audit(path, settings)
+            write_page(result, page)  # here and not in the parent: pictures take longer than many an audit
+            return result.to_json(None)
+        except EpsilometerError as error:
+            raise SuiteError(str(error)) from error
+
+
+class SuiteError(EpsilometerError):
+    """Already in words for people: the name of the exception adds nothing."""
+
+
+def write_page(result: AuditResult, page: Path) -> None:
+    """The report, and the result as JSON beside it."""
+    result.save_html(page)
+    page.with_suffix(".json").write_text(result.to_json() + "\n", encoding="utf-8")
+
+
+def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
+    from epsilometer.auditing.public import audit, measure
+    from epsilometer.claims import from_parameters
+    from epsilometer.cli.request import find_notion, plan_from
+    from epsilometer.cli.settings_file import resolve_inputs
+
+    resolved = resolve_inputs(settings, path)
+    notion = resolved.pop("notion", None)
+    plan = plan_from(str(settings["mechanism"]), resolved, (path.parent.resolve(),))
+    if notion is not None:
+        kind = find_notion(str(notion), plan.parameters)
+        keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
+        result = measure(plan.mechanism, plan.inputs, kind, **keywords)
+    else:
+        brings_claim = not plan.parameters and getattr(plan.mechanism, "claim", None) is not None
+        claim = None if brings_claim else from_parameters(**plan.parameters)
+        result = audit(plan.mechanism, plan.inputs, claim, **plan.keywords)
+    return dataclasses.replace(result, settings={**result.settings, **plan.record})
+
+
+_MOST_BOUNDS = 12
+
+
+def history_path(suite: str, given: str | None = None) -> Path:
+    """Where the history of a suite is, unless it is given."""
+    return Path(given) if given else Path(suite).with_suffix(".history.sqlite")
+
+
+def run_suite(
+    suite: str,
+    jobs: int | None,
+    out: str,
+    history: str | None,
+    fresh: bool,
+    junit_file: str | None,
+    markdown_file: str | None,
+) -> int:
+    """Does all audits that are not done yet, writes the pages, and gives the exit status over all."""
+    title, entries = read_suite(Path(suite))
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs {jobs} must be at least 1")
+    check_writable(junit_file, "--junit")
+    check_writable(markdown_file, "--markdown")
+    folder = _make_folder(out)
+    with History(history_path(suite, history)) as past:
+        number = past.open_run(fresh)
+        kept = _still_valid(entries, past.outcomes(number))
+        if kept:
+            sys.stdout.write(f"going on with run {number}: {len(kept)} of {len(entries)} audits are done\n")
+        pages = _page_names(entries)
+        rest = [entry for entry in entries if entry.name not in kept]
+        tasks = [Job((suite, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
+        outcomes = kept | _audit_all(rest, tasks, jobs or os.cpu_count() or 1, past, number)
+        past.close_run(number)
+        run = _gather(title, entries, outcomes, past, number)
+    _write_index(run, folder)
+    if junit_file is not None:
+        Path(junit_file).write_text(_junit(run), encoding="utf-8")
+    if markdown_file is not None:
+        Path(markdown_file).write_text(_markdown(run), encoding="utf-8")
+    _print_summary(run, folder)
+    return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
+
+
+def _make_folder(out: str) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out} cannot be made: {error.strerror}") from error
+    return folder
+
+
+def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """Outcomes of a broken-off run that need not be found again: no errors, and nothing has changed since."""
+    return {
+        entry.name: known[entry.name]
+        for entry in entries
+        if entry.name in known and known[entry.name].result is not None and known[entry.name].digest == entry.digest
+    }
+
+
+def _audit_all(
+    entries: Sequence[Entry], tasks: Sequence[Job], jobs: int, past: History, number: int
+) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    with open_progress(len(entries)) as progress:
+        for news in run_tasks(run_entry, tasks, jobs):
+            entry = entries[news.number]
+            if news.state == "started":
+                progress.started(entry.name)
+                continue
+            is_done = news.state == "done"
+            result = AuditResult.from_json(news.answer) if is_done else None
+            error = None if is_done else news.answer.removeprefix("SuiteError: ")
+            found[entry.name] = past.record(number, entry.name, entry.digest, result, error)
+            progress.finished(found[entry.name])
+    return found
+
+
+def _gather(
+    title: str, entries: Sequence[Entry], outcomes: Mapping[str, Outcome], past: History, number: int
+) -> SuiteRun:
+    before = past.run_before(number)
+    earlier = {} if before is None else past.outcomes(before)
+    began = next(run.began for run in past.runs() if run.number == number)
+    bounds = {
+        entry.name: [row[3] for row in past.bounds(entry.name, _MOST_BOUNDS) if row[3] is not None] for entry in entries
+    }
+    changes = find_changes(entries, outcomes, earlier)
+    pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
+    return SuiteRun(title, number, began, entries, outcomes, changes, before, bounds, pages)
+
+
+def _page_names(entries: Sequence[Entry]) -> dict[str, str]:
+    """A file name per audit: its place in the suite, and what of its name any file system takes."""
+    return {
+        entry.name: f"{place:03d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', entry.name)[:60].strip('-.')}.html"
+        for place, entry in enumerate(entries, start=1)
+    }
+
+
+def _write_index(run: SuiteRun, folder: Path) -> None:
+    """The index, and pages of an earlier, broken-off run that are not there."""
+    for name, page in run.pages.items():
+        result = run.outcomes[name].result
+        if result is not None and not (folder / page).is_file():
+            write_page(result, folder / page)
+    (folder / "index.html").write_text(render_index(run), encoding="utf-8")
+
+
+def _junit(run: SuiteRun) -> str:
+    cases = []
+    for entry in run.entries:
+        outcome = run.outcomes[entry.name]
+        if outcome.result is None:
+            cases.append(junit.junit_error(entry.name, outcome.error or ""))
+        else:
+            cases.append(junit.junit_case(outcome.result, entry.name, entry.expected))
+    return junit.junit_document(run.title, cases)
+
+
+def _markdown(run: SuiteRun) -> str:
+    lines = [f"## {markdown.escape(plain(run.title, 200))}: {_counts(run)}", "", *markdown.table_head(["change"])]
+    folds: list[str] = []
+    for entry in run.entries:
+        outcome, more = run.outcomes[entry.name], [run.changes[entry.name].text]
+        if outcome.result is None:
+            lines.append(markdown.error_row(entry.name, outcome.error or "", more))
+        else:
+            is_expected = entry.expected is not None and outcome.status(entry.expected) == 0
+            lines.append(markdown.table_row(outcome.result, entry.name, more, is_expected))
+            if outcome.status(entry.expected):
+                folds += ["", *markdown.folded(outcome.result, entry.name)]
+    return "\n".join([*lines, *folds]) + "\n"
+
+
+def _counts(run: SuiteRun) -> str:
+    return counted(outcome.word for outcome in run.outcomes.values())
+
+
+def _print_summary(run: SuiteRun, folder: Path) -> None:
+    from epsilometer.cli.listing import print_rows
+
+    rows = []
+    for entry in run.entries:
+        outcome = run.outcomes[entry.name]
+        expected = " (as expected)" if entry.expected is not None and outcome.status(entry.expected) == 0 else ""
+        figures = plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result)
+        rows.append((plain(entry.name, 40), outcome.word + expected, figures, plain(run.changes[entry.name].text, 60)))
+    sys.stdout.write("\n")
+    print_rows(("audit", "verdict", "bound", "change"), rows)
+    gone = [change for change in run.changes.values() if change.kind == "gone"]
+    news = sum(change.is_news for change in run.changes.values())
+    against = "" if run.before is None else f"; {news} changed since run {run.before}"
+    sys.stdout.write(f"\nrun {run.number}: {_counts(run)}{against}\n")
+    for change in gone:
+        sys.stdout.write(f"{plain(change.name)}: {change.text}\n")
+    sys.stdout.write(f"report: {folder / 'index.html'}\n")
+
+
+def bound_text(result: AuditResult) -> str:
+    """The bound against the claim, short."""
+    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
+    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"
 
 
 def run(
@@ -42,6 +275,6 @@ def run(
     The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
     expected), else 3 if an audit is inconclusive, else 0.
     """
-    from epsilometer.cli.suite_run import run_suite
+    pass  # MERGED
 
     return run_suite(suite, jobs, out, history, fresh, junit, markdown)

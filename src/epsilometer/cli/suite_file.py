@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epsilometer.cli.request import split_command
 from epsilometer.cli.settings_file import FILE_KEYS, check_settings_table, read_toml
-from epsilometer.cli.targets import split_command
 from epsilometer.environment import package_version
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.commands import named_files
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
-from epsilometer.suites.outcomes import Entry
+from epsilometer.suites.history import Entry
 
 # Of one audit, beside the keys of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")

@@ -1,11 +1,8 @@
 """Draws samples: chunks and their seeds, and where they run."""
 
-from epsilometer.engine.fingerprints import Fingerprints
-from epsilometer.engine.folding import Folded
-from epsilometer.engine.journal import Journal, NoJournal
+from epsilometer.engine.chunks import Fingerprints, Folded, Journal, NoJournal, Phase, check_seed, chunk_rng
 from epsilometer.engine.runners import Runner, SerialRunner, open_runner
 from epsilometer.engine.sampler import Chunk, NoProgress, Progress, Sampler, watched
-from epsilometer.engine.seeds import Phase, check_seed, chunk_rng
 
 __all__ = [
     "Chunk",

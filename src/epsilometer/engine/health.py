@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
 
+from epsilometer.arrays import Booleans, Floats
 from epsilometer.bounds import Counts
-from epsilometer.engine.fingerprints import Fingerprints, Hashes, row_hashes
+from epsilometer.engine.chunks import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
 from epsilometer.result import HealthReport
@@ -154,7 +154,7 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
     return reports
 
 
-def _numbers(outputs: Outputs) -> list[NDArray[np.float64]]:
+def _numbers(outputs: Outputs) -> list[Floats]:
     """The finite values of some columns of numbers, each in order."""
     columns = [column for block in outputs for column in block.columns if isinstance(column, Numbers)]
     wide = [np.asarray(column.values, dtype=np.float64) for column in columns if len(column) >= _FEWEST_ROWS]
@@ -162,7 +162,7 @@ def _numbers(outputs: Outputs) -> list[NDArray[np.float64]]:
     return [values for values in finite if len(values) >= _FEWEST_ROWS]
 
 
-def _correlated(side: int, indicators: Sequence[NDArray[np.bool_]]) -> list[HealthReport]:
+def _correlated(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
     """A report if one of the indicators depends on its own past; all together have one false alarm."""
     threshold = _FALSE_ALARM / max(1, len(indicators))
     for lag in _LAGS:
@@ -172,7 +172,7 @@ def _correlated(side: int, indicators: Sequence[NDArray[np.bool_]]) -> list[Heal
     return []
 
 
-def check_correlation(indicators: Sequence[NDArray[np.bool_]]) -> list[HealthReport]:
+def check_correlation(indicators: Sequence[Booleans]) -> list[HealthReport]:
     """Whether neighbouring draws agree more or less often than independent ones would.
 
     Args:
@@ -315,7 +315,7 @@ def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
     return same, compared
 
 
-def _lag_tail(hits: NDArray[np.bool_], lag: int) -> float:
+def _lag_tail(hits: Booleans, lag: int) -> float:
     """The tail probability of the number of hits followed by a hit, given how many there are.
 
     Independent draws are exchangeable, so given k hits of n every order is as likely; laying the draws out in strides
@@ -347,7 +347,7 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) ->
     return min(1.0, 2.0 * float(min(mass[x <= seen].sum(), mass[x >= seen].sum())))
 
 
-def _log_choose(n: int, k: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def _log_choose(n: int, k: Floats | float) -> Floats:
     return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(n - np.asarray(k) + 1.0))
 
 

@@ -1,18 +1,197 @@
-"""Where chunks of work run: in this process, in local worker processes, on Dask, on Ray."""
+"""Where chunks of work run: in this process, or spread over workers that may die, in order, run again when lost."""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from epsilometer.engine.dispatching import PoolRunner
-from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.engine.parcels import Fault, open_answer, pack
+from epsilometer.errors import EngineError, InputError, MissingExtraError
 
 T = TypeVar("T")
 R = TypeVar("R")
+# Tasks out per worker: one that runs, one that waits for it, and some that are done while an earlier one is not.
+_OUT_PER_WORKER = 4
+# So often in a row may a task be run again.
+_MOST_FAULTS = 3
+
+
+class Pool(Protocol):
+    """The workers of one engine. Whatever goes wrong with them, and not with the work, is raised as a `Fault`.
+
+    Attributes:
+        asked: how the user asked for them, for messages: "jobs=2".
+    """
+
+    asked: str
+
+    def open(self) -> int:
+        """Makes sure that there are workers, and says how many tasks they do at a time."""
+
+    def ship(self, key: str, content: bytes) -> Any:
+        """Brings a parcel to where the workers can fetch it."""
+
+    def submit(self, key: str, shipped: Any, task: Any) -> Any:
+        """Sends a task out; the ticket stands for its answer."""
+
+    def collect(self, ticket: Any) -> bytes:
+        """Waits for an answer."""
+
+    def has_answer(self, ticket: Any) -> bool:
+        """Whether an answer can be collected although the engine was lost."""
+
+    def drop(self) -> None:
+        """Lets go of workers that are lost, so that `open` makes a new beginning."""
+
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Calls back what nobody waits for any more."""
+
+    def withdraw(self, shipped: Any) -> None:
+        """Takes a parcel away again."""
+
+    def close(self) -> None:
+        """Ends what `open` began."""
+
+
+@dataclass(slots=True)
+class _Errand:
+    task: Any
+    ticket: Any = None
+
+
+class PoolRunner:
+    """Spreads tasks over a pool. An answer is taken from one ticket per task, so no task counts twice or is lost."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+        """Results in order; a few tasks per worker are under way at a time.
+
+        Raises:
+            EngineError: if a task was lost again and again.
+        """
+        dispatch = _Dispatch(self.pool, function)
+        try:
+            for task in tasks:
+                dispatch.begin(task)
+                if dispatch.is_full:
+                    yield dispatch.finish()
+            while dispatch.errands:
+                yield dispatch.finish()
+        finally:
+            dispatch.call_back()
+
+    def close(self) -> None:
+        """Ends the pool, if it was begun by us."""
+        self.pool.close()
+
+
+class _Dispatch:
+    """One map under way: the tasks that are out, oldest first."""
+
+    def __init__(self, pool: Pool, function: Callable[[Any], Any]) -> None:
+        self.pool = pool
+        self.function = function
+        self.parcel = pack(function, pool.asked)
+        self.errands: deque[_Errand] = deque()
+        self._shipped: Any = None
+        self._withdrawable: list[Any] = []
+        self._workers = 1
+        self._faults = 0
+        # So many of the tasks that are out go one at a time. After a fault this shows which of them is to blame, and
+        # the others are not lost with it.
+        self._alone = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether to wait for an answer before sending more."""
+        return len(self.errands) >= _OUT_PER_WORKER * self._workers
+
+    def begin(self, task: Any) -> None:
+        """Sends one more task out."""
+        self.errands.append(_Errand(task))
+        self._send()
+
+    def finish(self) -> Any:
+        """Waits for the oldest task that is out."""
+        while True:
+            self._send()
+            try:
+                answer = self.pool.collect(self.errands[0].ticket)
+                value = open_answer(answer, self.pool.asked)
+            except Fault as fault:
+                self.errands[0].ticket = None
+                self._recover(fault)
+                continue
+            self.errands.popleft()
+            self._faults = 0
+            self._alone = max(self._alone - 1, 0)
+            return value
+
+    def call_back(self) -> None:
+        """Nobody waits for what is still out."""
+        self._cancel([errand.ticket for errand in self.errands if errand.ticket is not None])
+        for shipped in self._withdrawable:
+            self.pool.withdraw(shipped)
+
+    def _send(self) -> None:
+        """Sends out what is not: new tasks, and lost ones."""
+        while True:
+            try:
+                if self._shipped is None:
+                    self._workers = self.pool.open()
+                    self._shipped = self.pool.ship(self.parcel.key, self.parcel.content)
+                    self._withdrawable.append(self._shipped)
+                for errand in islice(self.errands, 1 if self._alone else None):
+                    if errand.ticket is None:
+                        errand.ticket = self.pool.submit(self.parcel.key, self._shipped, errand.task)
+                return
+            except Fault as fault:
+                self._recover(fault)
+
+    def _recover(self, fault: Fault) -> None:
+        """Prepares another try, or gives up."""
+        self._faults += 1
+        was_alone, self._alone = self._alone > 0, len(self.errands)
+        if self._faults > _MOST_FAULTS or (fault.is_final and was_alone):
+            raise EngineError(self._despair(fault)) from fault
+        self._shipped = None  # it may be lost as well; the same work is sent again
+        if fault.is_final or fault.engine_lost:
+            self._call_back_unanswered()
+        if fault.engine_lost:
+            self.pool.drop()
+
+    def _call_back_unanswered(self) -> None:
+        lost = [each for each in self.errands if each.ticket is not None and not self.pool.has_answer(each.ticket)]
+        self._cancel([errand.ticket for errand in lost])
+        for errand in lost:
+            errand.ticket = None
+
+    def _cancel(self, tickets: list[Any]) -> None:
+        with suppress(Fault):  # workers that are gone need not be told
+            self.pool.cancel(tickets)
+
+    def _despair(self, fault: Fault) -> str:
+        tries = "" if fault.is_final else f" {self._faults} times in a row"
+        return (
+            f"{self.pool.asked}: work was lost{tries} while running {self._oldest()}; the last time: {fault}. "
+            "If workers die every time, the mechanism may end its process, or need more memory than there is"
+        )
+
+    def _oldest(self) -> str:
+        """The task that was waited for, in the words of the work if it has some."""
+        describe = getattr(self.function, "describe", None)
+        return str(self.function) if describe is None or not self.errands else str(describe(self.errands[0].task))
+
+
 # Addresses of Dask schedulers; dask:// stands for tcp://.
 _DASK_SCHEMES = ("dask", "tcp", "tls")
 _KNOWN = "local, serial, dask://host:port, ray://host:port, ray://auto, or a Client of Dask"
@@ -83,7 +262,7 @@ def _local_runner(jobs: int) -> Runner:
 def _dask_runner(engine: Any) -> Runner:
     if find_spec("distributed") is None:
         raise MissingExtraError("distributed", "dask", f"engine={engine!r}")
-    from epsilometer.engine.dask_pool import DaskPool
+    from epsilometer.engine.clusters import DaskPool
 
     return PoolRunner(DaskPool(engine))
 
@@ -91,6 +270,6 @@ def _dask_runner(engine: Any) -> Runner:
 def _ray_runner(engine: str) -> Runner:
     if find_spec("ray") is None:
         raise MissingExtraError("ray", "ray", f"engine={engine!r}")
-    from epsilometer.engine.ray_pool import RayPool
+    from epsilometer.engine.clusters import RayPool
 
     return PoolRunner(RayPool(engine))

@@ -12,12 +12,20 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, tee
 from typing import Any, Generic, Protocol, TypeVar
 
-from epsilometer.engine.fingerprints import Fingerprints, fingerprint
-from epsilometer.engine.folding import Folded
-from epsilometer.engine.journal import Journal, NoJournal
-from epsilometer.engine.own_randomness import own_generator
+from epsilometer.engine.chunks import (
+    FEWEST_PER_TURN,
+    TURNS,
+    Fingerprints,
+    Folded,
+    Journal,
+    NoJournal,
+    Phase,
+    chunk_rng,
+    fingerprint,
+    turn_of,
+)
+from epsilometer.engine.parcels import own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
-from epsilometer.engine.seeds import FEWEST_PER_TURN, TURNS, Phase, chunk_rng, turn_of
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -74,7 +82,7 @@ class Chunk(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChunkRequest:
     """A chunk that is to be drawn.
 
     Attributes:
@@ -97,16 +105,16 @@ class _Drawing:
     stream: tuple[int, int, int]
     reductions: Reductions
 
-    def __call__(self, task: Sequence[Piece]) -> list[Chunk[Any]]:
+    def __call__(self, task: Sequence[ChunkRequest]) -> list[Chunk[Any]]:
         """Draws some chunks, in the given order."""
         return [self._draw(piece) for piece in task]
 
-    def _draw(self, piece: Piece) -> Chunk[Any]:
+    def _draw(self, piece: ChunkRequest) -> Chunk[Any]:
         rng = chunk_rng(*self.stream, piece.side, piece.chunk)
         outputs = self.mechanism.sample(self.pair.side(piece.side), piece.n, rng)
         return Chunk(self.reductions[piece.side](outputs), len(outputs), fingerprint(outputs))
 
-    def describe(self, task: Sequence[Piece]) -> str:
+    def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
         return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0].side))}"
 
@@ -168,7 +176,7 @@ class Sampler:
         """How many of n outputs of a side are drawn with one generator before the other side has its turn."""
         return max(1, min(self.mechanism.chunk_size, max(self.fewest_per_turn, n // self.turns)))
 
-    def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[Piece]:
+    def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
         """The chunks of n outputs of both sides, in the order in which they are to be drawn.
 
         Args:
@@ -178,11 +186,11 @@ class Sampler:
         size = self.block_size(n)
         for block, start in enumerate(range(0, n, size), start=skip):
             for side in turn_of(self.seed, phase, number, block):
-                yield Piece(side, block, min(size, n - start))
+                yield ChunkRequest(side, block, min(size, n - start))
 
     def draw(
-        self, phase: Phase, number: int, pair: Pair, n: int, pieces: Iterable[Piece], reductions: Reductions
-    ) -> Iterator[tuple[Piece, Chunk[Any]]]:
+        self, phase: Phase, number: int, pair: Pair, n: int, pieces: Iterable[ChunkRequest], reductions: Reductions
+    ) -> Iterator[tuple[ChunkRequest, Chunk[Any]]]:
         """Draws chunks and yields what each was reduced to, in order.
 
         Args:
@@ -209,7 +217,7 @@ class Sampler:
     ) -> Iterator[Chunk[T]]:
         """Draws n outputs of one side alone, for those who have no other to compare them with."""
         size = self.mechanism.chunk_size
-        pieces = (Piece(side, skip + start // size, min(size, n - start)) for start in range(0, n, size))
+        pieces = (ChunkRequest(side, skip + start // size, min(size, n - start)) for start in range(0, n, size))
         return (chunk for _, chunk in self.draw(phase, number, pair, n, pieces, (reduce, reduce)))
 
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
@@ -221,7 +229,7 @@ class Sampler:
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
     ) -> Iterator[tuple[int, Chunk[Outputs]]]:
         """Draws n outputs of both sides and keeps them all; a chunk that the journal knows is not drawn again."""
-        missing: list[Piece] = []
+        missing: list[ChunkRequest] = []
         for piece in self.pieces(phase, number, n, skip):
             known = None if missing else self._recalled(phase, number, piece)
             if known is None:
@@ -271,7 +279,7 @@ class Sampler:
             self.journal.save((int(phase), number, piece.side), folded)
         return sides[0], sides[1]
 
-    def _recalled(self, phase: Phase, number: int, piece: Piece) -> Chunk[Outputs] | None:
+    def _recalled(self, phase: Phase, number: int, piece: ChunkRequest) -> Chunk[Outputs] | None:
         """A chunk, if the journal knows it."""
         known = self.journal.recall((int(phase), number, piece.side), piece.chunk)
         if known is None:

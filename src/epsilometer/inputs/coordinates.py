@@ -1,15 +1,73 @@
-"""What a search may choose, as numbers in [0, 1].
-
-A finder knows nothing but points of a unit cube; a domain turns them into datasets.
-"""
+"""What a search may choose, as numbers in [0, 1], and the checks of what describes it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from epsilometer.arrays import Floats
+from epsilometer.errors import InputError
+
+
+def check_number(name: str, value: object) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        raise InputError(f"{name}={value!r} must be a finite number")
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """A finite number above 0."""
+    number = check_number(name, value)
+    if number <= 0.0:
+        raise InputError(f"{name}={value!r} must be above 0")
+    return number
+
+
+def check_whole(name: str, value: object, least: int, why: str = "") -> int:
+    """A whole number of at least so much; `why` ends the message."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name}={value!r} must be a whole number")
+    if value < least:
+        raise InputError(f"{name}={value} must be at least {least}{why}")
+    return int(value)
+
+
+def check_interval(low: object, high: object) -> tuple[float, float]:
+    """Two finite numbers, the first below the second."""
+    ends = check_number("low", low), check_number("high", high)
+    if not ends[0] < ends[1]:
+        raise InputError(f"low={low!r} must be below high={high!r}: an interval of one value has no neighbours")
+    return ends
+
+
+def check_whole_interval(low: object, high: object) -> tuple[int, int]:
+    """Two whole numbers, the first below the second; 10.0 is one."""
+    ends = check_interval(low, high)
+    if not all(end.is_integer() for end in ends):
+        raise InputError(f"low={low!r} and high={high!r} must be whole numbers")
+    return int(ends[0]), int(ends[1])
+
+
+RELATIONS = {
+    "replace": "one record is another one",
+    "add-remove": "one record is missing",
+    "l1": "numbers differ by at most the sensitivity in all",
+    "linf": "every number differs by at most the sensitivity",
+}
+
+
+def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
+    """One of the relations that a domain knows."""
+    if relation in known:
+        return str(relation)
+    if relation not in RELATIONS:
+        raise InputError(f"relation={relation!r} is unknown; known are {', '.join(map(repr, RELATIONS))}")
+    raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {', '.join(map(repr, known))}")
+
 
 # A tenth of each coordinate stands for the lower end of its interval, a tenth for the upper one: the worst inputs of
 # sums, means and counts lie at the ends, where points of a continuum never are.
@@ -32,7 +90,7 @@ class Coordinate:
     ordered: bool = True
     signed: bool = False
 
-    def places(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def places(self, u: Floats) -> Floats:
         """Where numbers of [0, 1] lie for a model: apart if and only if they stand for different values."""
         if not self.ordered:
             assert self.levels is not None  # names can be counted
@@ -41,7 +99,7 @@ class Coordinate:
             return np.array([0.5 + 0.5 * signed_step(float(each)) for each in u])
         return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
 
-    def grid(self, most: int) -> NDArray[np.float64]:
+    def grid(self, most: int) -> Floats:
         """At most so many points that stand for different values, both ends among them; unordered levels all count."""
         if not self.ordered:
             assert self.levels is not None  # names can be counted

@@ -1,10 +1,14 @@
-"""A pair of neighbouring datasets: what a claim of privacy speaks about."""
+"""A pair of neighbouring datasets, and how it is stored: inputs that JSON cannot hold as a digest, never pickled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs.copying import check_reusable
@@ -123,3 +127,112 @@ def as_pair(pair: object, *, equal: bool = False) -> Pair:
     if not isinstance(pair, Pair):
         raise InputError(f"{pair!r:.200} is not a pair: give Pair(left, right) or a 2-tuple")
     return check_pair(replace(pair, equal=pair.equal or equal))
+
+
+# Inputs larger than this (as JSON text) are stored as a digest.
+_MOST_TEXT = 100_000
+
+
+def pair_to_dict(pair: Pair) -> dict[str, Any]:
+    """Plain data; `pair_from_dict` is the inverse up to digests."""
+    sides = {"left": _store(pair.left), "right": _store(pair.right)}
+    return {**sides, "equal": True} if pair.equal else sides
+
+
+def pair_from_dict(data: Mapping[str, Any]) -> Pair:
+    """The pair; a side that was not stored is a `StoredDigest`."""
+    return Pair(_restore(data["left"]), _restore(data["right"]), equal=bool(data.get("equal", False)))
+
+
+def pair_digest(pair: Pair) -> str:
+    """A short text that tells pairs apart."""
+    return hashlib.sha256(json.dumps(pair_to_dict(pair), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def check_same(stored: Pair, given: Pair) -> None:
+    """Refuses inputs that are not those of a stored pair.
+
+    Raises:
+        InputError: if an input differs, or if nobody can tell.
+    """
+    for side, name in enumerate(("left", "right")):
+        try:
+            same = digest_of(stored.side(side)) == content_digest(given.side(side))
+        except Undigestible as error:
+            raise InputError(f"pair=: whether the {name} input is the stored one cannot be told: {error}") from error
+        if not same:
+            raise InputError(
+                f"pair=: the {name} input is not that of the stored result: its digest is another one (of type, bits, "
+                "shape and order); give the inputs of that audit, or make a new audit"
+            )
+
+
+def is_complete(pair: Pair) -> bool:
+    """Whether both inputs are there, so that a mechanism can be run on them."""
+    return not isinstance(pair.left, StoredDigest) and not isinstance(pair.right, StoredDigest)
+
+
+def _store(value: Any) -> dict[str, Any]:
+    """With its digest, by which an input is recognised that is given again."""
+    if isinstance(value, StoredDigest):
+        return {"type": value.kind, "text": value.text, "digest": value.digest}
+    try:
+        digest = content_digest(value)
+    except Undigestible:
+        digest = ""
+    return {**(_exactly(value, digest) or {"type": type(value).__name__, "text": _text(value)}), "digest": digest}
+
+
+def _exactly(value: Any, digest: str) -> dict[str, Any] | None:
+    """What gives the same value again, of the same type; None if JSON cannot hold that."""
+    try:
+        data = _as_json(value)
+        return data if data is not None and content_digest(_restore(data)) == digest else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _as_json(value: Any) -> dict[str, Any] | None:
+    if _is_plain_array(value) and value.size <= _MOST_TEXT // 10:
+        flat = [_plain(each) for each in value.ravel().tolist()]
+        return {"array": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
+    if isinstance(value, np.generic) and _is_plain_array(np.asarray(value)):
+        return {"scalar": _plain(value.item()), "dtype": str(value.dtype)}
+    data = {"tuple": list(value)} if type(value) is tuple else {"json": value}
+    text = json.dumps(data, allow_nan=False)
+    return json.loads(text) if len(text) <= _MOST_TEXT else None
+
+
+def _is_plain_array(value: Any) -> bool:
+    """Whether JSON numbers can hold every element."""
+    return type(value) is np.ndarray and value.dtype.kind in "biuf" and value.itemsize <= 8
+
+
+def _plain(value: float | int | bool) -> float | int | bool | str:
+    return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _text(value: Any) -> str:
+    try:
+        return repr(value)[:200]
+    except Exception as error:
+        return f"<repr raises {type(error).__name__}>"
+
+
+def _restore(data: Mapping[str, Any]) -> Any:
+    if "json" in data:
+        return data["json"]
+    if "tuple" in data:
+        return tuple(data["tuple"])
+    if "scalar" in data:
+        return _array([data["scalar"]], data["dtype"])[0]
+    if "array" in data:
+        return _array(data["array"], data["dtype"]).reshape([int(each) for each in data["shape"]])
+    return StoredDigest(str(data["type"]), str(data["text"]), str(data["digest"]))
+
+
+def _array(flat: list[Any], dtype: Any) -> np.ndarray[Any, Any]:
+    kind = np.dtype(str(dtype))
+    if kind.kind not in "biuf":
+        raise ValueError(f"a stored array cannot have the dtype {kind}")
+    return np.array([float(each) if isinstance(each, str) else each for each in flat], dtype=kind)

@@ -5,7 +5,7 @@ from epsilometer.mechanisms.commands import from_command
 from epsilometer.mechanisms.functions import as_mechanism, from_batch, from_callable
 from epsilometer.mechanisms.http import from_http
 from epsilometer.mechanisms.kept_draws import keeping
-from epsilometer.mechanisms.opendp import from_opendp
+from epsilometer.mechanisms.libraries import from_opendp
 from epsilometer.mechanisms.recordings import from_recording, recorded_outputs
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.mechanisms.base import shown
-from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.outputs.columns import EXACT
 
 
 def to_json(dataset: Any) -> str:

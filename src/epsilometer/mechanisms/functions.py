@@ -13,8 +13,8 @@ import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.adapters import adapt
 from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, shown
+from epsilometer.mechanisms.libraries import adapt
 from epsilometer.outputs import Outputs, read_outputs
 
 # Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between drawing and counting.

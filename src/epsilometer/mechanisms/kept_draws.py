@@ -19,13 +19,12 @@ import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import digest_of
-from epsilometer.inputs.storing import pair_from_dict, pair_to_dict
+from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Mechanism, shown
 from epsilometer.mechanisms.recorded_texts import json_values, text_lines
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
-from epsilometer.outputs.long_numbers import whole_number
-from epsilometer.outputs.reading_labels import label_from_data, label_to_data
+from epsilometer.outputs.columns import whole_number
+from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.storage import Undigestible
 
 _VERSION = 1

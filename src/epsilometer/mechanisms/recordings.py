@@ -26,10 +26,19 @@ from epsilometer.mechanisms.kept_draws import (
     array_names,
     key_of,
 )
-from epsilometer.mechanisms.recorded_arrays import ArrayFile, members, settled
-from epsilometer.mechanisms.recording_files import RecordedSide, Source, both_sides, check_file, one_side, split_place
+from epsilometer.mechanisms.recorded_arrays import (
+    ArrayFile,
+    RecordedSide,
+    Source,
+    both_sides,
+    check_file,
+    members,
+    one_side,
+    settled,
+    split_place,
+)
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
-from epsilometer.outputs.long_numbers import EXACT
+from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 
 # Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.

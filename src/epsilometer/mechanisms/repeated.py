@@ -11,8 +11,7 @@ from epsilometer.errors import InputError
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.functions import as_mechanism
 from epsilometer.outputs import Block, Outputs
-from epsilometer.outputs.columns import Column
-from epsilometer.outputs.shapes import sequence_text
+from epsilometer.outputs.columns import Column, sequence_text
 from epsilometer.storage import code_digest
 
 _MOST_TIMES = 10_000

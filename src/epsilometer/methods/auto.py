@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
+
+from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Task
 from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.events.few import Ordered, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
+from epsilometer.methods.log_ratios import Way, learn_ways, way_of
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
-from epsilometer.methods.renyi_bet.fitting import Way, learn_ways, way_of
-from epsilometer.methods.telling_apart import advantage
-from epsilometer.outputs import Outputs
+from epsilometer.outputs import Outputs, Partition
+
+Sides = tuple[Outputs, Outputs]
+
+# Draws per side that are compared: their chance is small enough.
+_MOST_ROWS = 40_000
+
+
+def advantage(one: Partition, other: Partition, draws: Sides) -> float:
+    """By how many standard errors the loss of `one` is smaller than that of `other`, on the same draws.
+
+    Args:
+        one: cells.
+        other: other cells of the same outputs.
+        draws: left and right outputs that did not shape `one`.
+    """
+    first = (draws[0].take(slice(0, _MOST_ROWS)), draws[1].take(slice(0, _MOST_ROWS)))
+    differences = [theirs - ours for ours, theirs in zip(_losses(one, first), _losses(other, first), strict=True)]
+    error = math.sqrt(sum(float(each.var()) / max(len(each), 1) for each in differences))
+    return sum(float(each.mean()) for each in differences) / error if error > 0.0 else 0.0
+
+
+def _losses(partition: Partition, draws: Sides) -> tuple[Floats, Floats]:
+    """The logistic loss of every second draw, with log-ratios of cells from the others."""
+    cells = [partition.index(side) for side in draws]
+    counts = [np.bincount(side[::2], minlength=partition.n_cells) + 1.0 for side in cells]
+    ratio = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
+    left, right = (ratio[side[1::2]] for side in cells)
+    return np.logaddexp(0.0, -left), np.logaddexp(0.0, right)
+
 
 # Training draws per side from which on trees see more in several columns than an additive score.
 _ENOUGH_FOR_TREES = 2000
@@ -70,7 +102,7 @@ def _by_trees(left: Outputs, right: Outputs, ways: list[Learned]) -> Learned | N
     """Cells of a score made of trees, where enough draws fit them and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
-    from epsilometer.methods.hockey_stick.boosting import fit_trees  # audits of single numbers need none
+    from epsilometer.methods.trees import fit_trees  # audits of single numbers need none
 
     trees = learn_scored(left, right, fit_trees)
     if trees is None:

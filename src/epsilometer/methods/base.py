@@ -6,13 +6,29 @@ proposal sees them only as tallies.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Outputs
 from epsilometer.result import Finding
+
+
+@cache
+def _libraries() -> Any:
+    import scipy.linalg  # noqa: F401  # SciPy has a BLAS library of its own: loaded first, it is found, too
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looks for libraries once
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """A context in which linear algebra does not start threads."""
+    limited: AbstractContextManager[None] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Integers
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
 from epsilometer.methods.bits import BITS_SHARE
-from epsilometer.methods.profile.method import ProfileMethod, ProfileProposal
+from epsilometer.methods.profile import ProfileMethod, ProfileProposal
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.bits import as_bits_event, bits_view
 from epsilometer.result import Finding
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,28 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
+from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
-from epsilometer.methods.base import Method
+from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.events import EventProposal
+from epsilometer.outputs.events import LogRatio
+from epsilometer.result import Witness
 
 # Where each is at home. The class makes its method from an options object of its own, or from None for its defaults.
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("epsilometer.methods.auto", "AutoMethod"),
     "events": ("epsilometer.methods.events", "EventsMethod"),
-    "hockey-stick": ("epsilometer.methods.hockey_stick", "HockeyStickMethod"),
-    "ldp-histogram": ("epsilometer.methods.ldp.method", "HistogramMethod"),
+    "hockey-stick": ("epsilometer.methods.published.auditorium.hockey_stick", "HockeyStickMethod"),
+    "ldp-histogram": ("epsilometer.methods.published.ldp.method", "HistogramMethod"),
     "profile": ("epsilometer.methods.profile", "ProfileMethod"),
     "sequential": ("epsilometer.methods.sequential", "SequentialMethod"),
     "bits": ("epsilometer.methods.bits", "BitsMethod"),
-    "local": ("epsilometer.methods.local.method", "LocalMethod"),
-    "mmd": ("epsilometer.methods.mmd", "MmdMethod"),
-    "poisson-histogram": ("epsilometer.methods.poisson_histogram", "PoissonHistogramMethod"),
+    "local": ("epsilometer.methods.published.local.method", "LocalMethod"),
+    "mmd": ("epsilometer.methods.published.auditorium.mmd", "MmdMethod"),
+    "poisson-histogram": ("epsilometer.methods.published.auditorium.poisson_histogram", "PoissonHistogramMethod"),
     "renyi-bet": ("epsilometer.methods.renyi_bet", "RenyiBetMethod"),
-    "renyi-variational": ("epsilometer.methods.renyi_variational", "RenyiVariationalMethod"),
-    "renyi-floored": ("epsilometer.methods.renyi.method", "RenyiFlooredMethod"),
+    "renyi-variational": ("epsilometer.methods.published.auditorium.renyi_variational", "RenyiVariationalMethod"),
+    "renyi-floored": ("epsilometer.methods.published.renyi.method", "RenyiFlooredMethod"),
 }
 
 
@@ -98,3 +102,24 @@ def _is_text(value: object) -> bool:
 def _as_tuples(value: Any) -> Any:
     """Files know lists only."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal:
+    """The proposal that a witness came from, ready for fresh draws.
+
+    Args:
+        witness: a set of outputs or a score of them.
+        task: what is to be proved this time.
+        predicted: the bound that was found before.
+    """
+    above, below = witness.counts[::-1] if witness.flipped else witness.counts
+    if isinstance(witness.event, LogRatio):
+        # Only a replay of a score needs these methods, and every audit loads this file.
+        from epsilometer.methods.published.auditorium.renyi_variational import restored_function
+        from epsilometer.methods.renyi_bet import restored_bet
+
+        n_known = min(above.trials, below.trials)
+        if isinstance(task.claim, PureDP):
+            return restored_function(witness.event, witness.flipped, task, n_known)
+        return restored_bet(witness.event, witness.flipped, task, predicted, n_known)
+    return EventProposal(witness.event, witness.flipped, task, predicted, 0.5, above.share, below.share)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.outputs.columns import Block, Column, Numbers, Outputs
 from epsilometer.outputs.events import Event
-from epsilometer.outputs.partition import Mask, Partition
+from epsilometer.outputs.partition import Partition
 from epsilometer.outputs.reading import read_outputs
 
 _MANTISSA, _BIAS = 52, 1023
@@ -30,7 +31,7 @@ _N_CODES = _N_OF_WIDTH * (_OTHER_WIDTH + 1)
 _SPELLED_OUT = 4
 
 
-def bit_codes(values: NDArray[np.float64], widths: NDArray[np.uint8] | None = None) -> NDArray[np.int64]:
+def bit_codes(values: Floats, widths: NDArray[np.uint8] | None = None) -> Integers:
     """Width, sign, exponent and trailing zero bits of each float as one number from 0 to 2^20 − 1, shape (n,).
 
     The codes of NaN lie outside: at and above 2^20 without, below 0 with a sign.
@@ -53,7 +54,7 @@ def bit_codes(values: NDArray[np.float64], widths: NDArray[np.uint8] | None = No
     return code
 
 
-def _nan_codes(raw: NDArray[np.int64], widths: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+def _nan_codes(raw: Integers, widths: NDArray[np.uint8] | None) -> Integers:
     """All bits of NaN and its width, outside the codes of numbers and below 2^53."""
     payload = raw & ((1 << _MANTISSA) - 1)
     if widths is not None:
@@ -63,9 +64,9 @@ def _nan_codes(raw: NDArray[np.int64], widths: NDArray[np.uint8] | None) -> NDAr
 
 
 # Shorter floats have fewer bits in NaN; of a longer one the last of 52 is let go.
-_NAN_SHIFT: NDArray[np.int64] = np.array([0, 29, 42, 1])
-_NAN_START: NDArray[np.int64] = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
-_WIDTH_CODES: NDArray[np.int64] = np.array(
+_NAN_SHIFT: Integers = np.array([0, 29, 42, 1])
+_NAN_START: Integers = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
+_WIDTH_CODES: Integers = np.array(
     [_WIDTHS.get(width, _OTHER_WIDTH) * _N_OF_WIDTH for width in range(256)], dtype=np.int64
 )
 
@@ -91,7 +92,7 @@ def has_floats(outputs: Outputs) -> bool:
 class BitsEvent(Event, kind="bits"):
     """An event of codes: outputs are seen through `bits_view` first."""
 
-    def contains(self, outputs: object) -> Mask:
+    def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,)."""
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
         return Event.contains(self, bits_view(read))

@@ -1,19 +1,85 @@
-"""Outputs as columns: what every mechanism's answers look like after they were read once.
-
-An output is a tree (a number, a string, a tuple of numbers, a dict, ...). Its *shape* is the tree without the
-values, as text: `float`, `tuple(bool, float)`, `None`. Its *leaves* are the values. Outputs of one shape form a
-`Block` with one column per leaf; a mechanism that answers with lists of varying length fills several blocks.
-"""
+"""Outputs as columns: what every mechanism's answers look like after they were read once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from epsilometer.arrays import Booleans, Floats, Integers
+
+# Words that a shape uses itself: a user's class of that name is written in quotes.
+RESERVED = frozenset(
+    {
+        *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
+        *("list", "tuple", "set", "frozenset", "array", "object"),
+        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64"),
+    }
+)
+
+
+def name_text(name: str) -> str:
+    """A class or key as it is if it is an identifier, else as a quoted ASCII literal (which can be read back)."""
+    return name if name.isidentifier() and name not in RESERVED else ascii(name)
+
+
+def key_text(key: str) -> str:
+    """A key of a record; a colon follows it, so that no word is reserved."""
+    return key if key.isidentifier() else ascii(key)
+
+
+def runs_text(children: Iterable[str]) -> str:
+    """Shapes in a row, equal neighbours counted: `2 × bool, float`."""
+    runs = ((shape, sum(1 for _ in same)) for shape, same in groupby(children))
+    return ", ".join(shape if count == 1 else f"{count} × {shape}" for shape, count in runs)
+
+
+def sequence_text(name: str, children: Iterable[str]) -> str:
+    """`list(3 × float)`."""
+    return f"{name}({runs_text(children)})"
+
+
+def record_text(name: str, keys: Sequence[str], children: Sequence[str]) -> str:
+    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass."""
+    pairs = ", ".join(f"{key_text(key)}: {child}" for key, child in zip(keys, children, strict=True))
+    return f"{name}{{{pairs}}}"
+
+
+def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = "object") -> str:
+    """`array(2 × 3 × float)`; cells of several kinds follow a colon: `array(3: 2 × int, bigint)`.
+
+    Args:
+        dimensions: of one output, at least one.
+        children: the shapes of the cells in C order, as many as the product of the dimensions.
+        empty: the shape that a cell would have, for an array without cells.
+    """
+    sizes = " × ".join(map(str, dimensions))
+    kinds = set(children) or {empty}
+    return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
+
+
+# To the base 2^53 a double holds every digit.
+EXACT = 1 << 53
+_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal"})
+
+
+def is_long_number(shape: str) -> bool:
+    """Whether the first column is the number, rounded to a float, and the second tells apart what rounds alike."""
+    return shape in _ROUNDED or has_digit(shape)
+
+
+def has_digit(shape: str) -> bool:
+    """Whether the second column is the lowest digit to the base 2^53, of a whole number or a time."""
+    return shape == "bigint" or shape.startswith(("long datetime64", "long timedelta64"))
+
+
+def whole_number(rounded: float, digit: int) -> int:
+    """The number of the shape `bigint` that these two columns stand for."""
+    near = int(rounded)
+    return near + (digit - near + EXACT // 2) % EXACT - EXACT // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +93,13 @@ class Numbers:
             are equal whatever their width; only the floating-point view looks at it.
     """
 
-    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
+    values: Floats | Integers | Booleans
     widths: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: IntArray | slice) -> Numbers:
+    def take(self, rows: Integers | slice) -> Numbers:
         """The given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
@@ -57,7 +123,7 @@ class Labels:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: IntArray | slice) -> Labels:
+    def take(self, rows: Integers | slice) -> Labels:
         """The given rows. Picked one by one, they have their labels in the order in which these come up."""
         codes = self.codes[rows]
         if isinstance(rows, slice):
@@ -89,7 +155,7 @@ class Block:
     """
 
     shape: str
-    rows: IntArray | None
+    rows: Integers | None
     columns: tuple[Column, ...]
     size: int
 
@@ -125,7 +191,7 @@ class Outputs:
             self.size,
         )
 
-    def take(self, rows: IntArray | slice) -> Outputs:
+    def take(self, rows: Integers | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
         size = len(range(*rows.indices(self.size))) if isinstance(rows, slice) else len(rows)
         if len(self.blocks) == 1 and self.blocks[0].rows is None:
@@ -138,7 +204,7 @@ class Outputs:
         return Outputs(tuple(taken), len(wanted))
 
 
-def _take_block(block: Block, wanted: IntArray, total: int) -> Block:
+def _take_block(block: Block, wanted: Integers, total: int) -> Block:
     place = np.full(total, -1, dtype=np.int64)
     place[_row_numbers(block)] = np.arange(block.size)
     inside = place[wanted]
@@ -147,7 +213,7 @@ def _take_block(block: Block, wanted: IntArray, total: int) -> Block:
     return Block(block.shape, None if len(rows) == len(wanted) else rows, columns, len(rows))
 
 
-def _row_numbers(block: Block) -> IntArray:
+def _row_numbers(block: Block) -> Integers:
     return np.arange(block.size) if block.rows is None else block.rows
 
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.outputs.coding import CodedColumn
+from epsilometer.arrays import Floats
 from epsilometer.outputs.columns import Column, Numbers
-
-Floats = NDArray[np.float64]
+from epsilometer.outputs.lines import CodedColumn
 
 # Beyond so many spreads from the middle all numbers are one point: a kernel cannot tell them apart anyway.
 FARTHEST = 12.0

@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.outputs.atoms import Atoms, atoms_from_dict, atoms_to_dict
+from epsilometer.arrays import Integers
 from epsilometer.outputs.columns import Block, Numbers, Outputs
-from epsilometer.outputs.lines import Line
-from epsilometer.outputs.score_kinds import Score, score_from_dict
-
-Cells = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from epsilometer.outputs.lines import Atoms, Line, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.scores import Score, score_from_dict
 
 # Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two signatures with one
 # hash would share a cell: harmless, because an event stays a fixed set of outputs.
@@ -51,7 +48,7 @@ class Group:
         """One, or those of the line."""
         return self.line.n_cells if self.line else 1
 
-    def numbers(self, block: Block, rows: NDArray[np.int64] | slice) -> NDArray[np.generic]:
+    def numbers(self, block: Block, rows: Integers | slice) -> NDArray[np.generic]:
         """What the line cuts, for the given rows of the block."""
         if self.score:
             return self.score.evaluate([column.take(rows) for column in block.columns])
@@ -78,7 +75,7 @@ class BlockPartition:
         """Whether every output of this shape lies on one line: nothing repeats, one group."""
         return len(self.groups) == 1 and self.groups[0].line is not None and not any(self.atoms)
 
-    def index(self, block: Block) -> Cells:
+    def index(self, block: Block) -> Integers:
         """The cell of each row, shape (block.size,)."""
         if self.is_single_line:
             group = self.groups[0]
@@ -94,7 +91,7 @@ class BlockPartition:
                 cells[rows] += group.line.index(group.numbers(block, rows))
         return cells
 
-    def _group_of(self, block: Block) -> Cells:
+    def _group_of(self, block: Block) -> Integers:
         """The group of each row, −1 for none."""
         if not self.groups:
             return np.full(block.size, -1, dtype=np.int64)
@@ -110,7 +107,7 @@ class BlockPartition:
         place = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
         return np.where(known[order][place] == hashes, order[place], -1)
 
-    def codes(self, block: Block) -> NDArray[np.int64]:
+    def codes(self, block: Block) -> Integers:
         """Shape (columns, rows): the atom of each value, −1 for none. One row of zeros for a shape without columns."""
         if not block.columns:
             return np.zeros((1, block.size), dtype=np.int64)
@@ -122,7 +119,7 @@ class BlockPartition:
         )
 
 
-def _combined(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
+def _combined(codes: Integers, sizes: Sequence[int]) -> Integers:
     """One number per signature, different for all of them; `codes` has shape (columns, signatures), −1 is a code."""
     total = np.zeros(codes.shape[1], dtype=np.int64)
     for row, size in zip(codes, sizes, strict=True):
@@ -130,7 +127,7 @@ def _combined(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int6
     return total
 
 
-def hash_signatures(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+def hash_signatures(codes: Integers) -> NDArray[np.uint64]:
     """One number per signature; `codes` has shape (columns, signatures)."""
     total = np.zeros(codes.shape[1], dtype=np.uint64)
     for row in codes:
@@ -140,7 +137,7 @@ def hash_signatures(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Cells of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
+    """Integers of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
 
     blocks: tuple[BlockPartition, ...]
 
@@ -149,7 +146,7 @@ class Partition:
         """Of all shapes, and one for other shapes."""
         return sum(block.n_cells for block in self.blocks) + 1
 
-    def index(self, outputs: Outputs) -> Cells:
+    def index(self, outputs: Outputs) -> Integers:
         """The cell of each output, shape (n,)."""
         cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
         for first, partition, block in self._matches(outputs):
@@ -159,7 +156,7 @@ class Partition:
             cells[block.rows] = inside
         return cells
 
-    def count(self, outputs: Outputs) -> Cells:
+    def count(self, outputs: Outputs) -> Integers:
         """How many outputs fall into each cell, shape (n_cells,)."""
         counts = np.zeros(self.n_cells, dtype=np.int64)
         for first, partition, block in self._matches(outputs):
@@ -179,7 +176,7 @@ class Partition:
         return found
 
 
-def _count_block(partition: BlockPartition, block: Block) -> Cells:
+def _count_block(partition: BlockPartition, block: Block) -> Integers:
     if partition.is_single_line:
         group = partition.groups[0]
         assert group.line is not None

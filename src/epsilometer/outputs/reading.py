@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import EpsilometerError, MechanismError
-from epsilometer.outputs.columns import Outputs
-from epsilometer.outputs.reading_arrow import arrow_values, is_arrow
-from epsilometer.outputs.reading_leaves import FLAT_KINDS, read_flat
+from epsilometer.outputs.columns import Outputs, record_text
+from epsilometer.outputs.reading_leaves import BATCH, FLAT_KINDS, cut_repr, not_a_batch, read_flat, safe_repr, type_name
+from epsilometer.outputs.reading_numbers import arrow_values, is_arrow
 from epsilometer.outputs.reading_pieces import Piece, Place, product
-from epsilometer.outputs.reading_refusals import BATCH, cut_repr, not_a_batch, safe_repr, type_name
 from epsilometer.outputs.reading_trees import read_array, read_values
-from epsilometer.outputs.shapes import record_text
 
 # Iterable, but never a batch: one value each, or (sets) without order and repetition.
 _NOT_BATCHES = (str, bytes, bytearray, memoryview, set, frozenset, type, np.generic)

@@ -1,8 +1,4 @@
-"""Values without parts: Python's and numpy's numbers, texts, None and enum members, many at a time.
-
-Every function here gets values of one type and returns pieces; most types have one shape, numbers can have several
-(see `reading_numbers`).
-"""
+"""Values without parts, many at a time: numbers, texts, None and enum members; the errors for what cannot be read."""
 
 from __future__ import annotations
 
@@ -15,12 +11,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.outputs.columns import Numbers
-from epsilometer.outputs.long_numbers import EXACT
-from epsilometer.outputs.reading_labels import factorise
-from epsilometer.outputs.reading_numbers import READERS, read_long_wholes, read_wholes
+from epsilometer.errors import MechanismError
+from epsilometer.outputs.columns import EXACT, Numbers, name_text
+from epsilometer.outputs.reading_numbers import READERS, factorise, read_long_wholes, read_wholes
 from epsilometer.outputs.reading_pieces import Piece, by_case, whole
-from epsilometer.outputs.shapes import name_text
+
+MAX_REPR = 80
+ALLOWED = (
+    "an output may be a bool, int, float, complex, Decimal, str, bytes, None, date, an enum member, a numpy scalar "
+    "or array, or a tuple, list, set, dict with string keys or dataclass of such values"
+)
+BATCH = (
+    "a batch of outputs must be a sequence with one entry per output (a list, tuple, iterator or array), "
+    "or a dict or data frame of columns of equal length"
+)
+
+
+def safe_repr(value: object) -> str:
+    """The value's repr on one line, or a stand-in if it has none."""
+    try:
+        text = str.__str__(repr(value))
+    except Exception:
+        return f"<unprintable {type_name(value)}>"
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def cut_repr(value: object) -> str:
+    """At most `MAX_REPR` characters of the value's repr."""
+    text = safe_repr(value)
+    return text if len(text) <= MAX_REPR else text[: MAX_REPR - 1] + "…"
+
+
+def type_name(value: object) -> str:
+    """The name of the value's class, whatever its metaclass says."""
+    return str(type.__dict__["__name__"].__get__(type(value)))
+
+
+def unreadable(value: object, output: int, why: str = "") -> MechanismError:
+    """An output is, or contains, something that is not allowed."""
+    reason = f" ({why})" if why else ""
+    return MechanismError(
+        f"output {output} is or holds a value of type {type_name(value)}, which cannot be read{reason}: "
+        f"{cut_repr(value)}; {ALLOWED}"
+    )
+
+
+def not_a_batch(values: object) -> MechanismError:
+    """The whole batch is something that has no entries."""
+    return MechanismError(f"the mechanism returned a batch of type {type_name(values)}: {cut_repr(values)}; {BATCH}")
+
 
 # Kinds of numpy dtypes that `read_flat` reads.
 FLAT_KINDS = frozenset("biufcMmUS")

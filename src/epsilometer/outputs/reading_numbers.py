@@ -1,23 +1,39 @@
-"""Numbers and times in arrays, many at a time, such that different values stay different.
-
-Everything after the reading takes numbers for doubles: lines, atoms, scores. A value that a double cannot hold
-therefore becomes two columns: the nearest double, and what is needed to tell it from its neighbours, e.g. the lowest
-digit of a whole number to the base 2^53. Such values have shapes of their own (`long_numbers`), so that ordinary
-numbers cost no more than a look at the least and the greatest of them.
-"""
+"""Numbers and names, many at a time, so that what differs stays different."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.outputs.columns import Numbers, uniform
-from epsilometer.outputs.long_numbers import EXACT
-from epsilometer.outputs.reading_labels import factorise
+from epsilometer.outputs.columns import EXACT, Labels, Numbers, uniform
 from epsilometer.outputs.reading_pieces import Piece, Place, by_case, product, whole
+
+
+def label_to_data(label: str) -> str | list[str]:
+    """A label as JSON can hold it: half characters (surrogates) have no text of their own there, but bytes do."""
+    try:
+        label.encode("utf-8")
+    except UnicodeEncodeError:
+        return [label.encode("utf-8", "surrogatepass").hex()]
+    return label
+
+
+def label_from_data(data: Any) -> str:
+    """The inverse of `label_to_data`."""
+    return bytes.fromhex(data[0]).decode("utf-8", "surrogatepass") if isinstance(data, list) else str(data)
+
+
+def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
+    """Values as labels; `text` is called once per distinct value and must keep them distinct."""
+    table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
+    codes = np.fromiter(map(table.__getitem__, values), np.int32, len(values))
+    return Labels(codes, tuple(map(text, table)))
+
 
 INT64 = np.iinfo(np.int64)
 # Below this a double is off by less than half of 2^53, so that it and the lowest digit make up the number.
@@ -156,3 +172,42 @@ READERS: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
     "M": _times,
     "m": _times,
 }
+
+
+def is_arrow(values: object) -> bool:
+    """Whether this is a column of Arrow, by the name of its type: nothing is imported for it."""
+    module = type(values).__module__
+    return isinstance(module, str) and module.partition(".")[0] == "pyarrow" and hasattr(values, "null_count")
+
+
+def arrow_values(column: Any) -> NDArray[Any] | Sequence[Any]:
+    """The entries of a column: an array, masked where it is null, or a list of Python values."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pyarrow.ChunkedArray):  # too long for one piece
+        return [value for chunk in column.chunks for value in chunk.to_pylist()]
+    if kinds.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if kinds.is_time(kind):
+        length = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
+        return _masked(column.cast(length), f"m8[{kind.unit}]")
+    plain = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
+    plain = plain and not (kinds.is_float16(kind) and column.null_count)  # whose nulls Arrow cannot fill
+    if plain or kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_duration(kind):
+        return _masked(column)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _masked(column: Any, view: str | None = None) -> NDArray[Any]:
+    if 0 < column.null_count == len(column):
+        return np.full(len(column), None)
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    filled = column if missing is None else column.fill_null(column.drop_null()[0])
+    array = np.asarray(filled.to_numpy(zero_copy_only=False))
+    array = array if view is None else array.astype(np.int64).view(view)
+    return array if missing is None else np.ma.masked_array(array, missing)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Booleans, Integers
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.columns import Block, Column, IntArray, Labels, Numbers, Outputs, concatenate
+from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, concatenate
 
 # A leaf becomes a column. More of them than this is a data set or a model, of which no event can be learnt.
 MAX_LEAVES = 10_000
@@ -41,11 +42,11 @@ class Piece:
         """The shape of all values of the piece."""
         return self.block.shape
 
-    def rows(self) -> IntArray:
+    def rows(self) -> Integers:
         """The positions of the values, shape (k,), increasing."""
         return np.arange(self.block.size) if self.block.rows is None else self.block.rows
 
-    def within(self, rows: IntArray) -> Piece:
+    def within(self, rows: Integers) -> Piece:
         """The same piece when its values were the ones at `rows` of a longer list."""
         block = self.block
         place = rows if block.rows is None else rows[block.rows]
@@ -61,10 +62,10 @@ class Place:
         depth: how many containers are around them.
     """
 
-    outputs: IntArray
+    outputs: Integers
     depth: int = 0
 
-    def pick(self, rows: IntArray) -> Place:
+    def pick(self, rows: Integers) -> Place:
         """The place of some of the values."""
         return Place(self.outputs[rows], self.depth)
 
@@ -117,7 +118,7 @@ def by_group(
     return merge(pieces, len(values))
 
 
-def split(codes: IntArray, bound: int) -> list[IntArray]:
+def split(codes: Integers, bound: int) -> list[Integers]:
     """The rows of every code that occurs, in the order of first appearance.
 
     Args:
@@ -131,7 +132,7 @@ def split(codes: IntArray, bound: int) -> list[IntArray]:
 
 
 def by_case(
-    values: NDArray[Any], cases: Sequence[tuple[NDArray[np.bool_], Callable[[NDArray[Any]], list[Piece]]]]
+    values: NDArray[Any], cases: Sequence[tuple[Booleans, Callable[[NDArray[Any]], list[Piece]]]]
 ) -> list[Piece]:
     """Read an array whose values fall into cases.
 
@@ -222,7 +223,7 @@ def _counted(positions: Iterable[list[Piece]], place: Place) -> Iterator[list[Pi
         yield pieces
 
 
-def _locate(pieces: list[Piece], size: int) -> tuple[IntArray | None, IntArray | None]:
+def _locate(pieces: list[Piece], size: int) -> tuple[Integers | None, Integers | None]:
     """For every row its piece and its place in that piece; None where one piece holds all."""
     if len(pieces) == 1:
         return None, None
@@ -234,8 +235,8 @@ def _locate(pieces: list[Piece], size: int) -> tuple[IntArray | None, IntArray |
 
 
 def _combinations(
-    parts: list[list[Piece]], located: list[tuple[IntArray | None, IntArray | None]], size: int
-) -> list[IntArray]:
+    parts: list[list[Piece]], located: list[tuple[Integers | None, Integers | None]], size: int
+) -> list[Integers]:
     codes, bound = np.zeros(size, dtype=np.int64), 1
     for pieces, (which, _) in zip(parts, located, strict=True):
         if which is None:
@@ -249,9 +250,9 @@ def _combinations(
 
 def _combine(
     chosen: list[Piece],
-    inner: Sequence[IntArray | None],
+    inner: Sequence[Integers | None],
     text: Callable[[list[str]], str],
-    rows: IntArray | None,
+    rows: Integers | None,
     size: int,
 ) -> Piece:
     columns = tuple(

@@ -19,11 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.reading_leaves import FLAT_KINDS, LEAVES, PLAIN, read_enums, read_flat, read_leaves
+from epsilometer.outputs.columns import array_text, name_text, record_text, sequence_text
+from epsilometer.outputs.reading_leaves import (
+    FLAT_KINDS,
+    LEAVES,
+    PLAIN,
+    cut_repr,
+    read_enums,
+    read_flat,
+    read_leaves,
+    safe_repr,
+    type_name,
+    unreadable,
+)
 from epsilometer.outputs.reading_numbers import int_text
 from epsilometer.outputs.reading_pieces import Piece, Place, by_group, merge, product, spread
-from epsilometer.outputs.reading_refusals import cut_repr, safe_repr, type_name, unreadable
-from epsilometer.outputs.shapes import array_text, name_text, record_text, sequence_text
 
 # Members of a set are sorted by text. Tuples that share parts can have an astronomically long one.
 MAX_SORT_TEXT = 1_000_000

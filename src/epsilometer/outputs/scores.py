@@ -1,17 +1,19 @@
-"""A score: one number for an output of many columns, evaluated from plain arrays."""
+"""A score: one number for an output of many columns, from plain arrays: additive, trees, networks, kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.outputs.atoms import LabelAtoms, atoms_from_dict, atoms_to_dict
+from epsilometer.arrays import Floats, Integers
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import Line
+from epsilometer.outputs.embedding import Embedding
+from epsilometer.outputs.lines import CodedColumn, LabelAtoms, Line, atoms_from_dict, atoms_to_dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ class Term:
 
     column: int
     cells: Line | LabelAtoms
-    weights: NDArray[np.float64]
+    weights: Floats
 
-    def index(self, columns: Sequence[Column]) -> NDArray[np.int64]:
+    def index(self, columns: Sequence[Column]) -> Integers:
         """The cell of each row, shape (n,)."""
         column = columns[self.column]
         if isinstance(self.cells, Line):
@@ -65,9 +67,9 @@ class AdditiveScore:
         """The columns that it reads."""
         return tuple(term.column for term in self.terms)
 
-    def evaluate(self, columns: Sequence[Column]) -> NDArray[np.float64]:
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""
-        total: NDArray[np.float64] = self.terms[0].weights[self.terms[0].index(columns)]
+        total: Floats = self.terms[0].weights[self.terms[0].index(columns)]
         for term in self.terms[1:]:
             total += term.weights[term.index(columns)]
         return total
@@ -83,3 +85,206 @@ class AdditiveScore:
         if not terms:
             raise ValueError("a score must have a term")
         return cls(terms)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeScore:
+    """The sum of trees that ask the same question of every output at one level ("oblivious" trees).
+
+    Attributes:
+        codings: the coded columns.
+        features: shape (trees, depth), which coding a level asks about.
+        thresholds: shape (trees, depth), the answer is yes from this code on.
+        leaves: shape (trees, 2^depth), the value for each row of answers, the first question being the highest bit.
+    """
+
+    codings: tuple[CodedColumn, ...]
+    features: Integers
+    thresholds: Integers
+    leaves: Floats
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return tuple(coding.column for coding in self.codings)
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """The score of each row, shape (n,)."""
+        return self.of_codes([coding.codes(columns) for coding in self.codings])
+
+    def of_codes(self, codes: Sequence[NDArray[np.int32]]) -> Floats:
+        """The score of rows that are coded already, shape (n,)."""
+        total = np.zeros(len(codes[0]))
+        for features, thresholds, leaves in zip(self.features, self.thresholds, self.leaves, strict=True):
+            leaf = np.zeros(len(total), dtype=np.int32)
+            for feature, threshold in zip(features, thresholds, strict=True):
+                leaf += leaf
+                leaf += codes[feature] >= threshold
+            total += leaves[leaf]
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "trees",
+            "codings": [coding.to_dict() for coding in self.codings],
+            "features": self.features.tolist(),
+            "thresholds": self.thresholds.tolist(),
+            "leaves": self.leaves.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TreeScore:
+        """The inverse of `to_dict`."""
+        codings = tuple(CodedColumn.from_dict(coding) for coding in data["codings"])
+        features, thresholds = (np.array(data[name], dtype=np.int64) for name in ("features", "thresholds"))
+        leaves = np.array(data["leaves"], dtype=np.float64)
+        fits = features.ndim == 2 and thresholds.shape == features.shape
+        if not codings or not fits or leaves.shape != (len(features), 1 << features.shape[1]):
+            raise ValueError("the trees of a score do not fit together")
+        if features.min(initial=0) < 0 or features.max(initial=0) >= len(codings) or not np.isfinite(leaves).all():
+            raise ValueError("a tree of a score asks about a column that does not exist, or has an infinite leaf")
+        return cls(codings, features, thresholds, leaves)
+
+
+# Rows that are evaluated at a time: their hidden layers fit the cache.
+_PIECE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkScore:
+    """Dense layers with tanh between them; the last has one unit and is bent into ±bound.
+
+    Attributes:
+        embedding: turns outputs into points.
+        weights: one matrix per layer, shape (inputs, units).
+        biases: one vector per layer, shape (units,).
+        bound: C, no score is larger in size.
+    """
+
+    embedding: Embedding
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    bound: float
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.embedding.columns
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """The score of each row, shape (n,)."""
+        points = self.embedding.points(columns)
+        pieces = [self._of_points(points[start : start + _PIECE]) for start in range(0, len(points), _PIECE)]
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+    def _of_points(self, points: Floats) -> Floats:
+        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            points = np.tanh(points @ weights + biases)
+        last = points @ self.weights[-1] + self.biases[-1]
+        return np.asarray(self.bound * np.tanh(last[:, 0] / self.bound), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "network",
+            "axes": self.embedding.to_list(),
+            "weights": [layer.tolist() for layer in self.weights],
+            "biases": [layer.tolist() for layer in self.biases],
+            "bound": self.bound,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> NetworkScore:
+        """The inverse of `to_dict`."""
+        weights = tuple(np.array(layer, dtype=np.float64) for layer in data["weights"])
+        biases = tuple(np.array(layer, dtype=np.float64) for layer in data["biases"])
+        chained = all(a.shape[1] == b.shape[0] for a, b in pairwise(weights))
+        fits = [layer.shape == (each.shape[1],) for each, layer in zip(weights, biases, strict=True)]
+        bound = float(data["bound"])
+        if not weights or not chained or not all(fits) or weights[-1].shape[1] != 1 or not 0.0 < bound < np.inf:
+            raise ValueError("the layers of a network do not fit together")
+        if not all(np.isfinite(layer).all() for layer in (*weights, *biases)):
+            raise ValueError("a network has an infinite weight")
+        return cls(Embedding.from_list(data["axes"]).check(len(weights[0])), weights, biases, bound)
+
+
+# Rows that are evaluated at a time: their distances to all landmarks fit the cache.
+_KERNELS_PIECE = 1024
+
+
+def gaussian_kernel(left: Floats, right: Floats) -> Floats:
+    """e^(−‖x − y‖²/2) for all pairs of points, shape (n, m)."""
+    distances = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * (left @ right.T)
+    return np.asarray(np.exp(-0.5 * np.maximum(distances, 0.0)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelScore:
+    """f(output) = Σ weight·kernel(output, landmark).
+
+    Attributes:
+        embedding: turns outputs into points.
+        bandwidth: of the kernel, in the units of the embedding.
+        landmarks: shape (k, dimensions).
+        weights: shape (k,).
+    """
+
+    embedding: Embedding
+    bandwidth: float
+    landmarks: Floats
+    weights: Floats
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.embedding.columns
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """The score of each row, shape (n,)."""
+        points = self.embedding.points(columns) / self.bandwidth
+        landmarks = self.landmarks / self.bandwidth
+        pieces = [
+            gaussian_kernel(points[start : start + _KERNELS_PIECE], landmarks) @ self.weights
+            for start in range(0, len(points), _KERNELS_PIECE)
+        ]
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "kernel",
+            "axes": self.embedding.to_list(),
+            "bandwidth": self.bandwidth,
+            "landmarks": self.landmarks.tolist(),
+            "weights": self.weights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> KernelScore:
+        """The inverse of `to_dict`."""
+        landmarks, weights = (np.array(data[name], dtype=np.float64) for name in ("landmarks", "weights"))
+        bandwidth = float(data["bandwidth"])
+        if landmarks.ndim != 2 or weights.shape != (len(landmarks),) or not 0.0 < bandwidth < np.inf:
+            raise ValueError("a kernel score needs one weight per landmark and a positive bandwidth")
+        if not (np.isfinite(landmarks).all() and np.isfinite(weights).all()):
+            raise ValueError("a kernel score has an infinite number")
+        return cls(Embedding.from_list(data["axes"]).check(landmarks.shape[1]), bandwidth, landmarks, weights)
+
+
+Score = AdditiveScore | TreeScore | NetworkScore | KernelScore
+
+_KINDS: dict[str, type[Score]] = {
+    "additive": AdditiveScore,
+    "trees": TreeScore,
+    "network": NetworkScore,
+    "kernel": KernelScore,
+}
+
+
+def score_from_dict(data: dict[str, Any]) -> Score:
+    """The inverse of a score's `to_dict`; what names no kind is additive."""
+    kind = data.get("kind", "additive")
+    if kind not in _KINDS:
+        raise ValueError(f"a score of the unknown kind {kind!r:.40}")
+    return _KINDS[kind].from_dict(data)

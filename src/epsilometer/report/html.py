@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.environment import package_version
-from epsilometer.outputs.log_ratio import LogRatio
+from epsilometer.outputs.events import LogRatio
 from epsilometer.report import figures, plot_data, wording
-from epsilometer.report.loss_plot import loss_svg
-from epsilometer.report.loss_plot_data import loss_panel
+from epsilometer.report.figures import loss_svg
 from epsilometer.report.panels import panels
-from epsilometer.report.showing import bound_against, figure, figure_down, percent, plain
+from epsilometer.report.plot_data import loss_panel
+from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
 
 if TYPE_CHECKING:

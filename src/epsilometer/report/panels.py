@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
-from epsilometer.report.showing import figure, figure_down, figure_up, percent
-from epsilometer.report.wording import parameter
+from epsilometer.report.wording import figure, figure_down, figure_up, parameter, percent
 from epsilometer.result import AuditResult, Finding, Witness
 
-Floats = NDArray[np.float64]
 # Enough that a curve looks smooth at the size of a report.
 _POINTS = 161
 # Below this probability of the deciding event, a linear scale hides everything.

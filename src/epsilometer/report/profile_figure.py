@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, Claim
 from epsilometer.errors import InputError
-from epsilometer.report.showing import percent
+from epsilometer.report.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from epsilometer.auditing.profile import Profile
 
-Floats = NDArray[np.float64]
 _KINDS = (".svg", ".png", ".pdf")
 _CERTIFIED, _CLAIMED, _EXACT = "#0b6b69", "#b3261e", "#59616b"
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from epsilometer.report.showing import duration
+from epsilometer.report.wording import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

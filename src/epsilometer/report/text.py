@@ -1,13 +1,21 @@
-"""A result in plain text: no colour, no markup, no control characters."""
+"""A result as plain text, as a coloured panel for terminals, and as a fragment of HTML for notebooks."""
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
 
-from epsilometer.report import wording
-from epsilometer.report.showing import plain
+from epsilometer.report import plot_data, wording
+from epsilometer.report.wording import plain
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.panel import Panel
+
 
 _WIDTH = 100
 _INDENT = 2
@@ -81,3 +89,105 @@ def _lay_out(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [
         first.rstrip()
     ]
+
+
+COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLUSIVE: "yellow", None: "blue"}
+# Longer lines are hard to read.
+MOST_WIDTH = 104
+
+
+def show_result(result: AuditResult, console: Console | None = None) -> None:
+    """Prints a result on standard output, or on a rich console.
+
+    Args:
+        result: what to show.
+        console: None makes one if standard output is a terminal.
+    """
+    if console is None and not sys.stdout.isatty():
+        sys.stdout.write(render_text(result) + "\n")
+        return
+    if console is None:
+        from rich.console import Console
+
+        console = Console()
+    console.print(render_panel(result, min(MOST_WIDTH, console.width)))
+
+
+def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> Panel:
+    """The result as a rich panel in the colour of its verdict."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    colour = COLOURS[result.verdict]
+    parts: list[Text | Table] = [Text(wording.verdict_sentence(result), style="bold")]
+    for title, rows in sections(result):
+        parts.append(Text(f"\n{title}" if title else "", style=colour))
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="dim", no_wrap=True, min_width=LABEL - 2)
+        grid.add_column(overflow="fold")
+        for label, text in rows:
+            # Text, never markup: an output may look like a rich tag.
+            grid.add_row(label, Text(text))
+        parts.append(grid)
+    headline = Text(f" {wording.headline(result)} ", style=f"bold reverse {colour}")
+    body = Group(*parts)
+    return Panel(body, title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))
+
+
+# Readable on white and on dark grey alike: a notebook does not tell which it is.
+_TONES = {Verdict.REFUTED: "#d64540", Verdict.NOT_REFUTED: "#1d8f8a", Verdict.INCONCLUSIVE: "#b8860b", None: "#5b6fd6"}
+_CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top;background:none"
+
+
+def render_fragment(result: AuditResult) -> str:
+    """Verdict, bound against claim, and the counted event."""
+    tone = _TONES[result.verdict]
+    badge = f"background:{tone};color:#fff;padding:1px 8px;border-radius:9px;font-size:85%;font-weight:600"
+    parts = [
+        f'<div style="border-left:4px solid {tone};padding:4px 0 4px 12px;max-width:52em">',
+        f'<div><span style="{badge}">{escape(wording.headline(result))}</span> '
+        f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
+        f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
+        _scale(result, tone),
+        f'<table style="border:0;margin:4px 0">{"".join(map(_row, _rows(result)))}</table>',
+        "</div>",
+    ]
+    return "\n".join(parts)
+
+
+def _scale(result: AuditResult, tone: str) -> str:
+    """The bar of the bound with a mark at the claim."""
+    scale = plot_data.claim_scale(result)
+    mark = ""
+    if scale.claim is not None:
+        mark = (
+            f'<line x1="{scale.claim.x}" x2="{scale.claim.x}" y1="0" y2="18" stroke="currentColor" stroke-width="2"/>'
+        )
+    return (
+        f'<svg width="100%" height="18" role="img" aria-label="{escape(scale.description)}" style="max-width:32em">'
+        '<rect width="100%" y="4" height="10" rx="3" fill="currentColor" opacity=".12"/>'
+        f'<rect width="{scale.bound.x}" y="4" height="10" rx="3" fill="{tone}"/>{mark}</svg>'
+    )
+
+
+def _rows(result: AuditResult) -> list[tuple[str, str]]:
+    rows = []
+    witness = result.witness
+    if witness is not None:
+        rows.append(("event", wording.event_text(witness)))
+        for side, name in enumerate(("left", "right")):
+            text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
+            rows.append((name, text))
+    rows.append(("confidence", wording.confidence_sentence(result)))
+    detectable = wording.detectable_sentence(result)
+    if detectable:
+        rows.append(("would be seen", detectable))
+    rows += [("draws", line) for line in wording.health_lines(result)]
+    return rows
+
+
+def _row(row: tuple[str, str]) -> str:
+    label, text = row
+    return f'<tr><td style="{_CELL};opacity:.7">{escape(label)}</td><td style="{_CELL}">{escape(text)}</td></tr>'

@@ -1,8 +1,6 @@
 """Many audits at once: run in parallel, remembered in a history, and shown on one page with what changed."""
 
-from epsilometer.suites.changes import Change, find_changes
-from epsilometer.suites.history import History
-from epsilometer.suites.outcomes import Entry, Outcome, status_over_all
+from epsilometer.suites.history import Change, Entry, History, Outcome, find_changes, status_over_all
 from epsilometer.suites.workers import run_tasks
 
 __all__ = ["Change", "Entry", "History", "Outcome", "find_changes", "run_tasks", "status_over_all"]

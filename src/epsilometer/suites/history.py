@@ -1,17 +1,84 @@
-"""The history of a suite: one SQLite file, written after every audit, so that nothing is lost when a run is killed."""
+"""The audits of a suite, what came of them, their history in one SQLite file, and what changed since the last run."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from epsilometer.environment import package_version
 from epsilometer.errors import EpsilometerError, InputError
-from epsilometer.result import AuditResult
-from epsilometer.suites.outcomes import Outcome
+from epsilometer.report.wording import figure_down
+from epsilometer.result import AuditResult, Verdict
+
+# In this order: an audit that could not be done outweighs a refutation, that an audit without an answer.
+_STATUSES = (2, 1, 3, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One audit of a suite.
+
+    Attributes:
+        name: unique in the suite.
+        settings: as they were written, with the suite's defaults.
+        digest: of the settings and of the files they name: an outcome with another digest is out of date.
+        expected: the verdict that is not news, for mechanisms that are known to be broken; None if any refutation is.
+        seconds: after which the audit is given up; None for never.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    digest: str
+    expected: Verdict | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one audit.
+
+    Attributes:
+        name: of the entry.
+        digest: of the entry.
+        result: None if there was an error.
+        error: what went wrong, None if nothing did.
+        finished: when, in UTC.
+    """
+
+    name: str
+    digest: str
+    result: AuditResult | None
+    error: str | None
+    finished: str
+
+    @property
+    def word(self) -> str:
+        """The verdict, "measured", or "error"."""
+        if self.result is None:
+            return "error"
+        return "measured" if self.result.verdict is None else str(self.result.verdict)
+
+    def status(self, expected: Verdict | None = None) -> int:
+        """The exit status: 0 as expected, 1 refuted (or not, though it was expected), 2 error, 3 inconclusive."""
+        if self.result is None:
+            return 2
+        verdict = self.result.verdict
+        if verdict is None:
+            return 0
+        if expected is not None:
+            return 0 if verdict is expected else 3 if verdict is Verdict.INCONCLUSIVE else 1
+        return {Verdict.REFUTED: 1, Verdict.NOT_REFUTED: 0, Verdict.INCONCLUSIVE: 3}[verdict]
+
+
+def status_over_all(statuses: Iterable[int]) -> int:
+    """The exit status of a suite: the weightiest of its audits."""
+    found = set(statuses)
+    return next((status for status in _STATUSES if status in found), 0)
+
 
 # "Epsi" in ASCII: says whose file it is.
 _APPLICATION = 0x45707369
@@ -178,3 +245,64 @@ def _outcome(name: str, digest: str, stored: str | None, error: str | None, fini
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+# Bounds of the same mechanism differ by chance if the seed does; less than this share of the larger one is no news.
+_MOVED = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How an audit differs from its last run.
+
+    Attributes:
+        name: of the audit.
+        kind: "new", "gone", "verdict", "bound", "settings" or "same".
+        text: the difference in words; empty when there is none.
+    """
+
+    name: str
+    kind: str
+    text: str
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it should be shown."""
+        return self.kind != "same"
+
+
+def find_changes(
+    entries: Sequence[Entry], now: Mapping[str, Outcome], before: Mapping[str, Outcome]
+) -> dict[str, Change]:
+    """A change for every audit of now, in the order of the suite, then for those that are gone.
+
+    Args:
+        entries: the suite.
+        now: outcomes by name.
+        before: outcomes of the run before by name; empty for the first run.
+    """
+    known = [entry.name for entry in entries if entry.name in now]
+    changes = {name: _change(now[name], before.get(name), bool(before)) for name in known}
+    for name in before:
+        if name not in changes:
+            changes[name] = Change(name, "gone", f"gone; was {before[name].word}")
+    return changes
+
+
+def _change(now: Outcome, before: Outcome | None, has_before: bool) -> Change:
+    if before is None:
+        return Change(now.name, "new", "new") if has_before else Change(now.name, "same", "")
+    if now.word != before.word:
+        return Change(now.name, "verdict", f"{before.word} → {now.word}")
+    if now.result is None or before.result is None:
+        return Change(now.name, "same", "")
+    if now.result.claim != before.result.claim:
+        claims = f"claim {before.result.claim.describe()} → {now.result.claim.describe()}"
+        return Change(now.name, "settings", claims)
+    old, new = before.result.lower_bound, now.result.lower_bound
+    if abs(new - old) > _MOVED * max(abs(new), abs(old)):
+        symbol = now.result.claim.symbol
+        return Change(now.name, "bound", f"{symbol} ≥ {figure_down(old)} → {figure_down(new)}")
+    if now.digest != before.digest:
+        return Change(now.name, "settings", "settings or code changed")
+    return Change(now.name, "same", "")

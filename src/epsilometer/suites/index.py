@@ -10,10 +10,9 @@ from typing import Any
 from epsilometer.environment import package_version
 from epsilometer.report import wording
 from epsilometer.report.html import TONES, page_environment
-from epsilometer.report.showing import bound_against, duration, figure, plain
+from epsilometer.report.wording import bound_against, duration, figure, plain
 from epsilometer.result import AuditResult
-from epsilometer.suites.changes import Change
-from epsilometer.suites.outcomes import Entry, Outcome
+from epsilometer.suites.history import Change, Entry, Outcome
 
 # The claim stands at this share of every small picture, so that rows can be compared at a glance.
 _CLAIM_AT = 0.5

@@ -16,7 +16,7 @@ _PULSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Job:
     """Something to do.
 
     Attributes:
@@ -50,7 +50,7 @@ class _Worker:
     number: int = -1
     began: float = 0.0
 
-    def is_late(self, tasks: Sequence[Task]) -> bool:
+    def is_late(self, tasks: Sequence[Job]) -> bool:
         limit = tasks[self.number].seconds
         return limit is not None and time.monotonic() - self.began > limit
 
@@ -60,7 +60,7 @@ class _Worker:
         self.process.join()
 
 
-def run_tasks(work: Callable[[Any], str], tasks: Sequence[Task], jobs: int) -> Iterator[News]:
+def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> Iterator[News]:
     """Does all tasks in up to `jobs` processes and yields what happens.
 
     Args:
@@ -102,7 +102,7 @@ def _start(work: Callable[[Any], str]) -> _Worker:
     return _Worker(process, here)
 
 
-def _answering(busy: Sequence[_Worker], tasks: Sequence[Task]) -> list[_Worker]:
+def _answering(busy: Sequence[_Worker], tasks: Sequence[Job]) -> list[_Worker]:
     """Waits until workers have answered, died, or run out of time."""
     while True:
         ready = wait([worker.connection for worker in busy], _PULSE)
@@ -111,7 +111,7 @@ def _answering(busy: Sequence[_Worker], tasks: Sequence[Task]) -> list[_Worker]:
             return found
 
 
-def _receive(worker: _Worker, tasks: Sequence[Task]) -> tuple[News, bool]:
+def _receive(worker: _Worker, tasks: Sequence[Job]) -> tuple[News, bool]:
     """The news, and whether the worker can go on."""
     if not worker.connection.poll():
         limit = tasks[worker.number].seconds

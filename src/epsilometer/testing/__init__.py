@@ -3,8 +3,7 @@
 The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
 """
 
-from epsilometer.testing.claims import ClaimConformance
-from epsilometer.testing.domains import DomainConformance
+from epsilometer.testing.claims import ClaimConformance, MechanismConformance
 from epsilometer.testing.fakes import (
     HOSTILE_NUMBERS,
     Coin,
@@ -16,8 +15,7 @@ from epsilometer.testing.fakes import (
     raising,
     serially_correlated,
 )
-from epsilometer.testing.finders import FinderConformance
-from epsilometer.testing.mechanisms import MechanismConformance
+from epsilometer.testing.finders import DomainConformance, FinderConformance
 from epsilometer.testing.methods import MethodConformance
 from epsilometer.testing.rarity import assert_rare
 

@@ -1,20 +1,20 @@
-"""Mechanisms made for tests: a coin whose truth is known, and others that misbehave in one way each.
-
-All of them are plain data and plain functions, so they can be sent to worker processes.
-"""
+"""Mechanisms and audits made for tests: a coin whose truth is known, others that misbehave, and audits in disguise."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Booleans, Floats
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch, from_callable
+from epsilometer.outputs import Outputs, read_outputs
 
 # Numbers that break careless code: no order, no end, two zeros, next to nothing, one float apart.
 HOSTILE_NUMBERS: tuple[float, ...] = (
@@ -61,7 +61,7 @@ class Coin:
         return max(claim.least_value(*event[::step]) for event in (heads, tails) for step in (1, -1))
 
 
-def _toss(dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _toss(dataset: float, n: int, rng: np.random.Generator) -> Booleans:
     return rng.random(n) < dataset
 
 
@@ -87,7 +87,7 @@ def frozen_seed(seed: int = 7) -> Mechanism:
 class _Frozen:
     seed: int
 
-    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> Floats:
         return np.random.default_rng(self.seed).laplace(dataset, 1.0, n)
 
 
@@ -101,7 +101,7 @@ class _Drifting:
     per_output: float
     drawn: dict[float, int] = field(default_factory=dict)
 
-    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> Floats:
         start = self.drawn.get(dataset, 0)
         self.drawn[dataset] = start + n
         return np.asarray(dataset + rng.normal(size=n) + self.per_output * np.arange(start, start + n))
@@ -116,7 +116,7 @@ def serially_correlated(stay: float = 0.9) -> Mechanism:
 class _Sticky:
     stay: float
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         tossed = rng.random(n) >= self.stay
         tossed[:1] = True
         # Every output takes the answer of the last toss at or before it.
@@ -149,7 +149,7 @@ def miscounting(extra: int = 1) -> Mechanism:
 class _Miscounting:
     extra: int
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         return rng.random(max(n + self.extra, 0))
 
 
@@ -158,7 +158,59 @@ def hostile() -> Mechanism:
     return from_batch(_draw_hostile, name="hostile")
 
 
-def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> Floats:
     weights = np.ones(len(HOSTILE_NUMBERS))
     weights[0] = dataset
     return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())
+
+
+Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | NDArray[Any]]
+
+# Outputs per face: as many as a few hundred training draws can barely tell apart.
+_NAMES, _STRIPES, _ATOMS = 60, 12, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Disguise:
+    """A coin whose faces are shown in many ways.
+
+    Attributes:
+        name: what the outputs are like.
+        coin: whose truth it has.
+        show: outputs for faces, of the same length.
+    """
+
+    name: str
+    coin: Coin
+    show: Show
+
+    def draw(self, side: int, n: int, rng: np.random.Generator) -> Outputs:
+        """n outputs of the left (0) or right (1) law."""
+        return read_outputs(self.show(rng.random(n) < (self.coin.q if side else self.coin.p), rng))
+
+    def __str__(self) -> str:
+        """As the failure of a test names it."""
+        return f"{self.name} of a coin with probabilities {self.coin.p:g} and {self.coin.q:g}"
+
+
+def _names(faces: Booleans, rng: np.random.Generator) -> list[str]:
+    return [f"name {code}" for code in faces * _NAMES + rng.integers(_NAMES, size=len(faces))]
+
+
+def _numbers(faces: Booleans, rng: np.random.Generator) -> Floats:
+    """Uniform on stripes of [0, 1) that belong to the faces in turn."""
+    stripe = 2 * rng.integers(_STRIPES, size=len(faces)) + faces
+    return np.asarray((stripe + rng.random(len(faces))) / (2 * _STRIPES))
+
+
+def _mixed(faces: Booleans, rng: np.random.Generator) -> Floats:
+    """Half of the outputs are among few values that come again and again, the others are continuous."""
+    atoms = -1.0 - (2 * rng.integers(_ATOMS, size=len(faces)) + faces)
+    return np.where(rng.random(len(faces)) < 0.5, atoms, _numbers(faces, rng))
+
+
+_SHOWN: dict[str, Show] = {"names": _names, "numbers": _numbers, "atoms beside numbers": _mixed}
+# Equal laws, where whatever is found is wrong, and laws that differ by a factor of 2 on one face.
+DISGUISES: tuple[Disguise, ...] = tuple(
+    Disguise(name, coin, show) for coin in (Coin(0.5, 0.5), Coin(0.5, 0.25)) for name, show in _SHOWN.items()
+)

@@ -17,7 +17,7 @@ from epsilometer.claims import Claim
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
-from epsilometer.methods.restoring import restore_proposal
+from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
 from epsilometer.testing.fakes import Coin, hostile

@@ -1,8 +1,24 @@
-"""Statistical tests that state their own false alarm."""
+"""Statistical tests that state their own false alarm, and how often a bound may miss."""
 
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
 from scipy.special import betainc
+from scipy.stats import binom
 
+from epsilometer.arrays import Floats
+from epsilometer.auditing.packing import tally_to_data
+from epsilometer.claims import Claim
 from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods import Proposal
+from epsilometer.outputs import read_outputs
+from epsilometer.testing.fakes import Disguise
 
 
 def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, what: str = "events") -> None:
@@ -32,3 +48,148 @@ def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, 
         f"{events} {what} in {runs} runs, promised a rate of at most {rate:g}: the chance of so many is {chance:.1e}, "
         f"below the false alarm {false_alarm:g} of this test"
     )
+
+
+# Draws per side of the enumeration: (n + 1)² proofs, and enough for bounds well above 0 at the failure probabilities
+# below. A large one shows a failure probability that is multiplied or spent twice, a small one that it is ignored.
+N_ENUMERATED = 12
+FAILURES = (0.3, 0.05, 0.01)
+# Those of repeated proofs: at smaller ones so few of them fail that nothing shows.
+REPEATED = FAILURES[:2]
+# Bounds and curves are computed in floats, some by bisection.
+_SLACK = 1e-7
+# Probabilities at which the enumeration looks: dense at both ends, where the laws of counts are skewed.
+_GRID: Floats = np.unique(np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-3, 0.02, 8), [0.99, 0.999]]))
+# So many different bounds of a table are looked at, for the sake of time: curves of some notions are slow.
+_MOST_BOUNDS = 16
+# When repeated proofs are looked at: after such parts of them.
+_LOOKS = (20, 6, 2, 1)
+# A bound beyond this is as good as infinite.
+_LARGEST = 50.0
+
+
+class Certificates:
+    """The bounds that a proposal gives, each proved once: equal tallies have equal bounds.
+
+    Only what a finding calls exact counts as a bound here; of others nothing is promised for every law.
+    """
+
+    def __init__(self, proposal: Proposal, pair: Pair) -> None:
+        self.proposal = proposal
+        self.pair = pair
+        self._known: dict[tuple[str, str, float], float] = {}
+
+    def bound(self, left: Any, right: Any, failure_probability: float) -> float:
+        """The bound from two tallies; infinite if it is no number."""
+        try:
+            key = _as_text(left), _as_text(right), failure_probability
+        except InputError:  # a tally of a kind of its own, which another test complains about
+            return self._certify(left, right, failure_probability)
+        if key not in self._known:
+            self._known[key] = self._certify(left, right, failure_probability)
+        return self._known[key]
+
+    def _certify(self, left: Any, right: Any, failure_probability: float) -> float:
+        finding = self.proposal.certify(left, right, self.pair, failure_probability)
+        if not finding.guarantee.startswith("exact"):
+            return 0.0
+        return float("inf") if np.isnan(finding.lower_bound) else float(finding.lower_bound)
+
+
+def _as_text(tally: Any) -> str:
+    return json.dumps(tally_to_data(tally))
+
+
+def assert_no_excess(proposal: Proposal, claim: Claim, pair: Pair) -> None:
+    """Adds up, for every coin, the chance that the bound is above the truth. Without any chance of its own.
+
+    The bounds of all counts of a coin's faces make a table. For every value b in it, the coins whose truth is just
+    below b must give a bound of b or more with probability at most the failure probability. A proposal whose bound
+    depends on the order of the draws is no function of the counts, and is left to `assert_rarely_above`.
+    """
+    certificates = Certificates(proposal, pair)
+    rows, mixed = _tallies(proposal, _sorted_faces), _tallies(proposal, _shuffled_faces)
+    cells = list(product(range(N_ENUMERATED + 1), repeat=2))
+    tables = {failure: np.empty((N_ENUMERATED + 1, N_ENUMERATED + 1)) for failure in FAILURES}
+    # In a random order of the cells, so that a difference is met soon.
+    for failure, cell in product(FAILURES, np.random.default_rng(0).permutation(cells)):
+        bound, other = (certificates.bound(left[cell[0]], right[cell[1]], failure) for left, right in (rows, mixed))
+        if bound != other:
+            return
+        tables[failure][tuple(cell)] = bound
+    for failure in FAILURES:
+        for level, bound, p, q in _levels(tables[failure], claim):
+            assert level <= failure * (1.0 + _SLACK), (
+                f"{N_ENUMERATED} fresh draws of a coin with P = {p:.4g} and Q = {q:.4g}, which keeps {claim.notion} "
+                f"from {claim.symbol} = {bound:.6g} on, give a bound of at least that much with probability "
+                f"{level:.4g}, where failure_probability={failure:g} was to be kept (enumerated, not sampled)"
+            )
+
+
+def _sorted_faces(hits: int) -> list[bool]:
+    return [place < hits for place in range(N_ENUMERATED)]
+
+
+def _shuffled_faces(hits: int) -> list[bool]:
+    return [bool(face) for face in np.random.default_rng(hits).permutation(_sorted_faces(hits))]
+
+
+def _tallies(proposal: Proposal, arrange: Callable[[int], list[bool]]) -> tuple[list[Any], list[Any]]:
+    """The tallies of the left and the right side, each by the number of hits."""
+    outputs = [read_outputs(arrange(hits)) for hits in range(N_ENUMERATED + 1)]
+    left, right = ([proposal.tally(each, side) for each in outputs] for side in (0, 1))
+    return left, right
+
+
+def _levels(table: Floats, claim: Claim) -> Iterator[tuple[float, float, float, float]]:
+    """For each bound of the table the greatest chance of at least that much among the coins that allow less."""
+    counts = np.arange(N_ENUMERATED + 1)
+    bounds = np.unique(table[table > _SLACK])
+    places = np.unique(np.linspace(0, len(bounds) - 1, min(len(bounds), _MOST_BOUNDS)).astype(int))
+    for bound in bounds[places]:
+        just_below = claim.with_value(min(float(bound), _LARGEST) * (1.0 - _SLACK))
+        p, q = _coins_within(just_below)
+        left, right = (binom.pmf(counts, N_ENUMERATED, each[:, None]) for each in (p, q))
+        levels = np.einsum("ci,ij,cj->c", left, (table >= bound).astype(np.float64), right)
+        worst = int(np.argmax(levels))
+        yield float(levels[worst]), float(bound), float(p[worst]), float(q[worst])
+
+
+def _coins_within(claim: Claim) -> tuple[Floats, Floats]:
+    """Coins that keep the claim: those on its edge on either side, and those that are equal on both."""
+    edge = claim.max_power(_GRID)
+    p, q = np.concatenate([edge, _GRID, _GRID]), np.concatenate([_GRID, edge, _GRID])
+    keeps = np.ones(len(p), dtype=bool)
+    for above, below in ((p, q), (q, p), (1.0 - p, 1.0 - q), (1.0 - q, 1.0 - p)):
+        # The curve is concave: a chord is below it, so that no coin is let in that does not keep the claim.
+        keeps &= above <= np.interp(below, _GRID, edge) + 1e-12
+    return p[keeps], q[keeps]
+
+
+def assert_rarely_above(
+    certificates: Sequence[Certificates],
+    law: Disguise,
+    truth: float,
+    rng: np.random.Generator,
+    *,
+    n_fresh: int,
+    runs: int,
+    false_alarm: float,
+) -> None:
+    """Repeats the proofs of proposals on fresh draws of a law, one after the other.
+
+    Given the proposal every bound must hold with its own probability, so that few proposals are enough, and the same
+    draws serve all failure probabilities. There are several looks on the way, which share the false alarm: what is
+    grossly wrong shows soon.
+    """
+    total = runs * len(certificates)
+    looks = {max(total // part, 1) for part in _LOOKS} if total else set()
+    above = dict.fromkeys(REPEATED, 0)
+    for run in range(1, total + 1):
+        each = certificates[run % len(certificates)]
+        left, right = (each.proposal.tally(law.draw(side, n_fresh, rng), side) for side in (0, 1))
+        for failure in REPEATED:
+            above[failure] += each.bound(left, right, failure) > truth * (1.0 + _SLACK) + _SLACK
+        for failure in REPEATED if run in looks else ():
+            what = f"bounds above the truth {truth:.4g} at failure_probability={failure:g}, {law}"
+            assert_rare(above[failure], run, failure, false_alarm / len(_LOOKS), what)

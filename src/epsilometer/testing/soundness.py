@@ -22,9 +22,8 @@ from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
-from epsilometer.testing.disguises import DISGUISES, Disguise
-from epsilometer.testing.fakes import Coin
-from epsilometer.testing.misses import (
+from epsilometer.testing.fakes import DISGUISES, Coin, Disguise
+from epsilometer.testing.rarity import (
     FAILURES,
     N_ENUMERATED,
     REPEATED,

@@ -1,4 +1,4 @@
-"""Noise that is added to a number or a vector: Laplace, Gaussian, geometric."""
+"""Noise that is added to a number, a vector or a histogram; and a value that is released only if it is stable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry
-from epsilometer.zoo.laws import CellLaw, GaussianLaw, ProductLaw, discrete_law, gaussian_delta, laplace_law
-from epsilometer.zoo.numerics import FloatArray, solve_increasing
-from epsilometer.zoo.parameters import check_delta, check_epsilon, check_positive, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole
+from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, gaussian_delta, laplace_law
+from epsilometer.zoo.laws.numerics import laplace_below, solve_increasing
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class AddLaplace:
 
     scale: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         return rng.laplace(float(dataset), self.scale, n)
 
@@ -38,7 +38,7 @@ class AddLaplaceToEach:
 
     scale: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         centre = np.asarray(dataset, dtype=np.float64)
         return rng.laplace(centre, self.scale, (n, centre.size))
@@ -50,7 +50,7 @@ class AddGaussian:
 
     sigma: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         return rng.normal(float(dataset), self.sigma, n)
 
@@ -61,7 +61,7 @@ class AddGeometric:
 
     ratio: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> NDArray[np.int64]:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
         """Draw n outputs: the difference of two geometric numbers is two-sided geometric."""
         return int(dataset) + rng.geometric(1 - self.ratio, n) - rng.geometric(1 - self.ratio, n)
 
@@ -74,7 +74,7 @@ class ClampLaplace:
     low: float
     high: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         noisy = rng.laplace(float(dataset), self.scale, n)
         return np.clip(noisy, self.low, self.high, out=noisy)
@@ -218,3 +218,91 @@ def _greatest_shift(epsilon: float, delta: float) -> float:
     while gaussian_delta(high, epsilon) < delta:
         high *= 2
     return solve_increasing(lambda shift: gaussian_delta(shift, epsilon), delta, 0.0, high)
+
+
+def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -> ZooEntry:
+    """A histogram with Laplace noise on every count; a person adds 1 to one of them. Outputs of shape (n, bins).
+
+    Args:
+        epsilon: what it claims.
+        scale: "right" is Lap(1/epsilon), "wrong" is Lap(epsilon) by mistake, which breaks the claim if epsilon < 1.
+        bins: how many counts.
+
+    Its truth on histograms that differ by one person: only one count differs, so it is that of the Laplace mechanism;
+    pure epsilon, or 1/epsilon for the wrong scale.
+
+    Reference: Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy".
+    """
+    epsilon, bins = check_epsilon(epsilon), check_whole("bins", bins, 1, 1000)
+    noise = 1 / epsilon if check_choice("scale", scale, ("right", "wrong")) == "right" else epsilon
+    return ZooEntry(
+        name="noisy_histogram",
+        summary=f"a histogram with Laplace noise of the {scale} scale on every count",
+        mechanism=from_batch(AddLaplaceToEach(noise), name="noisy_histogram"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([1] * bins, [2] + [1] * (bins - 1)),
+        keeps_claim=scale == "right" or epsilon >= 1,
+        parameters={"epsilon": epsilon, "scale": scale, "bins": bins},
+        law=partial(laplace_law, 1 / noise),
+    )
+
+
+@dataclass(frozen=True)
+class ProposeTestRelease:
+    """Columns `released` (bool) and `value` (float, nan if not released), each of shape (n,).
+
+    The dataset is (value, distance): what would be released, and how many people would have to change before the
+    proposed local sensitivity 1 fails.
+    """
+
+    scale: float
+    threshold: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, NDArray[Any]]:
+        """Draw n outputs."""
+        centre, distance = dataset
+        released = rng.laplace(float(distance), self.scale, n) > self.threshold
+        value = np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)
+        return {"released": released, "value": value}
+
+
+def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:
+    """Propose-test-release: a value is released only if the noisy distance to instability is large enough.
+
+    Lap(1/epsilon) on the distance, threshold ln(1/(2 delta))/epsilon, and Lap(1/epsilon) on the released value; it
+    claims and keeps (2 epsilon, delta).
+
+    Args:
+        epsilon: the budget of each of the two noises.
+        delta: the chance to release although the proposed sensitivity fails.
+        distance: of the left dataset (the right one's is smaller by 1). By default the greatest whole number up to
+            the threshold, at least 1: there the pure loss is all of 2 epsilon if the threshold is 1 or more.
+
+    The truth with F(d) = P(released): |ln F(d)/F(d - 1)| + epsilon, or that of "not released" if it is larger; 1.649
+    for distance = 7 and the other defaults.
+
+    Reference: Dwork and Lei, "Differential privacy and robust statistics".
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    mechanism = ProposeTestRelease(1 / epsilon, math.log(1 / (2 * delta)) / epsilon)
+    if distance is None:
+        distance = max(1, math.floor(mechanism.threshold))
+    distance = check_whole("distance", distance, 1, 10**9)
+    return ZooEntry(
+        name="propose_test_release",
+        summary="a value that is released only if it is far from unstable",
+        mechanism=from_batch(mechanism, name="propose_test_release"),
+        claim=ApproxDP(2 * epsilon, delta),
+        worst_pair=Pair([0.0, float(distance)], [1.0, float(distance - 1)]),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "delta": delta, "distance": distance},
+        law=partial(_law, mechanism, float(distance)),
+    )
+
+
+def _law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
+    margins = np.array([distance, distance - 1]) - mechanism.threshold
+    released = laplace_below(margins, mechanism.scale)
+    kept = laplace_below(-margins, mechanism.scale)
+    shifts = np.array([1 / mechanism.scale, 0.0])
+    return CellLaw(np.array([released[0], kept[0]]), np.array([released[1], kept[1]]), shifts)

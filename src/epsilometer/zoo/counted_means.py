@@ -18,15 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.counted_mean_laws import count_law, gaussian_density, laplace_density, released_law
-from epsilometer.zoo.entry import ZooEntry
-from epsilometer.zoo.laws import CellLaw, PairLaw
-from epsilometer.zoo.numerics import FloatArray
-from epsilometer.zoo.parameters import Parameter, check_delta, check_epsilon, check_whole
-from epsilometer.zoo.unequal_laws import UnequalGaussianLaw, UnequalLaplaceLaw
+from epsilometer.zoo.entry import Parameter, ZooEntry, check_delta, check_epsilon, check_whole
+from epsilometer.zoo.laws.counted_means import (
+    UnequalGaussianLaw,
+    UnequalLaplaceLaw,
+    count_law,
+    gaussian_mean_density,
+    laplace_mean_density,
+    released_law,
+)
+from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 
 # Below it a noisy count is raised, or a noise's scale in the released program.
 LEAST = 1e-12
@@ -50,14 +55,14 @@ class CountedMean:
     noisy_divisor: bool = True
     noisy_scale: bool = True
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         values = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
         true = np.full(1, float(values.size))
         noisy = np.maximum(LEAST, true + rng.laplace(0.0, self.count_noise, n))
         mean = values.sum() / (noisy if self.noisy_divisor else true)
         draws = rng.standard_normal(n) if self.gaussian else rng.laplace(0.0, 1.0, n)
-        result: FloatArray = mean + draws * self.noise / (noisy if self.noisy_scale else true)
+        result: Floats = mean + draws * self.noise / (noisy if self.noisy_scale else true)
         return result
 
 
@@ -70,12 +75,12 @@ class ReleasedMean:
 
     epsilon: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
         noisy = values.size + rng.laplace(0.0, 2 / self.epsilon, n)
         scale = np.maximum(LEAST, 2 / (self.epsilon * noisy))
-        result: FloatArray = values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale
+        result: Floats = values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale
         return result
 
 
@@ -101,8 +106,8 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
 
 
 def _noisy_divisor_law(half: float) -> CellLaw:
-    left = partial(laplace_density, count=half, total=0.0)
-    right = partial(laplace_density, count=2 * half, total=half)
+    left = partial(laplace_mean_density, count=half, total=0.0)
+    right = partial(laplace_mean_density, count=2 * half, total=half)
     return count_law(left, right, (0.0, 0.5), (half, 2 * half))
 
 
@@ -206,19 +211,19 @@ def _broken(
     )
 
 
-def _noisy_scale_law(half: float, about: Callable[..., FloatArray], size: int) -> CellLaw:
+def _noisy_scale_law(half: float, about: Callable[..., Floats], size: int) -> CellLaw:
     """The mean of the pair falls from 1, and the count rises from `size` by 1."""
     counts, fallen = (half * size, half * (size + 1)), 1 - _shift(size)
     left, right = partial(about, count=counts[0], mean=1.0), partial(about, count=counts[1], mean=fallen)
     return count_law(left, right, (1.0, fallen), counts)
 
 
-def _laplace_about(t: FloatArray, count: float, mean: float) -> FloatArray:
-    return laplace_density(t - mean, count, total=0.0)
+def _laplace_about(t: Floats, count: float, mean: float) -> Floats:
+    return laplace_mean_density(t - mean, count, total=0.0)
 
 
-def _gaussian_about(t: FloatArray, count: float, mean: float) -> FloatArray:
-    return gaussian_density(t - mean, count)
+def _gaussian_about(t: Floats, count: float, mean: float) -> Floats:
+    return gaussian_mean_density(t - mean, count)
 
 
 def _check_size(size: int) -> int:

@@ -8,8 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from epsilometer.errors import InputError
-from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector
-from epsilometer.zoo.choosing_one import joint_median, noisy_max
+from epsilometer.zoo.additive import (
+    clamped_laplace,
+    gaussian,
+    geometric,
+    laplace,
+    laplace_vector,
+    noisy_histogram,
+    propose_test_release,
+)
 from epsilometer.zoo.counted_means import (
     dp_laplace,
     dp_laplace_released,
@@ -18,18 +25,20 @@ from epsilometer.zoo.counted_means import (
     nondp_laplace1,
     nondp_laplace2,
 )
-from epsilometer.zoo.descent import noisy_gradient_descent, scaled_gd
-from epsilometer.zoo.encodings import hadamard_response, oue, subset_selection, sue
 from epsilometer.zoo.entry import ZooEntry
-from epsilometer.zoo.histograms import noisy_histogram
-from epsilometer.zoo.local_response import randomized_response
-from epsilometer.zoo.means import dp_mean
-from epsilometer.zoo.rappor_reports import rappor, rappor_longitudinal
-from epsilometer.zoo.responses import randomized_responses, shuffled_responses
-from epsilometer.zoo.selection import exponential, noisy_max_value, report_noisy_max
-from epsilometer.zoo.stability import propose_test_release
-from epsilometer.zoo.sums import gaussian_sum, laplace_sum, subsampled_gaussian, subsampled_laplace
-from epsilometer.zoo.svt import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+from epsilometer.zoo.local import hadamard_response, oue, randomized_response, subset_selection, sue
+from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
+from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
+from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+from epsilometer.zoo.sums import (
+    dp_mean,
+    gaussian_sum,
+    laplace_sum,
+    noisy_gradient_descent,
+    scaled_gd,
+    subsampled_gaussian,
+    subsampled_laplace,
+)
 from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 
 _MAKERS: dict[str, Callable[..., ZooEntry]] = {

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry
-from epsilometer.zoo.laws import CellLaw, quadrature_cells, quadrature_law
-from epsilometer.zoo.numerics import FloatArray, Panels
-from epsilometer.zoo.parameters import check_epsilon, check_number
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number
+from epsilometer.zoo.laws.exact import CellLaw, quadrature_cells, quadrature_law
+from epsilometer.zoo.laws.numerics import Panels
 
 # Panels per noise scale: delta's kink then costs less than 1e-6 (see `quadrature_law`).
 _PANELS = 50
@@ -51,17 +51,17 @@ class TruncatedLaplace:
     low: float
     high: float
 
-    def density(self, centre: float, outputs: FloatArray) -> FloatArray:
+    def density(self, centre: float, outputs: Floats) -> Floats:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
-        result: FloatArray = np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre)))
+        result: Floats = np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre)))
         return result
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs: exponential noise to one side, cut off at its end by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         below, above = self._sides(centre)
         place = rng.random(n) * (below + above) - below
-        distance: FloatArray = -self.scale * np.log1p(-np.abs(place))
+        distance: Floats = -self.scale * np.log1p(-np.abs(place))
         return np.clip(np.where(place < 0, centre - distance, centre + distance), self.low, self.high)
 
     def _sides(self, centre: float) -> tuple[float, float]:
@@ -77,19 +77,17 @@ class TruncatedGaussian:
     low: float
     high: float
 
-    def density(self, centre: float, outputs: FloatArray) -> FloatArray:
+    def density(self, centre: float, outputs: Floats) -> Floats:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
         start, end = self._ends(centre)
-        result: FloatArray = (
-            _PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start))
-        )
+        result: Floats = _PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start))
         return result
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> FloatArray:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         start, end = self._ends(centre)
-        noise: FloatArray = ndtri(start + (end - start) * rng.random(n))
+        noise: Floats = ndtri(start + (end - start) * rng.random(n))
         return np.clip(centre + self.sigma * noise, self.low, self.high)
 
     def _ends(self, centre: float) -> tuple[float, float]:
@@ -158,9 +156,7 @@ def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0
     )
 
 
-def _law_between_ends(
-    density: Callable[[float, FloatArray], FloatArray], low: float, high: float, scale: float
-) -> CellLaw:
+def _law_between_ends(density: Callable[[float, Floats], Floats], low: float, high: float, scale: float) -> CellLaw:
     # Wide noise is smooth, but delta's kink wants short panels all the same.
     panels = Panels.between((low, high), min(scale, high - low), 0.0, panels_per_scale=_PANELS)
     sides = [quadrature_cells(panels, density(end, panels.nodes), density(end, panels.edges)) for end in (low, high)]

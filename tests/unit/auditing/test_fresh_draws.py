@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.judging import judge, pay_and_prove
+from epsilometer.auditing.judge import judge, pay_and_prove
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.errors import BudgetError
 from epsilometer.methods import Task, find_method

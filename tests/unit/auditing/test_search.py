@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.judging import Question
+from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.search_history import Trial, stored_pair
-from epsilometer.auditing.search_loop import SearchRun, _as_score
+from epsilometer.auditing.search import SearchRun, Trial, _as_score, stored_pair
 from epsilometer.auditing.settings import check_settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Sampler

@@ -84,7 +84,7 @@ def test_time_is_kept(monkeypatch):
     """By a clock that only the mechanism moves on, 5 ms per call, so that no other work on this machine counts."""
     calls = []
     clock = SimpleNamespace(perf_counter=lambda: 0.005 * len(calls))
-    monkeypatch.setattr("epsilometer.auditing.sequential_loop.time", clock)
+    monkeypatch.setattr("epsilometer.auditing.sequential.time", clock)
 
     def slow(dataset, rng):
         calls.append(dataset)
@@ -219,7 +219,7 @@ def test_options_are_checked():
 
 
 def test_the_wealth_ladder_contains_the_claim():
-    from epsilometer.methods.sequential.wealth import ladder_of
+    from epsilometer.methods.sequential import ladder_of
 
     ladder = ladder_of(em.PureDP(0.7))
     assert 0.7 < ladder.values[ladder.at_claim] < 0.7 + 1e-6

@@ -109,7 +109,7 @@ def test_a_picture_that_fails_does_not_take_the_answer_with_it(monkeypatch):
     def fails(*_):
         raise ValueError("no picture of this")
 
-    monkeypatch.setattr("epsilometer.auditing.judging.binned_densities", fails)
+    monkeypatch.setattr("epsilometer.auditing.judge.binned_densities", fails)
     assert em.compare(COUNTS, COUNTS + 1000, em.PureDP(1.0), seed=0).verdict is not None
 
 

@@ -13,7 +13,7 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import anytime_lower, anytime_upper, place_bets
 from epsilometer.engine.parcels import pack
-from epsilometer.methods.sequential.wealth import ladder_of
+from epsilometer.methods.sequential import ladder_of
 
 PAIR = em.Pair(0, 1)
 MODES = pytest.mark.parametrize("mode", [{}, {"stop_early": True}], ids=["plain", "stop_early"])

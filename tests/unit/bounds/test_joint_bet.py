@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.joint_bet import JointBet, divergence_lower
+from epsilometer.bounds.bets_on_means import JointBet, divergence_lower
 from epsilometer.errors import InputError
 
 

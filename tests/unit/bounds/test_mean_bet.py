@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.mean_bet import MeanBet, difference_lower
+from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
 from epsilometer.errors import InputError
 
 TWO = np.array([-0.4, 0.9])

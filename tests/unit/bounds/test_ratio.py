@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.bounds import Counts, delta_lower, epsilon_lower, lower, upper
 from epsilometer.bounds.ratio import delta_test, epsilon_test
-from epsilometer.bounds.unconditional import NullLine, region_probability
+from epsilometer.bounds.supremum import NullLine, region_probability
 from epsilometer.errors import InputError
 
 COUNTS = [

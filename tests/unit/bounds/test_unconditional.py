@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.unconditional import NullLine, Region, _chord_excess, greatest_probability, region_probability
+from epsilometer.bounds.supremum import NullLine, Region, _chord_excess, greatest_probability, region_probability
 
 # Every value of Y is a block of its own where there are at most 40 draws on the right.
 FINE = 64

@@ -4,7 +4,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.cli.files import read_options
-from epsilometer.cli.plan import make_plan
+from epsilometer.cli.request import make_plan
 from epsilometer.errors import InputError
 from epsilometer.methods.registry import as_options, find_method, names, option_names
 

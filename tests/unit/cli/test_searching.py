@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.cli.plan import make_plan
+from epsilometer.cli.request import make_plan
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import InputError
 

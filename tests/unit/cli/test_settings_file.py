@@ -2,7 +2,7 @@
 
 import pytest
 
-from epsilometer.cli.plan import make_plan
+from epsilometer.cli.request import make_plan
 from epsilometer.cli.settings_file import read_settings
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair

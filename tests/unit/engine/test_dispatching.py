@@ -2,8 +2,8 @@ from itertools import count, islice
 
 import pytest
 
-from epsilometer.engine.dispatching import PoolRunner
 from epsilometer.engine.parcels import Fault, run_parcel
+from epsilometer.engine.runners import PoolRunner
 from epsilometer.errors import EngineError, MechanismError
 
 

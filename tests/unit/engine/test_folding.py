@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints, Folded, Phase, Sampler, folding
+from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
+from epsilometer.engine import chunks as folding
 from epsilometer.engine.health import check_drift
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch

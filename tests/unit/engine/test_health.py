@@ -5,7 +5,7 @@ import pytest
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints
-from epsilometer.engine.fingerprints import fingerprint, row_hashes
+from epsilometer.engine.chunks import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
     check_constant,

@@ -37,7 +37,7 @@ def test_nothing_is_connected_to_before_the_first_task(port):
     [("dask", "start one with: dask scheduler"), ("ray", "refused.*start one with: ray start --head")],
 )
 def test_nobody_there(scheme, reason, port, monkeypatch):
-    monkeypatch.setattr("epsilometer.engine.dask_pool._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("epsilometer.engine.clusters._CONNECT_SECONDS", 1)
     with pytest.raises(em.EngineError, match=f"{port}.*{reason}"):
         em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"{scheme}://{HOST}:{port}")
 

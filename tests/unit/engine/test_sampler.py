@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner, sampler
-from epsilometer.engine.fingerprints import fingerprint
+from epsilometer.engine.chunks import fingerprint
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch, from_callable

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import epsilometer as em
+from epsilometer.zoo.laws.sparse_vector import Scheme, answers_law
 from epsilometer.zoo.selection import NoisyMax
-from epsilometer.zoo.svt_laws import Scheme, answers_law
 from epsilometer_experiments.local.figure5 import TRUTHS
 from epsilometer_experiments.local.settings import ALGORITHMS, LEVELS, query_pairs
 from epsilometer_experiments.registry import find, run
@@ -41,7 +41,7 @@ def test_rate_of_the_exponential_mechanism():
 
 
 def test_truth_of_the_data_centric_level():
-    from epsilometer.zoo.numerics import REACH_IN_SCALES, Panels
+    from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels
 
     mechanism = NoisyMax("laplace", "index", 2 / 1.5)
     panels = Panels.between({0.0, 1.0}, mechanism.scale, REACH_IN_SCALES * mechanism.scale)

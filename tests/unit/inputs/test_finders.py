@@ -150,7 +150,7 @@ def test_unknown_surrogates():
 
 
 def test_trees_without_their_package(monkeypatch):
-    monkeypatch.setattr("epsilometer.inputs.finders.trees.find_spec", lambda name: None)
+    monkeypatch.setattr("epsilometer.inputs.finders.bayesian.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"epsilometer\[search\]"):
         finders.Bayesian(VECTOR, surrogate="tree")
     assert len(pairs_of(finders.Bayesian(VECTOR, trials=9), lambda pair: pair.left[0])) == 9

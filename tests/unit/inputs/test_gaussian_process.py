@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import norm
 
 from epsilometer.inputs.coordinates import Coordinate, level_of
-from epsilometer.inputs.finders import gaussian_process as gp
+from epsilometer.inputs.finders import bayesian as gp
 from epsilometer.inputs.finders.base import Told
-from epsilometer.inputs.finders.improvement import GreatestImprovement, remembered, standardised
+from epsilometer.inputs.finders.bayesian import GreatestImprovement, remembered, standardised
 
 COORDINATES = (Coordinate(), Coordinate(), Coordinate(3, ordered=False))
 

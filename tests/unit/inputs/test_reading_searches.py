@@ -3,8 +3,8 @@
 import pytest
 
 from epsilometer import InputError, domains, finders
-from epsilometer.inputs.domains.reading import read_domain
-from epsilometer.inputs.finders.reading import read_finder
+from epsilometer.inputs.domains.records import read_domain
+from epsilometer.inputs.finders.plain import read_finder
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import StoredDigest
-from epsilometer.inputs.storing import is_complete, pair_from_dict, pair_to_dict
+from epsilometer.inputs.pairs import StoredDigest, is_complete, pair_from_dict, pair_to_dict
 from epsilometer.storage import content_digest
 
 

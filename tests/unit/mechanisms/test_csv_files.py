@@ -10,8 +10,8 @@ import pytest
 import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.mechanisms import recorded_outputs
-from epsilometer.mechanisms.csv_files import csv_rows, header_of
 from epsilometer.mechanisms.exchange import number_or_text, settle, settled_texts
+from epsilometer.mechanisms.recorded_texts import csv_rows, header_of
 from epsilometer.outputs import Numbers
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.engine.fingerprints import fingerprint
+from epsilometer.engine.chunks import fingerprint
 from epsilometer.mechanisms.kept_draws import KeptLines, open_keeper
 from epsilometer.outputs import read_outputs
 

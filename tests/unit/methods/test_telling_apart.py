@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.methods.auto import AutoMethod
+from epsilometer.methods.auto import AutoMethod, advantage
 from epsilometer.methods.base import Task
-from epsilometer.methods.telling_apart import advantage
 from epsilometer.outputs import BlockPartition, Group, Line, Partition, read_outputs
-from epsilometer.outputs.trees import TreeScore
+from epsilometer.outputs.scores import TreeScore
 
 
 def cells(*edges):

@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
-from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms
+from epsilometer.outputs.lines import LabelAtoms, NumberAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 

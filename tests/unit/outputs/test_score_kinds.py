@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 from epsilometer.outputs import Line, read_outputs
-from epsilometer.outputs.atoms import LabelAtoms
-from epsilometer.outputs.coding import CodedColumn
 from epsilometer.outputs.embedding import FARTHEST, Embedding, NameAxis, NumberAxis
-from epsilometer.outputs.kernels import KernelScore
-from epsilometer.outputs.networks import NetworkScore
-from epsilometer.outputs.score_kinds import score_from_dict
-from epsilometer.outputs.trees import TreeScore
+from epsilometer.outputs.lines import CodedColumn, LabelAtoms
+from epsilometer.outputs.scores import KernelScore, NetworkScore, TreeScore, score_from_dict
 
 ROWS = [("a", 0.5), ("b", math.nan), ("a", -math.inf), ("zz", 3.0), ("b", 1e308)]
 COLUMNS = read_outputs(ROWS).blocks[0].columns

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.methods.local.binning import BINS, binned_densities
+from epsilometer.methods.published.local.binning import BINS, binned_densities
 from epsilometer.outputs import read_outputs
-from epsilometer.report.loss_plot_data import loss_panel
+from epsilometer.report.plot_data import loss_panel
 
 
 def densities(left, right):

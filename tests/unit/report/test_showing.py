@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from epsilometer.report import showing
+from epsilometer.report import wording as showing
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from epsilometer.inputs import Pair
-from epsilometer.report.terminal import show_result
+from epsilometer.report.text import show_result
 
 
 def shown(result, width=90):

@@ -6,7 +6,7 @@ import signal
 import time
 
 from epsilometer.suites import run_tasks
-from epsilometer.suites.workers import Task
+from epsilometer.suites.workers import Job
 
 
 def ends(work, tasks, jobs=2):
@@ -14,7 +14,7 @@ def ends(work, tasks, jobs=2):
 
 
 def test_answers_and_exceptions():
-    found = ends(json.dumps, [Task([1]), Task({1, 2}), Task("x")])
+    found = ends(json.dumps, [Job([1]), Job({1, 2}), Job("x")])
     assert found[0] == ("done", "[1]")
     assert found[1][0] == "failed"
     assert found[1][1].startswith("TypeError: ")
@@ -22,7 +22,7 @@ def test_answers_and_exceptions():
 
 
 def test_a_death_costs_one_task():
-    found = ends(os._exit, [Task(7), Task(0)], jobs=1)
+    found = ends(os._exit, [Job(7), Job(0)], jobs=1)
     assert found == {
         0: ("failed", "the process ended with status 7 and no answer"),
         1: ("failed", "the process ended with status 0 and no answer"),
@@ -30,11 +30,11 @@ def test_a_death_costs_one_task():
 
 
 def test_a_signal_is_named():
-    assert ends(signal.raise_signal, [Task(6)])[0] == ("failed", "the process was ended by signal SIGABRT")
+    assert ends(signal.raise_signal, [Job(6)])[0] == ("failed", "the process was ended by signal SIGABRT")
 
 
 def test_a_hang_is_given_up():
-    found = ends(time.sleep, [Task(1000, seconds=1.0)])
+    found = ends(time.sleep, [Job(1000, seconds=1.0)])
     assert found == {0: ("failed", "given up after 1 seconds")}
 
 

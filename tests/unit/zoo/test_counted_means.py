@@ -9,8 +9,12 @@ from scipy import integrate, stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, PureDP, RenyiDP
-from epsilometer.zoo.counted_mean_laws import gaussian_density, laplace_density
-from epsilometer.zoo.unequal_laws import UnequalGaussianLaw, UnequalLaplaceLaw
+from epsilometer.zoo.laws.counted_means import (
+    UnequalGaussianLaw,
+    UnequalLaplaceLaw,
+    gaussian_mean_density,
+    laplace_mean_density,
+)
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9
@@ -34,7 +38,7 @@ def test_the_density_with_laplace_noise_is_an_integral(count, total, t):
     crossing = total / t if total * t > 0 else count
     last = max(count, min(crossing, 60.0))
     pieces = {0.0, min(count, crossing), last, last + 1 / (1 + abs(t)), last + 60 / (1 + abs(t))}
-    assert laplace_density(np.array([t]), count, total)[0] == pytest.approx(
+    assert laplace_mean_density(np.array([t]), count, total)[0] == pytest.approx(
         quad(integrand, pieces), rel=1e-9, abs=1e-20
     )
 
@@ -48,7 +52,7 @@ def test_the_density_with_gaussian_noise_is_an_integral(count, distance):
     width = 1 / max(distance, 1 / 60)
     pieces = {0.0, count, *(place for place in (width, 3 * width, 12 * width) if place < 60), 60.0}
     exact = quad(integrand, pieces)
-    assert gaussian_density(np.array([distance]), count)[0] == pytest.approx(exact, rel=1e-9)
+    assert gaussian_mean_density(np.array([distance]), count)[0] == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["dp_laplace", "dp_laplace_released", "nondp_laplace2", "nondp_gaussian2"])
@@ -91,8 +95,8 @@ def test_events_have_their_exact_probabilities(name, rng):
 @pytest.mark.parametrize(
     ("name", "density"),
     [
-        ("nondp_laplace2", lambda t, count, mean: laplace_density(t - mean, count, 0.0)),
-        ("nondp_gaussian2", lambda t, count, mean: gaussian_density(t - mean, count)),
+        ("nondp_laplace2", lambda t, count, mean: laplace_mean_density(t - mean, count, 0.0)),
+        ("nondp_gaussian2", lambda t, count, mean: gaussian_mean_density(t - mean, count)),
     ],
 )
 def test_draws_near_the_mean_have_their_exact_law(name, density, rng):
@@ -123,7 +127,7 @@ def test_gaussian_delta_over_a_noisy_count_is_an_integral(epsilon):
     half = epsilon / 2
     places = np.concatenate([-np.geomspace(1e-9, 1e12, 15_001)[::-1], [0.0], np.geomspace(1e-9, 1e12, 15_001)])
     grid = np.unique(np.concatenate([places, 1 + places]))
-    p, q = gaussian_density(grid - 1, half), gaussian_density(grid, 2 * half)
+    p, q = gaussian_mean_density(grid - 1, half), gaussian_mean_density(grid, 2 * half)
     drowned = math.exp(-half) / 2 - math.exp(epsilon) * math.exp(-2 * half) / 2
     forth = np.trapezoid(np.maximum(p - math.exp(epsilon) * q, 0), grid) + max(0.0, drowned)
     back = np.trapezoid(np.maximum(q - math.exp(epsilon) * p, 0), grid)

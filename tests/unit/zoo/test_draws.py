@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from epsilometer import zoo
-from epsilometer.zoo.svt_laws import Scheme, answer_probabilities
+from epsilometer.zoo.laws.sparse_vector import Scheme, answer_probabilities
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from epsilometer.zoo.laws import (
+from epsilometer.zoo.laws.exact import (
     CellLaw,
     GaussianLaw,
     ProductLaw,

@@ -10,7 +10,7 @@ from scipy import integrate, optimize, stats
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, PureDP, RenyiDP
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.zoo.rappor_reports import bloom_bits
+from epsilometer.zoo.responses import bloom_bits
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer.zoo.numerics import Panels, laplace_below, laplace_density, maximise, solve_increasing
+from epsilometer.zoo.laws.numerics import Panels, laplace_below, laplace_density, maximise, solve_increasing
 
 
 def test_panels_integrate_a_density_with_a_kink_to_one():

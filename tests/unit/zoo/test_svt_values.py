@@ -9,8 +9,7 @@ from scipy import stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, RenyiDP
-from epsilometer.zoo.svt_laws import Scheme, answer_probabilities, compared_value_law
-from epsilometer.zoo.svt_value_laws import ComparedValuesLaw
+from epsilometer.zoo.laws.sparse_vector import ComparedValuesLaw, Scheme, answer_probabilities, compared_value_law
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9

@@ -9,7 +9,13 @@ from scipy import integrate, stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, PureDP, RenyiDP
-from epsilometer.zoo.svt_laws import Scheme, answer_probabilities, answers_law, compared_value_law, first_above_law
+from epsilometer.zoo.laws.sparse_vector import (
+    Scheme,
+    answer_probabilities,
+    answers_law,
+    compared_value_law,
+    first_above_law,
+)
 
 
 def quad(function, pieces):

@@ -1,19 +1,31 @@
-"""Datasets of records: one of them is replaced, or one is missing."""
+"""Datasets of records, answers of queries on neighbouring datasets, and domains as text."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
+import numpy as np
+
+from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_interval, check_positive, check_whole, check_whole_interval
-from epsilometer.inputs.coordinates import Coordinate, level_of
-from epsilometer.inputs.domains.answers import ShiftedAnswers
-from epsilometer.inputs.domains.base import Neighbours, Point, Record
-from epsilometer.inputs.domains.numbers import Category, Integer, Number
+from epsilometer.inputs.coordinates import (
+    Coordinate,
+    check_interval,
+    check_positive,
+    check_relation,
+    check_whole,
+    check_whole_interval,
+    level_of,
+    signed_step,
+    whole_within,
+    within,
+)
+from epsilometer.inputs.domains.numbers import Category, Domain, Integer, Neighbours, Number, Point, Record
 from epsilometer.inputs.pairs import Pair
-from epsilometer.inputs.relations import check_relation
 
 _NO_RECORD = ": a dataset without records has no neighbours"
 
@@ -175,3 +187,182 @@ def _place(count: int, point: Point) -> int:
 def _records(record: Record, count: int, point: Point) -> list[Any]:
     width = len(record.coordinates)
     return [record.record(point[width * place : width * (place + 1)]) for place in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Lists of answers of so many queries, counts say.
+
+    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries of which one person may
+    change all), or all together do ("l1", as with a histogram).
+
+    Attributes:
+        count: how many queries.
+        low: the smallest answer.
+        high: the largest answer.
+        sensitivity: how far answers move.
+        whole: whether answers are whole numbers.
+    """
+
+    count: int
+    low: float = 0.0
+    high: float = 10.0
+    sensitivity: float = 1.0
+    whole: bool = False
+    relations: ClassVar[tuple[str, ...]] = ("linf", "l1")
+
+    def __post_init__(self) -> None:
+        check_whole("count", self.count, 1, ": no queries have no answers")
+        check_interval(self.low, self.high)
+        check_positive("sensitivity", self.sensitivity)
+
+    def neighbours(self, relation: str) -> Neighbours:
+        """Two lists of answers."""
+        check_relation(relation, self.relations, "answers of queries")
+        return ShiftedAnswers(self.count, self.low, self.high, self.sensitivity, self.whole, in_all=relation == "l1")
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedAnswers:
+    """Two lists of numbers, of which the right one is moved.
+
+    Attributes:
+        count: how many numbers.
+        low: the smallest.
+        high: the largest.
+        sensitivity: the most that one moves, or all together.
+        whole: whether numbers are whole.
+        in_all: whether the sensitivity is that of the sum of all moves.
+    """
+
+    count: int
+    low: float
+    high: float
+    sensitivity: float
+    whole: bool
+    in_all: bool
+
+    def __post_init__(self) -> None:
+        if self.whole:
+            check_whole_interval(self.low, self.high)
+            if self.sensitivity < 1.0:
+                raise InputError(f"sensitivity={self.sensitivity!r}: whole numbers have no neighbour less than 1 away")
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """The numbers, and how each moves."""
+        levels = int(self.high) - int(self.low) + 1 if self.whole else None
+        return (Coordinate(levels),) * self.count + (Coordinate(signed=True),) * self.count
+
+    def pair(self, point: Point) -> Pair:
+        """The right numbers stay within the domain, too."""
+        left = self._numbers(point[: self.count])
+        moves = self._moves(np.array([signed_step(u) for u in point[self.count :]]))
+        right = np.clip(left + moves, self.low, self.high)
+        if np.array_equal(left, right):
+            right = left.copy()
+            first = min(self.sensitivity, self.high - self.low)
+            step = float(np.floor(first)) if self.whole else first
+            right[0] += step if self.high - left[0] >= step else -min(step, left[0] - self.low)
+        return Pair(self._plain(left), self._plain(right))
+
+    def _numbers(self, point: Point) -> Floats:
+        if self.whole:
+            return np.array([float(whole_within(u, int(self.low), int(self.high))) for u in point])
+        return np.array([within(u, float(self.low), float(self.high)) for u in point])
+
+    def _moves(self, steps: Floats) -> Floats:
+        """How far each number moves: −1 to 1 times the sensitivity, all together no more than it where that counts."""
+        total = float(np.abs(steps).sum())
+        if self.in_all and total > 0.0:
+            steps = steps / total  # the whole of it: smaller moves tell less
+        moves = steps * self.sensitivity
+        if not self.whole:
+            return moves
+        whole = np.trunc(moves)
+        if not whole.any() and total > 0.0:  # too small to count for any of them: the largest gets a full step
+            place = int(np.argmax(np.abs(moves)))
+            whole[place] = np.copysign(np.trunc(self.sensitivity), moves[place])
+        return whole
+
+    def _plain(self, numbers: Floats) -> list[float]:
+        return [int(each) for each in numbers] if self.whole else numbers.tolist()
+
+
+_KINDS: dict[str, Any] = {
+    "number": Number,
+    "integer": Integer,
+    "category": Category,
+    "vector": Vector,
+    "queries": Queries,
+    "table": Table,
+}
+# What the parts of a text mean, in order.
+_PARTS = {
+    "number": ("low", "high", "sensitivity"),
+    "integer": ("low", "high", "sensitivity"),
+    "vector": ("size", "low", "high", "sensitivity"),
+    "queries": ("count", "low", "high", "sensitivity"),
+}
+
+
+def read_domain(given: object) -> Domain:
+    """The domain that a text or plain data describes."""
+    if isinstance(given, str):
+        return _from_data(_parse_json(given) if given.lstrip().startswith("{") else _parse_text(given))
+    if isinstance(given, Mapping):
+        return _from_data(given)
+    raise InputError(f"domain={given!r:.100} must be a text like 'vector:4:0:1' or a table with a kind")
+
+
+def _parse_json(text: str) -> Mapping[str, Any]:
+    try:
+        data: Mapping[str, Any] = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"domain={text!r:.100} is not JSON: {error}") from error
+    return data
+
+
+def _parse_text(text: str) -> dict[str, Any]:
+    kind, _, rest = text.partition(":")
+    if kind == "category":
+        return {"kind": kind, "values": [_value(part) for part in rest.split(",")]}
+    names, parts = _PARTS.get(kind, ()), rest.split(":") if rest else []
+    if kind in _PARTS and len(parts) > len(names):
+        raise InputError(f"domain={text!r} has too many parts: write {':'.join((kind, *map(str.upper, names)))}")
+    return {"kind": kind, **{name: _number(part, text) for name, part in zip(names, parts, strict=False)}}
+
+
+def _number(part: str, text: str) -> float | int:
+    try:
+        return int(part)
+    except ValueError:
+        pass
+    try:
+        return float(part)
+    except ValueError:
+        raise InputError(f"domain={text!r}: {part!r} is not a number") from None
+
+
+def _value(part: str) -> Any:
+    """A JSON value, or else the text itself."""
+    try:
+        return json.loads(part)
+    except json.JSONDecodeError:
+        return part
+
+
+def _from_data(data: Mapping[str, Any]) -> Domain:
+    settings = dict(data)
+    kind = settings.pop("kind", None)
+    if kind not in _KINDS:
+        close = get_close_matches(str(kind), _KINDS, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KINDS)}"
+        raise InputError(f"domain: the kind {kind!r} is unknown; {hint}")
+    if kind == "table" and isinstance(settings.get("columns"), Mapping):
+        settings["columns"] = {name: read_domain(column) for name, column in settings["columns"].items()}
+    try:
+        domain: Domain = _KINDS[kind](**settings)
+    except TypeError as error:  # an argument is missing, or unknown
+        raise InputError(f"domain of kind {kind!r}: {str(error).partition('() ')[2] or error}") from error
+    return domain

@@ -1,19 +1,53 @@
-"""What finders have in common: a point per trial, made from a seed and from what the trials before it promised."""
+"""What a finder is: asked for a pair of neighbouring inputs, and told how much that pair showed."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_whole
-from epsilometer.inputs.domains.base import Domain, Point
+from epsilometer.inputs.coordinates import check_whole
+from epsilometer.inputs.domains.numbers import Domain, Point
 from epsilometer.inputs.pairs import Pair
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
+
+    What is asked next must depend on nothing but the finder's own settings and what it was told so far: an interrupted
+    search asks again.
+
+    Attributes:
+        trials: the most pairs that it proposes.
+        samples: draws per side with which a trial looks at its pair.
+        stop_at_refutation: whether the search ends at the first refutation, or tries every pair for the largest bound.
+    """
+
+    trials: int
+    samples: int
+    stop_at_refutation: bool
+
+    def ask(self) -> Pair | None:
+        """The next pair to try, the same until it is told about; None when there is none left."""
+
+    def tell(self, score: float | None) -> None:
+        """What the pair promised: a number, 0.0 included, the more the better; None if there is nothing to tell."""
+
+    def state(self) -> dict[str, Any]:
+        """What it was told so far, as plain data for JSON."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of a finder with the same settings."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its settings, as plain data for the result."""
+
 
 # Fewer draws per side than this tell nothing about a pair.
 FEWEST = 50
@@ -88,7 +122,7 @@ class PointFinder(ABC):
         """Whether it could have proposed a point."""
 
     @abstractmethod
-    def _next_point(self, number: int) -> Point | NDArray[np.float64]:
+    def _next_point(self, number: int) -> Point | Floats:
         """The point of trial `number`, which counts from 0."""
 
     @abstractmethod

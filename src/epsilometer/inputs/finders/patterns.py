@@ -1,17 +1,38 @@
-"""Known patterns of query answers."""
+"""Known patterns of query answers that tell much about counting mechanisms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.checking import check_number
+from epsilometer.inputs.coordinates import check_number, check_relation
 from epsilometer.inputs.domains import Queries
 from epsilometer.inputs.finders.base import PointFinder
 from epsilometer.inputs.pairs import Pair
-from epsilometer.inputs.patterns import PATTERNS, farthest, moved_in_all
-from epsilometer.inputs.relations import check_relation
+
+Steps = list[int]
+# Per pattern the answers of the left and of the right dataset for so many queries, in steps away from a level.
+PATTERNS: dict[str, Callable[[int], tuple[Steps, Steps]]] = {
+    "one above": lambda k: ([0] * k, [1] + [0] * (k - 1)),
+    "one below": lambda k: ([0] * k, [-1] + [0] * (k - 1)),
+    "one above, rest below": lambda k: ([0] * k, [1] + [-1] * (k - 1)),
+    "one below, rest above": lambda k: ([0] * k, [-1] + [1] * (k - 1)),
+    "half below, half above": lambda k: ([0] * k, [-1] * ((k + 1) // 2) + [1] * (k // 2)),
+    "all above": lambda k: ([0] * k, [1] * k),
+    "all below": lambda k: ([0] * k, [-1] * k),
+    "x shape": lambda k: ([0] * (k // 2) + [-1] * (k - k // 2), [-1] * (k // 2) + [0] * (k - k // 2)),
+}
+
+
+def farthest(left: Steps, right: Steps) -> int:
+    """The most that one answer moves, in steps."""
+    return max(abs(one - two) for one, two in zip(left, right, strict=True))
+
+
+def moved_in_all(left: Steps, right: Steps) -> int:
+    """What all answers move together, in steps."""
+    return sum(abs(one - two) for one, two in zip(left, right, strict=True))
 
 
 class Patterns(PointFinder):

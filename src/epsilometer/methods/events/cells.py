@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
-from epsilometer.outputs.atoms import Atoms, LabelAtoms, NumberAtoms
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import next_float
+from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, next_float
 from epsilometer.outputs.partition import hash_signatures
-
-Floats = NDArray[np.float64]
 
 # A value seen this often in the training draws is an atom, not an accident.
 REPEATS = 5
@@ -59,9 +57,7 @@ def learn_atoms(left: Column, right: Column) -> Atoms | None:
     return NumberAtoms(atoms) if len(atoms) else None
 
 
-def learn_groups(
-    left: Block, right: Block
-) -> tuple[BlockPartition, list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]]:
+def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[int, Integers, Integers]]]:
     """The frequent signatures of a shape.
 
     Returns:
@@ -103,7 +99,7 @@ def _pool(left: NDArray[np.generic], right: NDArray[np.generic]) -> Floats:
     return np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
 
 
-def _only(values: Floats, wanted: NDArray[np.bool_]) -> Floats:
+def _only(values: Floats, wanted: Booleans) -> Floats:
     """The wanted values; not even copied when that is all of them."""
     return values if wanted.all() else values[wanted]
 

@@ -12,20 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.prediction import expected_bounds, few_doubt
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
-from epsilometer.outputs.atoms import LabelAtoms
+from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Sides = tuple[Outputs, Outputs]
 
 # From so many training draws per side on `choose_event` goes on alone: it sees as much as the orders of this file.

@@ -17,10 +17,9 @@ from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Task
-from epsilometer.methods.events.choosing import Choice, Folds, choose_event
+from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
-from epsilometer.methods.events.ordering import lay_out
 from epsilometer.methods.events.prediction import best_share
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness

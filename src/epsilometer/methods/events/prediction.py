@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.methods.base import Task
-
-Floats = NDArray[np.float64]
 
 # Splits of the failure probability between P(E) and Q(E) that are tried for notions without a joint test.
 _SHARES = (0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9)

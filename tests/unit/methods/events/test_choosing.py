@@ -7,12 +7,11 @@ import pytest
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
-from epsilometer.methods.events.choosing import Folds, choose_event
-from epsilometer.methods.events.ordering import lay_out, orderings
+from epsilometer.methods.events.choosing import Folds, choose_event, lay_out, orderings
+from epsilometer.methods.events.learning import fit_score
 from epsilometer.methods.events.prediction import best_share, predictor
-from epsilometer.methods.events.scoring import fit_score
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
-from epsilometer.outputs.atoms import LabelAtoms
+from epsilometer.outputs.lines import LabelAtoms
 
 CLAIMS = [
     PureDP(0.1),

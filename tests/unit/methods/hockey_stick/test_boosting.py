@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epsilometer.methods.hockey_stick.boosting import fit_trees
+from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import read_outputs
 
 

@@ -10,9 +10,13 @@ from epsilometer.bounds import Counts
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
-from epsilometer.methods.hockey_stick import HockeyStickMethod, Options
-from epsilometer.methods.hockey_stick.choosing import mixtures_of
-from epsilometer.methods.hockey_stick.published import mixture_size, published_excess
+from epsilometer.methods.published.auditorium.hockey_stick import (
+    HockeyStickMethod,
+    Options,
+    mixture_size,
+    mixtures_of,
+    published_excess,
+)
 from epsilometer.outputs import read_outputs
 
 

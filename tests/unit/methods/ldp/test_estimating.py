@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.methods.ldp.counting import CellCounts, Cells, divergence
-from epsilometer.methods.ldp.estimating import greatest_divergence, middle_points
+from epsilometer.methods.published.ldp.estimating import greatest_divergence, middle_points
+from epsilometer.methods.published.ldp.formulas import CellCounts, Cells, divergence
 from epsilometer.outputs import read_outputs
 
 ENTRY = em.zoo.truncated_laplace(0.8)

@@ -7,9 +7,9 @@ from decimal import Decimal, getcontext
 import pytest
 
 from epsilometer.errors import InputError
-from epsilometer.methods.ldp import plan_overall, plan_pair
-from epsilometer.methods.ldp.formulas import Smoothness, log_deviation_chance
-from epsilometer.methods.ldp.plans import affordable_precision
+from epsilometer.methods.published.ldp import plan_overall, plan_pair
+from epsilometer.methods.published.ldp.formulas import Smoothness, log_deviation_chance
+from epsilometer.methods.published.ldp.plans import affordable_precision
 
 getcontext().prec = 60
 getcontext().Emin, getcontext().Emax = -(10**17), 10**17

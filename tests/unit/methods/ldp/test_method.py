@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.methods.ldp import HistogramMethod
+from epsilometer.methods.published.ldp import HistogramMethod
 
 ENTRY = em.zoo.truncated_laplace(1.0)
 OPTIONS = em.ldp.Options(ENTRY.domain, ENTRY.lipschitz)

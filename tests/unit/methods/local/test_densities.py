@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.methods.local.bandwidths import rule_of_thumb, spreads
-from epsilometer.methods.local.densities import kernel_density
-from epsilometer.methods.local.grids import Grid
-from epsilometer.methods.local.kernels import KERNELS
+from epsilometer.methods.published.local.densities import MarginGrid, kernel_density
+from epsilometer.methods.published.local.kernels import KERNELS, rule_of_thumb, spreads
 
 
 def tkde_literally(sample, t, h, floor):
@@ -94,7 +92,7 @@ def test_binned_densities_are_near_the_direct_ones(dimension, rng):
     low, high = np.full(dimension, -1.0), np.full(dimension, 1.2)
     h = np.full(dimension, 0.6)
     kernel = KERNELS["gaussian"]
-    grid = Grid.over(low, high, np.stack([h, h]), kernel)
+    grid = MarginGrid.over(low, high, np.stack([h, h]), kernel)
     binned = grid.density(rows, h, kernel)
     chosen = slice(None, None, max(1, len(binned) // 50))
     direct = kernel_density(rows, grid.places()[chosen], h, kernel)

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 import epsilometer as em
 from epsilometer.methods.base import Task
-from epsilometer.methods.local import LocalMethod
+from epsilometer.methods.published.local import LocalMethod
 from epsilometer.outputs import read_outputs
 
 

@@ -9,11 +9,17 @@ import epsilometer as em
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
-from epsilometer.methods.mmd import MmdMethod, Options, greatest_discrepancy, value_of_discrepancy
-from epsilometer.methods.mmd.kernel_space import learn_shapes
-from epsilometer.methods.mmd.pairs import pair_terms, points_of
+from epsilometer.methods.published.auditorium.kernel_space import learn_shapes
+from epsilometer.methods.published.auditorium.mmd import (
+    MmdMethod,
+    Options,
+    greatest_discrepancy,
+    pair_terms,
+    points_of,
+    value_of_discrepancy,
+)
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.kernels import gaussian_kernel
+from epsilometer.outputs.scores import gaussian_kernel
 
 MIXED = [None, "a", "b", 1.0, 2.0, (1.0, "x"), (math.nan, "y"), math.inf]
 

@@ -9,7 +9,12 @@ import epsilometer as em
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
-from epsilometer.methods.poisson_histogram import Options, PoissonHistogramMethod, estimate, poisson_mean
+from epsilometer.methods.published.auditorium.poisson_histogram import (
+    Options,
+    PoissonHistogramMethod,
+    estimate,
+    poisson_mean,
+)
 from epsilometer.outputs import read_outputs
 
 

@@ -7,9 +7,15 @@ import pytest
 from scipy.special import ndtri
 
 from epsilometer.errors import InputError
-from epsilometer.methods.renyi.bandwidth import plug_in_bandwidth, smooth, spread_of, undersmoothed
-from epsilometer.methods.renyi.densities import Grid, grid_over
-from epsilometer.methods.renyi.samples import count_values, read_densities
+from epsilometer.methods.published.renyi.densities import (
+    EvenGrid,
+    grid_over,
+    plug_in_bandwidth,
+    smooth,
+    spread_of,
+    undersmoothed,
+)
+from epsilometer.methods.published.renyi.samples import count_values, read_densities
 
 
 def quantiles(n, centre=0.0, scale=1.0):
@@ -57,14 +63,14 @@ def test_bandwidths_scale_with_their_units():
 
 def test_binning_keeps_mass_and_mean():
     values = np.linspace(0.0, 1.0, 777)[:, None] ** 2
-    grid = Grid(((0.0, 1.0),))
+    grid = EvenGrid(((0.0, 1.0),))
     counts = grid.count(values)
     assert counts.sum() == pytest.approx(777)
     assert counts @ np.linspace(0, 1, 1000) / 777 == pytest.approx(values.mean(), abs=1e-12)
 
 
 def test_values_beyond_the_grid_count_at_its_ends():
-    counts = Grid(((0.0, 1.0),)).count(np.array([[-5.0], [0.0], [1.0], [9.0]]))
+    counts = EvenGrid(((0.0, 1.0),)).count(np.array([[-5.0], [0.0], [1.0], [9.0]]))
     assert counts[0] == counts[-1] == 2.0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.errors import InputError
-from epsilometer.methods.renyi.flooring import Floor, check_floor, estimate
+from epsilometer.methods.published.renyi.bound import Floor, check_floor, estimate
 
 
 def literal(p, q, order, tau, beta, width):

@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import BlockPartition, Group, Line, Partition, read_outputs
-from epsilometer.outputs.log_ratio import LogRatio, witness_from_dict
+from epsilometer.outputs.events import LogRatio, witness_from_dict
 
 
 @pytest.fixture

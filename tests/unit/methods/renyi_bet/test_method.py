@@ -10,9 +10,8 @@ from epsilometer.errors import InputError
 from epsilometer.methods import Task
 from epsilometer.methods.auto import AutoMethod
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
-from epsilometer.methods.renyi_bet.choosing import predict
-from epsilometer.outputs.log_ratio import LogRatio
+from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod, predict
+from epsilometer.outputs.events import LogRatio
 
 
 def measured(entry, samples=20_000, order=2.0, **keywords):

@@ -9,11 +9,11 @@ import pytest
 import epsilometer as em
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.methods import Task
-from epsilometer.methods.renyi_variational import Options, RenyiVariationalMethod, published_error
-from epsilometer.methods.renyi_variational.objective import best_function, variational_value
+from epsilometer.methods.published.auditorium.families import best_function, variational_value
+from epsilometer.methods.published.auditorium.renyi_variational import Options, RenyiVariationalMethod, published_error
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.log_ratio import LogRatio
-from epsilometer.outputs.networks import NetworkScore
+from epsilometer.outputs.events import LogRatio
+from epsilometer.outputs.scores import NetworkScore
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
 

@@ -1,0 +1,136 @@
+"""From a proof and the health of its draws to a result."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.claims import ApproxDP, Claim, GaussianDP
+from epsilometer.engine import health
+from epsilometer.environment import describe_environment
+from epsilometer.errors import EpsilometerError
+from epsilometer.inputs import Pair
+from epsilometer.methods import Proposal
+from epsilometer.methods.published.local.binning import binned_densities
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+
+GAUSSIAN = "conditional: if the noise is Gaussian"
+
+
+def implied_findings(finding: Finding) -> tuple[Finding, ...]:
+    """The ε at the user's δ that a bound on μ means along the Gaussian curve; nothing for other claims.
+
+    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is known up to μ.
+    """
+    claim = finding.claim
+    if not isinstance(claim, GaussianDP) or claim.at_delta is None:
+        return ()
+    claimed = ApproxDP(claim.epsilon(claim.at_delta), claim.at_delta)
+    bound = GaussianDP(finding.lower_bound).epsilon(claim.at_delta)
+    return (Finding(finding.method, bound, GAUSSIAN, finding.confidence, None, claimed),)
+
+
+# Draws that were kept in order are cut into so many pieces to look for drift.
+_PIECES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a mechanism.
+
+    Attributes:
+        claim: the claim; for a measurement the strictest one of its notion.
+        judged: whether a verdict is wanted.
+    """
+
+    claim: Claim
+    judged: bool
+
+
+def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> Finding:
+    """The proof of a proposal with all of a budget: the one place where a bound that decides is bought.
+
+    A method is given a price, not the budget, and what it returns must not cost more.
+    """
+    price = budget.spend(budget.total, "certificate")
+    finding = proposal.certify(*tallies, pair, price)
+    bound = finding.lower_bound
+    if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= finding.confidence < 1.0):
+        raise EpsilometerError(
+            f"the method {finding.method!r} gave lower_bound={bound!r} with confidence={finding.confidence!r}, where a "
+            f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see epsilometer.testing"
+        )
+    return finding
+
+
+def conclude(
+    question: Question,
+    finding: Finding,
+    proposal: Proposal,
+    reports: Sequence[HealthReport],
+    *,
+    used: tuple[int, int],
+    confidence: float,
+    settings: Mapping[str, Any],
+    began: float,
+    training: tuple[Outputs, Outputs] | None = None,
+) -> AuditResult:
+    """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
+    finding = _with_picture(finding, training)
+    judged = question.judged
+    return AuditResult(
+        verdict=judge(question.claim, finding, reports) if judged else None,
+        claim=question.claim,
+        confidence=confidence,
+        findings=(finding, *implied_findings(finding)),
+        samples_used=used,
+        # Few methods can tell it themselves; the loops rehearse others (`epsilometer.auditing.power`).
+        detectable=getattr(proposal, "detectable", None) if judged and settings.get("pairs", 1) == 1 else None,
+        health=tuple(reports),
+        settings=settings,
+        environment=describe_environment(),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _with_picture(finding: Finding, training: tuple[Outputs, Outputs] | None) -> Finding:
+    try:
+        densities = None if training is None else binned_densities(*training)
+    except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
+        densities = None
+    return finding if densities is None else replace(finding, details={**finding.details, "densities": densities})
+
+
+def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
+    """Refuted when the bound is above the claim and the draws can be trusted."""
+    # A bound without any guarantee decides nothing.
+    if finding.guarantee.startswith("none") or any(report.untrusted for report in reports):
+        return Verdict.INCONCLUSIVE
+    return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
+
+
+def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
+    """The checks that need outputs in the order in which they were drawn."""
+    reports = health.check_constant(left, right) + health.check_order(left, right)
+    event = getattr(proposal, "event", None)
+    if isinstance(event, Event):
+        hits = [event.contains(side) for side in (left, right)]
+        pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
+        reports += health.check_correlation(hits) + health.check_drift(pieces)
+    return reports
+
+
+def without(reports: Sequence[HealthReport], suppressed: frozenset[str]) -> list[HealthReport]:
+    """Each finding once, without those of switched-off checks."""
+    kept: dict[tuple[str, str], HealthReport] = {}
+    for report in reports:
+        if report.name not in suppressed:
+            kept.setdefault((report.name, report.message), report)
+    return list(kept.values())

@@ -1,0 +1,284 @@
+"""An audit whose pairs of inputs come from a finder: explore pair after pair, certify the promising ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scipy.special import ndtr, ndtri
+
+from epsilometer.auditing.judge import Question
+from epsilometer.auditing.loops import AuditRun, Sides
+from epsilometer.auditing.settings import Settings, training_size
+from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.claims import Claim
+from epsilometer.engine import Phase, Sampler
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.finders.base import Finder
+from epsilometer.inputs.pairs import pair_digest, pair_to_dict
+from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.recordings import Recording
+from epsilometer.methods import Proposal, Task
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+
+# Trials that a result keeps; more would make it large, and nobody looks at them.
+_MOST_TRIALS = 2000
+# Pairs up to this size (as JSON text) stand in the history as they are, larger ones as a digest.
+_MOST_TEXT = 500
+
+
+@dataclass(slots=True)
+class Trial:
+    """One pair that was tried.
+
+    Attributes:
+        number: of the trial, from 0.
+        pair: its inputs.
+        draws: per side that looked at it.
+        predicted: the bound to expect; None if there is no prediction.
+        certified: the bound that was certified; None if the pair was not promising enough.
+        failed: what the mechanism complained about; empty if it did not.
+        error: the complaint itself.
+    """
+
+    number: int
+    pair: Pair
+    draws: int
+    predicted: float | None = None
+    certified: float | None = None
+    failed: str = ""
+    error: MechanismError | None = field(default=None, repr=False)
+
+
+def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
+    """The trials as plain data, each with the best prediction so far."""
+    best: float | None = None
+    entries = []
+    for trial in trials[:_MOST_TRIALS]:
+        if trial.predicted is not None and (best is None or trial.predicted > best):
+            best = trial.predicted
+        entry: dict[str, Any] = {
+            "trial": trial.number + 1,
+            "pair": stored_pair(trial.pair),
+            "draws": trial.draws,
+            "predicted": trial.predicted,
+            "best": best,
+            "certified": trial.certified,
+        }
+        entries.append({**entry, "failed": trial.failed} if trial.failed else entry)
+    return entries
+
+
+def stored_pair(pair: Pair) -> dict[str, Any] | str:
+    """A small pair as it is stored, a large one as its digest."""
+    stored = pair_to_dict(pair)
+    return stored if len(json.dumps(stored)) <= _MOST_TEXT else pair_digest(pair)
+
+
+# A prediction may be infinite (an event that always happened on one side); to a finder it is just very good.
+_LARGEST_SCORE = 1e6
+
+
+@dataclass(slots=True)
+class SearchRun:
+    """A search under way.
+
+    Attributes:
+        run: the audit whose pairs are those that were tried, by the number of their trial.
+        finder: proposes pairs.
+        trials: what came of each.
+        certified: the result of each certificate, in order.
+    """
+
+    run: AuditRun
+    finder: Finder
+    trials: list[Trial] = field(default_factory=list)
+    certified: list[AuditResult] = field(default_factory=list)
+
+    def audit(self) -> AuditResult:
+        """Tries pairs until one refutes the claim or there are no more, then certifies the best."""
+        while (pair := self.finder.ask()) is not None:
+            if pair.has_equal_sides and not pair.equal:
+                self.finder.tell(None)  # two equal inputs tell nothing, and cost nothing
+                continue
+            trial = self._try(pair)
+            self.trials.append(trial)
+            self.finder.tell(trial.predicted)
+            self._show_progress()
+            if self._is_decided():
+                return self._result()
+        self._certify_best()
+        return self._result()
+
+    def _try(self, pair: Pair) -> Trial:
+        """Explores a pair, and certifies it if it promises a refutation."""
+        number = len(self.run.pairs)
+        self.run.pairs.append(pair)
+        trial = Trial(number, pair, self.finder.samples)
+        try:
+            explored = self._explore(number, pair)
+            trial.predicted = _as_score(self._predict(explored).predicted)
+            if self._stops_at_refutation and self._is_promising(trial, explored):
+                self._pay_and_certify(trial, number, explored, self._share())
+        except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
+            trial.failed = str(error)
+            trial.error = error
+        return trial
+
+    def _show_progress(self) -> None:
+        tell = getattr(self.run.settings.progress, "tell", None)
+        if tell is not None:
+            best = max(map(_promise, self.trials))
+            tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
+
+    def _explore(self, number: int, pair: Pair) -> Sides:
+        return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
+
+    def _predict(self, explored: Sides) -> Proposal:
+        samples = self.run.settings.samples
+        n_fresh = samples - training_size(samples)
+        # At the whole failure probability in every trial, so that scores can be compared.
+        task = Task(self.run.question.claim, (n_fresh, n_fresh), self.run.budget.total)
+        return self.run.settings.method.propose(*explored, task)
+
+    def _is_promising(self, trial: Trial, explored: Sides) -> bool:
+        """Whether a certificate of the pair has a fair chance to refute the claim."""
+        if trial.predicted is None:
+            return False
+        return self._exceeds_claim(trial.predicted) or self._exceeds_claim(self._rehearse(trial.pair, explored))
+
+    def _rehearse(self, pair: Pair, explored: Sides) -> float:
+        """A certificate from the exploring draws alone, which proves nothing but tells what a real one would say.
+
+        Half of the draws propose, half prove, with the failure probability at which so few draws pay as much for being
+        sure as the fresh ones will. The prediction is more careful: it is there to compare pairs.
+        """
+        claim, samples = self.run.question.claim, self.run.settings.samples
+        half = self.finder.samples // 2
+        n_fresh, n_rest = samples - training_size(samples), self.finder.samples - half
+        failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
+        some = [outputs.take(slice(0, half)) for outputs in explored]
+        proposal = self.run.settings.method.propose(some[0], some[1], Task(claim, (n_rest, n_rest), failure))
+        rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
+        left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
+        if isinstance(left, Counts) and _seen_value(claim, left, right) <= claim.value:
+            return 0.0  # no certificate exceeds what was seen, and a certificate takes long
+        return proposal.certify(left, right, pair, failure).lower_bound
+
+    def _certify_best(self) -> None:
+        """Certifies the pair that promised most, with all that is left of the failure probability."""
+        best = max((trial for trial in self.trials if not trial.failed), key=_promise, default=None)
+        if not self.trials:
+            raise InputError("the finder proposed no pair whose inputs differ, so there is nothing to audit")
+        if best is None:
+            raise _all_failed(self.trials)
+        # A number of its own: the pair may have been certified before, and fresh draws must be fresh.
+        number = len(self.run.pairs)
+        self.run.pairs.append(best.pair)
+        self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
+
+    def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
+        run = self.run
+        budget = ErrorBudget(run.budget.spend(share, f"certificate of trial {trial.number + 1}"))
+        # Its own health checks, too: what repeats on one input may be a matter of course on another.
+        look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
+        proposal, training, n_fresh = look.learn(number, explored, run.settings.samples)
+        self.certified.append(look.certify(proposal, number, n_fresh, Phase.CERTIFY, training))
+        trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
+
+    @property
+    def _stops_at_refutation(self) -> bool:
+        return self.run.question.judged and self.finder.stop_at_refutation
+
+    def _share(self) -> float:
+        """What the next certificate may spend."""
+        t = len(self.run.budget.ledger) + 1
+        return self.run.budget.total * 6.0 / (math.pi * t) ** 2
+
+    def _exceeds_claim(self, score: float | None) -> bool:
+        return score is not None and score > self.run.question.claim.value
+
+    def _is_decided(self) -> bool:
+        """Refuted; or the draws cannot be trusted, and more of them would not change that."""
+        return bool(self.certified) and self.certified[-1].verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
+
+    def _result(self) -> AuditResult:
+        """The result with the verdict, else with the largest bound; all certificates are among its findings."""
+        last = self.certified[-1]
+        decided = self._is_decided()
+        best = last if decided else max(self.certified, key=lambda each: each.lower_bound)
+        others = [each.findings[0] for each in self.certified if each is not best]
+        run = self.run
+        settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
+        return replace(
+            best,
+            findings=(self._with_history(best.findings[0]), *best.findings[1:], *others),
+            samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
+            health=(*best.health, *self._failures()),
+            settings=settings,
+            seconds=time.perf_counter() - run.began,
+        )
+
+    def _failures(self) -> list[HealthReport]:
+        failed = [trial for trial in self.trials if trial.failed]
+        if not failed:
+            return []
+        text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
+        return [HealthReport("failed-trials", text, untrusted=False)]
+
+    def _with_history(self, finding: Finding) -> Finding:
+        paid = [[purpose, amount] for purpose, amount in self.run.budget.ledger]
+        return replace(finding, details={**finding.details, "search": history_of(self.trials), "paid": paid})
+
+
+def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
+    """Audits the pairs that a finder proposes; `check_search` must have let them pass."""
+    settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
+    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
+    run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
+    return SearchRun(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
+
+
+def check_search(mechanism: Mechanism, question: Question, settings: Settings) -> None:
+    """Refuses what does not go together with a finder, before anything is drawn."""
+    if isinstance(mechanism, Recording):
+        raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
+    method = settings.method
+    if getattr(method, "stops_early", False):
+        raise InputError(
+            "stopping early does not go with a finder, which decides itself how many draws a pair is worth; "
+            "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
+        )
+    check = getattr(method, "check", None)
+    if check is not None:
+        check(question.claim, 1, settings.samples)
+    if getattr(method, "fixed_sizes", lambda n_pairs, samples: None)(2, settings.samples) is not None:
+        raise InputError(f"the method {method.name} with sizes of its own does not go with a finder; leave them out")
+
+
+def _seen_value(claim: Claim, left: Counts, right: Counts) -> float:
+    """What the shares of an event would mean if they were its probabilities."""
+    return max(claim.least_value(left.share, right.share), claim.least_value(right.share, left.share))
+
+
+def _as_score(predicted: float) -> float | None:
+    """What a finder is told: nothing where nothing was predicted."""
+    if math.isnan(predicted) or predicted == -math.inf:
+        return None
+    return min(float(predicted), _LARGEST_SCORE)
+
+
+def _promise(trial: Trial) -> float:
+    return -math.inf if trial.predicted is None else trial.predicted
+
+
+def _all_failed(trials: list[Trial]) -> MechanismError:
+    first = trials[0]
+    error = MechanismError(f"the mechanism failed in all of {len(trials)} trials, first with: {first.failed}")
+    error.__cause__ = first.error
+    return error

@@ -1,0 +1,285 @@
+"""The loop of a sequential audit: a pilot chooses, then bets on growing batches until the claim is refuted.
+
+Every bet is fixed before its batch is drawn, from earlier draws only; so is the event, which may be chosen again
+between batches. The wealth of the bets is evidence at any time (`epsilometer.bounds.betting`), so the audit may stop
+when it likes: at the refutation, at the end of the samples or of the time, or when it is interrupted.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.auditing.checkpoints import Checkpoint, key_of
+from epsilometer.auditing.judge import Question, conclude, examine_draws, without
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.sequential_state import State
+from epsilometer.auditing.settings import Settings
+from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
+from epsilometer.engine import Phase, Sampler
+from epsilometer.engine.health import check_constant, check_order, check_repeats
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.base import check_returned
+from epsilometer.methods import Task
+from epsilometer.methods.events import EventProposal
+from epsilometer.methods.sequential import Chosen, Ladder, SequentialMethod, cautious_rate, choose, ladder_of
+from epsilometer.outputs import Outputs, concatenate
+from epsilometer.result import AuditResult, Finding, Witness
+
+# A pilot of so many draws per side finds an event that is good enough to start with.
+_PILOT = 40
+# The event is chosen again when there are so many times as many draws as at the last choice.
+_CHOOSE_AGAIN = 1.4
+# A new event must promise that much more growth: changing it means estimating anew.
+_BETTER = 1.1
+# Draws per side that are kept for choosing; after that the event stays.
+_MOST_LEARNED = 20_000
+# Chunks of one-at-a-time mechanisms: small, so that a slow mechanism can be spread over workers and stopped in time.
+_CHUNK = 16
+# In a batch the sides take turns so often, or after so few draws: a change in the middle of a longer turn would be
+# evidence. A batch is a small part of an audit, so that fewer turns do than in a phase of another one.
+_TURNS, _FEWEST_PER_TURN = 16, 8
+# Mechanisms with larger chunks draw many outputs in one call.
+_ONE_AT_A_TIME = 1024
+# Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a float.
+_MOST_POINTS, _MOST_LOG = 200, 700.0
+# Bets that a result keeps, with which its bound can be worked out again: all of them or none.
+_MOST_BETS = 1000
+
+
+class SequentialRun:
+    """One sequential audit under way."""
+
+    def __init__(self, run: AuditRun) -> None:
+        method = run.settings.method
+        assert isinstance(method, SequentialMethod)
+        self.run = run
+        self.options = method.options
+        self.ladder: Ladder = ladder_of(run.question.claim)
+        self.checkpoint = None
+        if self.options.checkpoint is not None:
+            self.checkpoint = Checkpoint(self.options.checkpoint, key_of(run))
+        self.began = time.perf_counter()
+        self.state = self._resume() or State.empty(len(self.ladder.values))
+        self.pilot = self._pilot_size()
+
+    def audit(self) -> AuditResult:
+        """Runs to its end and concludes."""
+        if not self.state.stakes and not self._start():
+            self.state.stopped = "seconds"
+        while not self.state.stopped:
+            self._advance()
+        return self._conclude()
+
+    def _resume(self) -> State | None:
+        state = None if self.checkpoint is None else self.checkpoint.read()
+        if state is not None and state.stopped in ("samples", "seconds"):
+            state.stopped = ""  # more samples or time may have been granted
+        return state
+
+    def _pilot_size(self) -> int:
+        samples, pairs = self.run.settings.samples, len(self.run.pairs)
+        size = self.options.pilot or max(5, min(_PILOT, samples // 4))
+        if size * pairs >= samples:
+            raise InputError(
+                f"samples={samples} is too few: a pilot of {size} draws for each of {pairs} pairs leaves none to bet on"
+            )
+        return size
+
+    def _start(self) -> bool:
+        """Chooses pair and event on the pilot; False if time ran out."""
+        lines = self.ladder.claim_lines()
+        best: tuple[float, int, list[Chosen], tuple[Outputs, Outputs]] | None = None
+        for number in range(len(self.run.pairs)):
+            draws = self._draw(Phase.TRAIN, number, self.pilot, 0)
+            if draws is None:
+                return False
+            chosen = choose(draws[0], draws[1], lines)
+            rate = sum(each.rate for each in chosen)
+            if best is None or rate > best[0]:
+                best = rate, number, chosen, draws
+        assert best is not None
+        self.state.begin(best[1], best[2], best[3], self.pilot * len(self.run.pairs))
+        self._save()
+        return True
+
+    def _advance(self) -> None:
+        """One batch: bet, draw, count, and look whether to stop."""
+        state, settings = self.state, self.run.settings
+        left_over = settings.samples - state.spent
+        if left_over < 1:
+            state.stopped = "samples"
+            return
+        self._choose_again()
+        size = min(max(1, int(self.options.growth * state.spent)), left_over)
+        bets = [place_bets(self.ladder.lines, *stake.guess(), size, size) for stake in state.stakes]
+        shares = self._shares(bets)
+        state.batch += 1
+        draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
+        if draws is None:
+            state.batch -= 1  # the batch was not finished, so it never happened
+            state.stopped = "seconds"
+            return
+        won = [
+            self._count(place, share, bet, *draws) for place, (share, bet) in enumerate(zip(shares, bets, strict=True))
+        ]
+        # The money was split over the bets beforehand; what they have won is put together again.
+        state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
+        self._learn(*draws)
+        bound = self.ladder.bound(state.best, self._failure)
+        state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
+        if self.run.question.judged and bound > self.run.question.claim.value:
+            state.stopped = "refuted"
+        elif self._is_late():
+            state.stopped = "seconds"
+        self._save()
+        self._tell(bound)
+
+    def _learn(self, left: Outputs, right: Outputs) -> None:
+        """Keeps the draws for choosing."""
+        state = self.state
+        if len(state.left) < _MOST_LEARNED:
+            state.left, state.right = concatenate([state.left, left]), concatenate([state.right, right])
+
+    def _choose_again(self) -> None:
+        """Chooses other events when there are many more draws than at the last choice.
+
+        Only when a bet is about to be placed: what an audit ends with are events that were bet on, with their counts.
+        """
+        state = self.state
+        if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
+            return
+        state.chosen_at = len(state.left)
+        lines = self.ladder.claim_lines()
+        found = choose(state.left, state.right, lines)
+        now = sum(cautious_rate(lines, *stake.guess(), stake.worth) for stake in state.stakes)
+        if sum(each.rate for each in found) > _BETTER * now:
+            state.change(found)
+
+    def _shares(self, bets: list[Bets]) -> list[float]:
+        """How the money is split over the bets: by the growth that each promises against the claim."""
+        growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
+        return [each / sum(growth) for each in growth]
+
+    def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> Floats:
+        """What one bet won on a batch; its counts are remembered for the next guess."""
+        state, stake = self.state, self.state.stakes[place]
+        counts = [Counts(stake.chosen.event.count(side), len(side)) for side in (left, right)]
+        state.batches.append(stake.bet_to_dict(state.batch, place, share, *counts))
+        stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
+        return bet.log_wealth(*stake.ordered(*counts))
+
+    def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
+        """A batch of both sides; None if time ran out before it was complete."""
+        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
+        prints: tuple[list[bytes], list[bytes]] = ([], [])
+        for side, chunk in self.run.sampler.kept(phase, number, self.run.pairs[number], n, skip):
+            parts[side].append(chunk.value)
+            prints[side].append(chunk.fingerprint)
+            if self._is_late() and sum(map(len, parts[0] + parts[1])) < 2 * n:
+                return None
+        for side in (0, 1):  # of a batch that was not finished nothing stays
+            for each in prints[side]:
+                self.state.fingerprints[side].add(each)
+        return concatenate(parts[0]), concatenate(parts[1])
+
+    @property
+    def _failure(self) -> float:
+        return self.run.budget.total
+
+    def _is_late(self) -> bool:
+        limit = self.options.max_seconds
+        return limit is not None and time.perf_counter() - self.began > limit
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.write(self.state)
+
+    def _tell(self, bound: float) -> None:
+        tell = getattr(self.run.settings.progress, "tell", None)
+        if tell is not None:
+            claim = self.run.question.claim
+            tell(f"{self.state.spent} draws per side, {claim.symbol} ≥ {bound:.3g}")
+
+    def _conclude(self) -> AuditResult:
+        state, question = self.state, self.run.question
+        if not state.stakes:
+            raise InputError(
+                f"max_seconds={self.options.max_seconds}: the pilot of {self.pilot} draws per side was not done in time"
+            )
+        failure = self.run.budget.spend(self._failure, "bets")
+        finding = self._finding(failure)
+        stake = state.stakes[0]
+        n = max(stake.left.trials, 1)
+        task = Task(question.claim, (n, n), failure)
+        event, flipped = stake.chosen.event, stake.chosen.flipped
+        proposal = EventProposal(event, flipped, task, finding.lower_bound, 0.5, *stake.guess())
+        # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
+        later = slice(state.chosen_at, None)
+        check_returned(self.run.sampler.mechanism.name, state.left, state.right)
+        reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
+        reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
+        reports += check_repeats(state.fingerprints) + self.run.remarks()
+        # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
+        return conclude(
+            question,
+            finding,
+            proposal,
+            without(reports, self.run.settings.suppressed),
+            used=(state.spent, state.spent),
+            confidence=self.run.settings.confidence,
+            settings=self.run.settings.record,
+            began=self.run.began,
+        )
+
+    def _finding(self, failure: float) -> Finding:
+        state, stake = self.state, self.state.stakes[0]
+        above, below = stake.ordered(stake.left, stake.right)
+        # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum over all is paid.
+        share = failure * 3.0 / (math.pi * state.choices) ** 2
+        witness = Witness(
+            self.run.pairs[state.pair],
+            stake.chosen.event,
+            stake.chosen.flipped,
+            stake.left,
+            stake.right,
+            anytime_lower(above, share),
+            anytime_upper(below, share),
+        )
+        details = {
+            "stopped": state.stopped,
+            "pilot": state.spent - state.evidence,
+            "pairs_of_draws": state.spent,
+            "choices_of_events": state.choices,
+            "wealth": [[n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)],
+            "bound_over_time": [[n, bound] for n, _, bound in _thinned(state.curve)],
+        }
+        if len(state.batches) <= _MOST_BETS:
+            details["batches"] = state.batches
+        bound = self.ladder.bound(state.best, failure)
+        return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.run.question.claim, details)
+
+
+def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
+    """Points (draws per side, log-wealth against the claim, bound), evenly thinned, the last one kept."""
+    step = max(1, math.ceil(len(curve) / _MOST_POINTS))
+    return curve[::-step][::-1]
+
+
+def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditResult:
+    """Audits with the method `sequential`."""
+    settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
+    if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:
+        mechanism = copy.copy(mechanism)
+        mechanism.chunk_size = _CHUNK
+    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
+    sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
+    budget = ErrorBudget(settings.failure_probability)
+    return SequentialRun(AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())).audit()

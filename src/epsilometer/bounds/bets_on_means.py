@@ -1,0 +1,205 @@
+"""Exact lower bounds on a Rényi divergence and on a difference of means: one bet on a score of the outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds.binomial import check_failure_probability
+from epsilometer.claims.renyi import check_order
+from epsilometer.errors import InputError
+
+# Covers the rounding of sums of up to 1e12 logarithms.
+ROUNDING = 1e-9
+# Halvings of the bracket of the bound: 2^-50 of it is nothing.
+_HALVINGS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class JointBet:
+    """A bet that D_order(P‖Q) is large.
+
+    Attributes:
+        order: α.
+        scores: shape (cells,), the values of h, shifted so that the mean of e^((α−1)h) under P is expected to be 1.
+        stake: λ, what is staked on every left draw; between 0 and (α − 1)/α.
+    """
+
+    order: float
+    scores: Floats
+    stake: float
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.order < math.inf:
+            raise InputError(f"order={self.order!r} makes no sense: a Rényi order is finite and above 1")
+        if not len(self.scores) or not np.isfinite(self.scores).all():
+            raise InputError("scores must be finite, at least one")
+        if not 0.0 < self.stake < (self.order - 1.0) / self.order:
+            raise InputError(f"stake={self.stake!r} must lie strictly between 0 and (order - 1)/order")
+
+    def log_wealth(self, left: Integers, right: Integers, divergence: float) -> float:
+        """ln W at a claimed divergence; −inf where the bet is not allowed.
+
+        Args:
+            left: shape (cells,), how often P took each value of h.
+            right: the same for Q.
+            divergence: r.
+        """
+        n, m = int(left.sum()), int(right.sum())
+        if divergence > self.greatest(n, m):
+            return -math.inf
+        gain = left @ np.log1p(self.stake * self._growth() * np.expm1((self.order - 1.0) * self.scores))
+        pay = np.exp(divergence + self.order * self.scores) - 1.0
+        factors = 1.0 - self.stake * n / m * pay
+        seen = right > 0
+        if (factors[seen] <= 0.0).any():  # exactly at the edge of what is allowed
+            return -math.inf
+        return float(gain) + float(right[seen] @ np.log(factors[seen]))
+
+    def greatest(self, n: int, m: int) -> float:
+        """The largest claim at which no draw can bring the wealth below 0."""
+        return math.log1p(m / (n * self.stake)) - self.order * float(self.scores.max())
+
+    def _growth(self) -> float:
+        return self.order / (self.order - 1.0)
+
+
+def divergence_lower(bet: JointBet, left: Integers, right: Integers, failure_probability: float) -> float:
+    """The certified lower bound on D_order(P‖Q), at least 0.
+
+    Guarantee: above the true divergence with at most `failure_probability`, if the bet was fixed before the draws.
+        Exact.
+
+    Args:
+        bet: the score and the stake.
+        left: shape (cells,), counts of the draws of P.
+        right: counts of the draws of Q.
+        failure_probability: what may be spent.
+    """
+    check_failure_probability(failure_probability)
+    if not left.sum() or not right.sum():
+        return 0.0
+    needed = -math.log(failure_probability) + ROUNDING
+    low, high = 0.0, bet.greatest(int(left.sum()), int(right.sum()))
+    if high <= 0.0 or bet.log_wealth(left, right, low) < needed:
+        return 0.0
+    if bet.log_wealth(left, right, high) >= needed:
+        return high
+    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
+
+
+def greatest_rejected(log_wealth: Callable[[float], float], needed: float, low: float, high: float) -> float:
+    """The greatest claim that a falling wealth rejects, from below, between one that it rejects and one it may not."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if log_wealth(middle) >= needed:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class MeanBet:
+    """A bet that the means differ.
+
+    Attributes:
+        lowest: shape (cells,), the least value of f in each cell.
+        highest: shape (cells,), the greatest.
+        centre: b, between −1 and 1.
+        stake: λ, below 1/2.
+    """
+
+    lowest: Floats
+    highest: Floats
+    centre: float
+    stake: float
+
+    def __post_init__(self) -> None:
+        inside = (self.lowest >= -1.0) & (self.highest <= 1.0) & (self.lowest <= self.highest)
+        if not len(self.lowest) or not inside.all():
+            raise InputError("the values of a bet's cells must lie between -1 and 1, the lowest below the highest")
+        if not -1.0 <= self.centre <= 1.0 or not 0.0 < self.stake < 0.5:
+            raise InputError(f"centre={self.centre!r} must lie in [-1, 1] and stake={self.stake!r} between 0 and 1/2")
+
+    def log_wealth(self, left: Integers, right: Integers, difference: float) -> float:
+        """ln W at a claimed difference; −inf where the bet is not allowed.
+
+        Args:
+            left: shape (cells,), counts of the draws of P.
+            right: the same for Q.
+            difference: c.
+        """
+        n, m = int(left.sum()), int(right.sum())
+        gains = 1.0 + self.stake * (self.lowest - self.centre - difference)
+        losses = 1.0 - self.stake * n / m * (self.highest - self.centre)
+        # The factors must be certain not to be negative, whatever f(X) ≥ −1 and f(Y) ≤ 1 are.
+        if self.stake * (1.0 + self.centre + difference) >= 1.0 or self.stake * n / m * (1.0 - self.centre) >= 1.0:
+            return -math.inf
+        return float(left @ np.log(gains)) + float(right @ np.log(losses))
+
+
+def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_probability: float) -> float:
+    """The certified lower bound on E f(X) − E f(Y), at least 0.
+
+    Guarantee: above the true difference with at most `failure_probability`, if the bet was fixed before the draws.
+        Exact.
+
+    Args:
+        bet: function, centre and stake.
+        left: shape (cells,), counts of the draws of P.
+        right: counts of the draws of Q.
+        failure_probability: what may be spent.
+    """
+    check_failure_probability(failure_probability)
+    if not left.sum() or not right.sum():
+        return 0.0
+    needed = -math.log(failure_probability) + ROUNDING
+    low, high = 0.0, 2.0
+    if bet.log_wealth(left, right, low) < needed:
+        return 0.0
+    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
+
+
+THRESHOLDS = ("tight", "published")
+_PURE_BY_RENYI_HALVINGS = 60
+
+
+def greatest_divergence(epsilon: float, order: float, threshold: str = "tight") -> float:
+    """The greatest divergence of this order that ε-privacy allows, by the given threshold."""
+    check_order(order)
+    if threshold == "published":
+        return min(epsilon, 2.0 * order * epsilon * epsilon)
+    return (_log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)) / (order - 1.0)
+
+
+def _log_cosh(value: float) -> float:
+    """Exact to the last digits for small and for large values."""
+    if value < 1.0:
+        return math.log1p(2.0 * math.sinh(0.5 * value) ** 2)
+    return value + math.log1p(math.exp(-2.0 * value)) - math.log(2.0)
+
+
+def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> float:
+    """The least ε of any pure privacy that allows this divergence of this order.
+
+    Guarantee: if the divergence is a lower bound, so is the answer.
+    """
+    if divergence <= 0.0:
+        return 0.0
+    if threshold == "published":
+        return max(divergence, math.sqrt(divergence / (2.0 * order)))
+    # The threshold grows with ε and is at least ε − ln 2/(order − 1); the lower end of the bracket is always refuted.
+    low, high = divergence, divergence + math.log(2.0) / (order - 1.0) + 1e-9
+    for _ in range(_PURE_BY_RENYI_HALVINGS):
+        middle = 0.5 * (low + high)
+        if greatest_divergence(middle, order) < divergence:
+            low = middle
+        else:
+            high = middle
+    return low

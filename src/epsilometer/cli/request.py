@@ -1,0 +1,283 @@
+"""From flags and files to what `epsilometer.audit` takes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from epsilometer.cli.files import check_writable, read_options, read_value
+from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
+from epsilometer.errors import InputError
+
+if TYPE_CHECKING:
+    from epsilometer.claims import Claim
+
+
+def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()) -> Any:
+    """The mechanism, function or zoo entry that a target names.
+
+    Args:
+        target: "zoo:NAME", "zoo:NAME?key=value&…", "package.module:function", "command:PROGRAM ARGUMENTS" with
+            {dataset} among them, an http(s) address, or "recording:FILE" or "recording:LEFT,RIGHT".
+        batch: whether the function, program or service draws many outputs per call.
+        folders: searched for modules after the current folder.
+    """
+    kind, colon, rest = target.partition(":")
+    if not colon or not kind or not rest:
+        raise InputError(
+            f"target {target!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
+            "recording:FILE or a .toml file"
+        )
+    if kind == "zoo":
+        if batch:
+            raise InputError("--batch is for functions; a zoo mechanism knows how it is run")
+        return _open_zoo(rest)
+    if kind in ("command", "http", "https", "recording"):
+        return _open_foreign(kind, target if kind.startswith("http") else rest, batch)
+    found = _import(kind, rest, folders)
+    if not batch:
+        return found
+    from epsilometer.mechanisms import from_batch
+
+    return from_batch(found)
+
+
+def _open_foreign(kind: str, text: str, batch: bool) -> Any:
+    from epsilometer.mechanisms import from_command, from_http, from_recording
+
+    if kind == "command":
+        return from_command(split_command(text), batch=batch)
+    if kind != "recording":
+        return from_http(text, batch=batch)
+    if batch:
+        raise InputError("--batch is for functions, programs and services; a recording is only read")
+    left, comma, right = text.partition(",")
+    return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
+
+
+def split_command(text: str) -> list[str]:
+    """The words of a command: quotes as in a shell, but no shell and none of its substitutions."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"command:{text} cannot be read: {error}") from None
+
+
+def _open_zoo(text: str) -> Any:
+    from epsilometer import zoo
+
+    name, _, query = text.partition("?")
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise InputError(f"zoo:{text} cannot be read: write parameters like zoo:NAME?epsilon=.7&size=5") from None
+    parameters = dict(pairs)
+    if len(parameters) < len(pairs):
+        raise InputError(f"zoo:{text} gives a parameter twice")
+    return zoo.find(name, **parameters)
+
+
+def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:
+    if module_name.endswith(".py") or "/" in module_name:
+        hint = Path(module_name).stem
+        raise InputError(f"{module_name!r} is a file; write its module instead, like {hint}:{path}, from its folder")
+    for folder in reversed((Path.cwd(), *folders)):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    try:
+        found: Any = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"cannot import {module_name!r}: {type(error).__name__}: {error}") from error
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise InputError(f"module {module_name!r} has no {path!r}{_suggest(name, found)}") from None
+    return found
+
+
+def _suggest(name: str, owner: object) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [each for each in dir(owner) if not each.startswith("_")], 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+NAMES = ("pure", "approx", "renyi", "zcdp", "gaussian")
+
+
+def fixed_parameters(epsilon: float | None, delta: float | None, order: float | None) -> dict[str, Any]:
+    """The fixed parameters that were given."""
+    given = {"epsilon": epsilon, "delta": delta, "order": order}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
+    """The notion of that name; None is what the fixed parameters belong to."""
+    from epsilometer.claims import NOTIONS
+
+    if name is None:
+        name = "renyi" if "order" in fixed else "approx" if fixed else "pure"
+    if name not in NAMES:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, NAMES, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"--notion {name!r} is unknown; known are {', '.join(NAMES)}{hint}")
+    return NOTIONS[name]
+
+
+# The flags of a search, and what a finder calls them.
+SEARCH_FLAGS = {
+    "finder": "name",
+    "domain": "domain",
+    "relation": "relation",
+    "trials": "trials",
+    "trial_samples": "samples",
+    "search_on": "stop_at_refutation",
+}
+
+
+def search_wishes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What flags say about a search, by the names of a finder's settings."""
+    wishes = {name: given[flag] for flag, name in SEARCH_FLAGS.items() if flag in given}
+    if "search_on" in given:
+        wishes["stop_at_refutation"] = not given["search_on"]
+    return wishes
+
+
+def merged_search(table: Any, wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of a file with what the flags say instead."""
+    merged = {**(table or {}), **wishes}
+    if "name" not in merged:
+        flag = next(flag for flag, name in SEARCH_FLAGS.items() if name in wishes)
+        raise InputError(f"--{flag.replace('_', '-')} is for a search; name a finder with --finder")
+    return merged
+
+
+def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
+    """The finder that a table describes; its seed is that of the audit unless it has its own."""
+    from epsilometer.inputs.finders.plain import FINDERS, read_finder
+
+    is_seeded = seed is not None and table.get("name") in FINDERS and table.get("name") != "patterns"
+    return read_finder({"seed": seed, **table} if is_seeded else table)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run and where to put the answer.
+
+    Attributes:
+        target: the mechanism's name as it was given.
+        mechanism: what it names.
+        inputs: pairs of inputs, or a finder; None for the worst pair of a zoo entry.
+        parameters: the flags of a claim that were given.
+        keywords: settings of the run that were given.
+        record: what is added to the settings of the result.
+        json: file for the result.
+        html: file for the report.
+        junit: file for the result as JUnit XML.
+        markdown: file for a summary.
+    """
+
+    target: str
+    mechanism: Any
+    inputs: Any
+    parameters: dict[str, float]
+    keywords: dict[str, Any]
+    record: dict[str, Any]
+    json: str | None
+    html: str | None
+    junit: str | None = None
+    markdown: str | None = None
+
+
+def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
+    """Puts flags together with the TOML file that `target` may be; flags win.
+
+    Args:
+        target: a mechanism, or a file that ends in .toml.
+        flags: the options by their long names; None is "not given".
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    for side in ("left", "right"):
+        if side in given:
+            given[side] = read_value(given[side], f"--{side}")
+    if "option" in given:
+        given["options"] = read_options(given.pop("option"))
+    wishes = search_wishes(given)
+    given = {name: value for name, value in given.items() if name not in SEARCH_FLAGS}
+    folders: tuple[Path, ...] = ()
+    if target.endswith(".toml"):
+        path = Path(target)
+        given = _merge(read_settings(path), given)
+        target, folders = given["mechanism"], (path.parent.resolve(),)
+    if wishes:
+        given["finder"] = merged_search(given.get("finder"), wishes)
+    return plan_from(target, given, folders)
+
+
+def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Plan:
+    """The plan of settings that were read already.
+
+    Args:
+        target: a mechanism.
+        given: settings by their long names; inputs are values, not text.
+        folders: searched for modules after the current folder.
+    """
+    for option in ("json", "html", "junit", "markdown"):
+        check_writable(given.get(option), f"--{option}")
+    batch = bool(given.get("batch"))
+    mechanism = open_target(target, batch, folders)
+    return Plan(
+        target,
+        mechanism,
+        _inputs(given, mechanism),
+        {name: given[name] for name in CLAIM_KEYS if name in given},
+        {name: given[name] for name in RUN_KEYS if name in given},
+        {"target": target, "batch": True} if batch else {"target": target},
+        given.get("json"),
+        given.get("html"),
+        given.get("junit"),
+        given.get("markdown"),
+    )
+
+
+def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """A claim, a pair or a method of the command line replaces the whole one of the file; options are added."""
+    for names in (CLAIM_KEYS, INPUT_KEYS, ("method", "options") if "method" in given else ()):
+        if any(name in given for name in names):
+            settings = {name: value for name, value in settings.items() if name not in names}
+    if "options" in given:
+        given = {**given, "options": {**settings.get("options", {}), **given["options"]}}
+    return {**settings, **given}
+
+
+def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
+    sides = [side for side in ("left", "right") if side in given]
+    if "finder" in given:
+        if sides or "pairs" in given:
+            raise InputError("give either a finder or the inputs themselves, not both")
+        return open_finder(given["finder"], given.get("seed"))
+    if "pairs" in given:
+        if sides:
+            raise InputError("give either left and right or pairs, not both")
+        return given["pairs"]
+    if len(sides) == 2:
+        from epsilometer.inputs import Pair
+
+        return Pair(given["left"], given["right"])
+    if sides:
+        raise InputError(f"--{sides[0]} needs {'--right' if sides == ['left'] else '--left'} as well")
+    if getattr(mechanism, "worst_pair", None) is None:
+        raise InputError(
+            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --finder and --domain"
+        )
+    return None

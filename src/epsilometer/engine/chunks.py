@@ -1,0 +1,297 @@
+"""Chunks of draws: their seeds, their fingerprints, what they add up to, and what a journal remembers of them."""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.bounds import Counts
+from epsilometer.errors import InputError
+from epsilometer.outputs import Labels, Outputs
+from epsilometer.outputs.columns import Column
+
+
+class Phase(IntEnum):
+    """What draws are for. Two phases never share a stream, so what is proved rests on draws that chose nothing."""
+
+    EXPLORE = 0
+    TRAIN = 1
+    CERTIFY = 2
+    REPLAY = 3
+
+
+def fresh_seed() -> int:
+    """A seed from the system's entropy, to be recorded with the result."""
+    return secrets.randbits(63)
+
+
+def check_seed(seed: int | None) -> int:
+    """The given seed, or a fresh one for None."""
+    if seed is None:
+        return fresh_seed()
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed={seed!r} must be a whole number of at least 0, or None for a fresh one")
+    return int(seed)
+
+
+def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.random.Generator:
+    """The generator of one chunk: the same on any number of workers, on any engine."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(phase, pair, side, chunk)))
+
+
+# An audit has its two sides drawn in so many turns at least. Where a law moves while it is drawn, both sides see the
+# same of it, up to a turn. Turns of fewer outputs than that cost more than they help.
+TURNS, FEWEST_PER_TURN = 64, 64
+# Coins that are tossed at a time, because tossing one costs as much.
+_COINS = 64
+
+
+def turn_of(seed: int, phase: int, pair: int, block: int) -> tuple[int, int]:
+    """Which side of a block is drawn first and which second: left and right by the toss of a coin of its own.
+
+    A fixed order would be in step with whatever changes at the same pace.
+    """
+    coin = _coins(seed, phase, pair, block // _COINS)[block % _COINS]
+    return coin, 1 - coin
+
+
+@lru_cache(maxsize=64)
+def _coins(seed: int, phase: int, pair: int, number: int) -> list[int]:
+    """From a stream that no chunk has: there is no third side."""
+    words = np.random.SeedSequence(seed, spawn_key=(phase, pair, 2, number)).generate_state(_COINS)
+    return [int(word) & 1 for word in words]
+
+
+def order_rng(seed: int, pair: int, side: int) -> np.random.Generator:
+    """The generator that shuffles the training draws of one side: a stream that no chunk has."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, pair, side, 0, 0)))
+
+
+Hashes = NDArray[np.uint64]
+
+# So many outputs at the head of a chunk are remembered: enough to recognise a repetition, cheap to hash. Once there are
+# many chunks, fewer of each will do. All in all 1 MB per side.
+HEAD, SHORT_HEAD, LONG_HEADS = 128, 8, 512
+MOST_ROWS = 1 << 17
+# An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of splitmix64.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_LAST_SHIFT = np.uint64(31)
+
+
+def row_hashes(outputs: Outputs) -> Hashes:
+    """A number per output: equal outputs, equal numbers; every bit of it is as good as a coin."""
+    hashes = np.empty(len(outputs), dtype=np.uint64)
+    for block in outputs:
+        total = _shape_bits(block.shape)
+        for column in block.columns:
+            total = _mixed(total * _GOLDEN + _column_bits(column))
+        hashes[slice(None) if block.rows is None else block.rows] = total
+    return hashes
+
+
+@lru_cache(maxsize=4096)
+def _shape_bits(shape: str) -> Hashes:
+    """Of shape (1,), so that it is spread over the rows."""
+    return _mixed(np.array([zlib.crc32(shape.encode(errors="replace"))], dtype=np.uint64))
+
+
+def _column_bits(column: Column) -> Hashes:
+    if isinstance(column, Labels):
+        used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
+        table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
+        return np.array(table, dtype=np.uint64)[place.ravel()]
+    values = np.ascontiguousarray(column.values)
+    return values.astype(np.uint64) if values.dtype.itemsize != 8 else values.view(np.uint64)
+
+
+def _mixed(bits: Hashes) -> Hashes:
+    for shift, factor in _MIX:
+        bits = (bits ^ (bits >> shift)) * factor
+    return bits ^ (bits >> _LAST_SHIFT)
+
+
+def fingerprint(outputs: Outputs) -> bytes:
+    """The numbers of the first outputs of a chunk, in order."""
+    return row_hashes(outputs.take(slice(0, HEAD)) if len(outputs) > HEAD else outputs).tobytes()
+
+
+class Fingerprints:
+    """The heads of the chunks of one side, in the order in which they were drawn.
+
+    Attributes:
+        chunks: how many were added. Beyond `MOST_ROWS` outputs no further one is remembered: a frozen seed, or a
+            generator that every worker has a copy of, repeats the first draws.
+    """
+
+    def __init__(self) -> None:
+        self._heads: list[Hashes] = []
+        self._rows = self.chunks = 0
+
+    def add(self, fingerprint: bytes) -> None:
+        """One more chunk."""
+        wanted = min(HEAD if self.chunks < LONG_HEADS else SHORT_HEAD, MOST_ROWS - self._rows)
+        self.chunks += 1
+        head = np.frombuffer(fingerprint, dtype=np.uint64)[:wanted]
+        if len(head):
+            self._heads.append(head)
+            self._rows += len(head)
+
+    def heads(self) -> list[Hashes]:
+        """Those that are remembered, the oldest first."""
+        return list(self._heads)
+
+    def copy(self) -> Fingerprints:
+        """Another memory of the same ones, for further chunks that do not belong here."""
+        copied = Fingerprints()
+        copied._heads, copied._rows, copied.chunks = list(self._heads), self._rows, self.chunks
+        return copied
+
+    def to_bytes(self) -> bytes:
+        """Plain bytes; `from_bytes` is the inverse."""
+        sizes = np.array([self.chunks, len(self._heads), *map(len, self._heads)], dtype="<u8")
+        return b"".join([sizes.tobytes(), *(head.astype("<u8").tobytes() for head in self._heads)])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Fingerprints:
+        """The inverse of `to_bytes`."""
+        numbers = np.frombuffer(content, dtype="<u8").astype(np.uint64)
+        restored, n = cls(), int(numbers[1])
+        ends = 2 + n + np.cumsum(numbers[2 : 2 + n]).astype(np.int64)
+        restored._heads = np.split(numbers[2 + n :], ends[:-1] - 2 - n) if n else []
+        restored.chunks, restored._rows = int(numbers[0]), len(numbers) - 2 - n
+        return restored
+
+
+# Counts are kept in at most so many pieces of neighbouring chunks: enough to see a drift of any shape.
+MOST_PIECES = 1 << 12
+
+
+@dataclass(slots=True)
+class Pieces:
+    """Counts of neighbouring chunks, in order. When there are too many pieces, neighbours are put together.
+
+    Which chunks share a piece depends on nothing but their number.
+
+    Attributes:
+        counts: of each piece; the last one may still grow.
+        width: chunks per piece.
+        filled: chunks in the last piece; 0 when it is complete.
+    """
+
+    counts: list[Counts] = field(default_factory=list)
+    width: int = 1
+    filled: int = 0
+
+    def add(self, counts: Counts) -> None:
+        """The counts of the next chunk."""
+        own = Counts(counts.hits, counts.trials)  # a tally may carry more than the counts of one event
+        if self.filled:
+            self.counts[-1] += own
+        else:
+            self.counts.append(own)
+        self.filled = (self.filled + 1) % self.width
+        if len(self.counts) == MOST_PIECES and not self.filled:
+            pairs = zip(self.counts[::2], self.counts[1::2], strict=True)
+            self.counts = [first + second for first, second in pairs]
+            self.width *= 2
+
+
+@dataclass(slots=True)
+class Folded:
+    """The chunks of one side so far.
+
+    Attributes:
+        chunks: how many.
+        size: their outputs.
+        total: what they were reduced to, added with +; None before the first.
+        pieces: for reductions to the counts of an event, these in order; empty for others.
+        fingerprints: of these chunks, and of earlier draws of the same side.
+        is_whole: False while a chunk is being added. What an interruption leaves half done must not be stored.
+    """
+
+    chunks: int = 0
+    size: int = 0
+    total: Any = None
+    pieces: Pieces = field(default_factory=Pieces)
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    is_whole: bool = True
+
+    def add(self, value: Any, size: int, fingerprint: bytes) -> None:
+        """One more chunk: what it was reduced to, its outputs, and its fingerprint."""
+        self.is_whole = False
+        self.total = value if self.chunks == 0 else self.total + value
+        if isinstance(value, Counts):
+            self.pieces.add(value)
+        self.fingerprints.add(fingerprint)
+        self.chunks += 1
+        self.size += size
+        self.is_whole = True
+
+
+# Phase, number of the pair, side.
+Stream = tuple[int, int, int]
+
+
+class Journal(Protocol):
+    """Remembers chunks of outputs, and what the chunks of a proof add up to.
+
+    Attributes:
+        is_kept: whether anything is remembered at all.
+    """
+
+    is_kept: bool
+
+    def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
+        """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
+
+    def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
+        """Remembers a chunk of outputs."""
+
+    def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
+        """Makes sure that what is to be proved is what was to be proved before the interruption.
+
+        Args:
+            number: of the pair.
+            examples: what its proof makes of the draws that it was learned from, left and right.
+        """
+
+    def resume(self, stream: Stream, example: Any) -> Folded | None:
+        """What the first chunks of a stream add up to; None if nothing is known of it.
+
+        Args:
+            example: what other outputs of this side were reduced to, for the types that the file does not hold.
+        """
+
+    def save(self, stream: Stream, folded: Folded) -> None:
+        """Remembers what the chunks of a stream add up to so far, in place of what it knew before."""
+
+
+class NoJournal:
+    """Remembers nothing."""
+
+    is_kept = False
+
+    def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
+        """Nothing."""
+        return None
+
+    def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
+        """Forgets it."""
+
+    def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
+        """Nothing to compare with."""
+
+    def resume(self, stream: Stream, example: Any) -> Folded | None:
+        """Nothing."""
+        return None
+
+    def save(self, stream: Stream, folded: Folded) -> None:
+        """Forgets it."""

@@ -1,0 +1,312 @@
+"""Workers of a Dask or a Ray cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import Iterable
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from epsilometer.engine.parcels import Fault, run_parcel
+from epsilometer.errors import EngineError, InputError
+
+# A scheduler that does not answer in so many seconds is not there.
+_CONNECT_SECONDS = 5
+# Workers may still be starting, or starting again, for so many seconds.
+_WORKER_SECONDS = 60
+# How often a long wait looks whether there still are workers.
+_PULSE_SECONDS = 5
+
+
+class DaskPool:
+    """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times."""
+
+    def __init__(self, engine: Any) -> None:
+        is_address = isinstance(engine, str)
+        self.address = engine.replace("dask://", "tcp://", 1) if is_address else engine.scheduler.address
+        self.asked = f"engine={engine!r}" if is_address else f"engine=Client({self.address!r})"
+        self._given = None if is_address else engine
+        self._client: Any = None
+        self._was_open = False
+        self._out: dict[str, Any] = {}
+        self._answers: dict[str, bytes] = {}
+        self._numbers = count()
+        self._name = f"epsilometer-{uuid4().hex}"
+
+    def open(self) -> int:
+        """Connects and waits for workers."""
+        if self._client is None:
+            self._client = self._given or self._connect()
+            self._was_open = True
+        self._check_alive()
+        deadline = time.monotonic() + _WORKER_SECONDS
+        while not (threads := self._count_threads()):
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"{self.asked}: the scheduler has no workers; start some with: dask worker {self.address}"
+                )
+            time.sleep(0.1)
+        return threads
+
+    def ship(self, key: str, content: bytes) -> Any:
+        """A task that brings the parcel; workers get it from one another, and Dask does it again when it is lost.
+
+        Data that is scattered would be lost with its worker, and sending it to all workers hangs if one dies meanwhile.
+        """
+        name = f"{self._name}-parcel-{next(self._numbers)}"
+        return self._guarded(lambda: self._client.submit(bytes, content, key=name, pure=False))
+
+    def submit(self, key: str, shipped: Any, task: Any) -> Any:
+        """A future of Dask's. Every try has a name of its own, or Dask would answer with an earlier one."""
+        name = f"{self._name}-{next(self._numbers)}"
+        ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
+        self._out[name] = ticket
+        return ticket
+
+    def collect(self, ticket: Any) -> bytes:
+        """Waits for the future, as long as there is somebody to do the work."""
+        self._out.pop(ticket.key, None)
+        if ticket.key in self._answers:
+            return self._answers.pop(ticket.key)
+        while True:
+            try:
+                answer: bytes = self._guarded(lambda: ticket.result(timeout=_PULSE_SECONDS))
+                break
+            except _StillWaiting:
+                self.open()
+        self._fetch_ready()
+        return answer
+
+    def has_answer(self, ticket: Any) -> bool:
+        """Other answers are with the workers until they are collected."""
+        return ticket.key in self._answers
+
+    def drop(self) -> None:
+        """Lets go of the connection."""
+        self._out.clear()
+        self.close()
+
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Tells the scheduler, if it can still be told."""
+        waiting = list(tickets)
+        self._out.clear()
+        self._answers.clear()
+        if waiting and self._client is not None and self._client.status == "running":
+            self._guarded(lambda: self._client.cancel(waiting))
+
+    def withdraw(self, shipped: Any) -> None:
+        """Dask forgets what has no future here."""
+        shipped.release()
+
+    def close(self) -> None:
+        """Ends a connection that was made here; a client that was given stays open."""
+        client, self._client = self._client, None
+        if client is not None and client is not self._given:
+            client.close(timeout=_CONNECT_SECONDS)
+
+    def _fetch_ready(self) -> None:
+        """Brings along what else is ready: one answer takes as long as many."""
+        ready = {name: ticket for name, ticket in self._out.items() if ticket.status == "finished"}
+        try:
+            self._answers |= self._guarded(lambda: self._client.gather(ready))
+        except Fault:
+            return  # whatever it is, it concerns a later task
+        for name in ready:
+            del self._out[name]
+
+    def _connect(self) -> Any:
+        from distributed import Client
+
+        try:
+            return Client(self.address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:  # also its TimeoutError
+            if self._was_open:  # one that went away may come back
+                raise Fault(f"the scheduler at {self.address} is gone", engine_lost=True) from error
+            raise EngineError(
+                f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
+            ) from error
+
+    def _count_threads(self) -> int:
+        return int(sum(self._guarded(self._client.nthreads).values()))
+
+    def _check_alive(self) -> None:
+        if self._client.status != "running":
+            raise Fault(f"the connection to {self.address} is {self._client.status}", engine_lost=True)
+
+    def _guarded(self, action: Any) -> Any:
+        """Does something with the client, and turns what goes wrong with the cluster into faults."""
+        from distributed import KilledWorker
+
+        try:
+            return action()
+        except KilledWorker as error:
+            raise Fault(f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True) from error
+        except ImportError as error:
+            raise EngineError(
+                f"{self.asked}: the workers cannot import {error.name}; install the same packages for them as here"
+            ) from error
+        except TimeoutError as error:
+            self._check_alive()
+            raise _StillWaiting(f"{self.address} did not answer in time") from error
+        # Our work never raises, so this is Dask's: a scheduler hands on whatever it stumbles over when a worker dies.
+        except (Exception, asyncio.CancelledError) as error:
+            self._check_alive()
+            raise Fault(f"{type(error).__name__}: {error}") from error
+
+
+class _StillWaiting(Fault):
+    """Nothing came yet: a fault only for those who cannot wait."""
+
+
+def _run_here(key: str, content: bytes, task: Any) -> bytes:
+    """Does one task in a worker, which has the parcel already."""
+    return run_parcel(key, lambda: content, task)
+
+
+# A cluster that does not answer in so many seconds is not there.
+_JOIN_TRIES = 3
+
+
+class RayPool:
+    """A running cluster: that of a client server (ray://host:port), or the one of this machine (ray://auto).
+
+    A connection that the program has made itself is used as it is, and left open.
+    """
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.asked = f"engine={engine!r}"
+        self._is_ours = False
+        self._was_open = False
+        self._run: Any = None
+
+    def open(self) -> int:
+        """Connects and counts the cores of the cluster."""
+        import ray
+
+        if not ray.is_initialized():
+            self._connect()
+            self._is_ours = self._was_open = True
+        elif not self._is_ours and self.engine != "ray://auto":
+            raise InputError(
+                f"{self.asked}: the program is connected to a Ray cluster already; use engine='ray://auto'"
+            )
+        if self._run is None:
+            # Tries are counted in one place: ours.
+            self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
+        return max(1, int(self._guarded(ray.cluster_resources).get("CPU", 1)))
+
+    def ship(self, key: str, content: bytes) -> Any:
+        """Puts the parcel into the object store."""
+        import ray
+
+        return self._guarded(lambda: ray.put(content))
+
+    def submit(self, key: str, shipped: Any, task: Any) -> Any:
+        """A reference of Ray's. The parcel's own reference is wrapped, so that a worker fetches it once, not always."""
+        return self._guarded(lambda: self._run.remote(key, partial(_fetch, [shipped]), task))
+
+    def collect(self, ticket: Any) -> bytes:
+        """Waits for the answer."""
+        import ray
+
+        answer: bytes = self._guarded(lambda: ray.get(ticket))
+        return answer
+
+    def has_answer(self, ticket: Any) -> bool:
+        """Answers are with the cluster until they are collected."""
+        return False
+
+    def drop(self) -> None:
+        """Lets go of the connection, also if the program made it: it is broken."""
+        import ray
+
+        ray.shutdown()
+        self._is_ours, self._run = False, None
+
+    def cancel(self, tickets: Iterable[Any]) -> None:
+        """Calls back what has not begun."""
+        import ray
+
+        if ray.is_initialized():
+            for ticket in tickets:
+                self._guarded(partial(ray.cancel, ticket, force=False))
+
+    def withdraw(self, shipped: Any) -> None:
+        """Ray forgets what has no reference; the dispatch has the last one."""
+
+    def close(self) -> None:
+        """Ends a connection that was made here."""
+        if self._is_ours:
+            self.drop()
+
+    def _connect(self) -> None:
+        import ray
+
+        place = self.engine.removeprefix("ray://")
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        try:
+            if place == "auto":
+                ray.init(address="auto", **quiet)
+            else:
+                _knock(place)
+                _join(self.engine, quiet)
+        except (OSError, ValueError, RuntimeError) as error:
+            if self._was_open:  # one that went away may come back
+                raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
+            raise EngineError(
+                f"{self.asked}: no Ray cluster answers ({error}); start one with: ray start --head, and give the port "
+                "of its client server (10001 unless set otherwise)"
+            ) from error
+
+    def _guarded(self, action: Any) -> Any:
+        """Does something with the cluster, and turns what goes wrong with it into faults."""
+        import ray
+
+        try:
+            return action()
+        except Exception as error:  # our work never raises, so this is Ray's
+            is_lost = isinstance(error, _connection_errors()) or not ray.is_initialized()
+            text = f"{type(error).__name__}: {error}".split("\n")[0]
+            raise Fault(text, engine_lost=is_lost) from error
+
+
+def _connection_errors() -> tuple[type[Exception], ...]:
+    """What is raised when the cluster cannot be reached; the client from outside has errors of its own."""
+    grpc = sys.modules.get("grpc")
+    return (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
+
+
+def _fetch(wrapped: list[Any]) -> bytes:
+    """The content of a parcel, in a worker."""
+    import ray
+
+    content: bytes = ray.get(wrapped[0])
+    return content
+
+
+def _join(address: str, settings: dict[str, Any]) -> None:
+    """Connects from outside. A busy head gives up on its own client server after half a minute, but is there."""
+    import ray
+
+    for left in reversed(range(_JOIN_TRIES)):
+        try:
+            ray.init(address=address, **settings)
+            return
+        except ConnectionAbortedError:
+            if not left:
+                raise
+
+
+def _knock(place: str) -> None:
+    """Ray itself would try for half a minute."""
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+    except ValueError as error:
+        raise ValueError(f"{place!r} is not host:port") from error

@@ -1,0 +1,135 @@
+"""Pairs drawn at random or from a regular grid, and finders as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.errors import InputError
+from epsilometer.inputs.coordinates import check_whole
+from epsilometer.inputs.domains import Queries
+from epsilometer.inputs.domains.numbers import Domain
+from epsilometer.inputs.domains.records import read_domain
+from epsilometer.inputs.finders.base import DomainFinder, Finder
+from epsilometer.inputs.finders.bayesian import Bayesian
+from epsilometer.inputs.finders.patterns import Patterns
+
+
+class Random(DomainFinder):
+    """Tries pairs at random, each independently of the others.
+
+    Not evenly: a tenth of the draws of every number lies at each end of its interval, since that is where many
+    mechanisms leak most.
+
+    Args:
+        domain: the datasets, one of `epsilometer.domains`.
+        relation: which of them are neighbours; None takes the domain's first.
+        trials: the most pairs to try.
+        samples: draws per side to look at a pair.
+        seed: of the choice of pairs; draws have the seed of the audit.
+        stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
+    """
+
+    name = "random"
+
+    def _next_point(self, number: int) -> Floats:
+        return self._rng(number).random(len(self.neighbours.coordinates))
+
+
+class Grid(DomainFinder):
+    """Tries every combination of some values per coordinate, once.
+
+    Args:
+        domain: the datasets, one of `epsilometer.domains`.
+        relation: which of them are neighbours; None takes the domain's first.
+        levels: values per number, both ends among them; None takes as many as fit into the trials, at least 2. Of
+            unordered choices all are tried.
+        shuffled: whether to go through the grid in a mixed order, so that a part of it is spread over the whole;
+            otherwise the last coordinate changes fastest.
+        trials: the most pairs to try.
+        samples: draws per side to look at a pair.
+        seed: of the mixed order; draws have the seed of the audit.
+        stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
+    """
+
+    name = "grid"
+
+    def __init__(
+        self,
+        domain: Domain,
+        relation: str | None = None,
+        *,
+        levels: int | None = None,
+        shuffled: bool = True,
+        trials: int = 50,
+        samples: int = 20_000,
+        seed: int = 0,
+        stop_at_refutation: bool = True,
+    ) -> None:
+        super().__init__(
+            domain, relation, trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation
+        )
+        self.shuffled = bool(shuffled)
+        self.levels = self._most_levels() if levels is None else check_whole("levels", levels, 2, " to have two ends")
+        self._axes = [coordinate.grid(self.levels) for coordinate in self.neighbours.coordinates]
+        self.size = math.prod(len(axis) for axis in self._axes)
+        self.trials = min(self.trials, self.size)
+
+    def describe(self) -> dict[str, Any]:
+        """The settings, with those of the grid."""
+        return {**super().describe(), "levels": self.levels, "shuffled": self.shuffled}
+
+    def _most_levels(self) -> int:
+        """The finest grid that the trials can go through, but not coarser than the two ends."""
+        levels = 2
+        while self._size_with(levels + 1) <= self.trials and self._size_with(levels + 1) > self._size_with(levels):
+            levels += 1
+        return levels
+
+    def _size_with(self, levels: int) -> int:
+        return math.prod(len(coordinate.grid(levels)) for coordinate in self.neighbours.coordinates)
+
+    def _next_point(self, number: int) -> Floats:
+        place = self._mixed(number) if self.shuffled else number
+        point = np.empty(len(self._axes))
+        for axis in reversed(range(len(self._axes))):
+            place, index = divmod(place, len(self._axes[axis]))
+            point[axis] = self._axes[axis][index]
+        return point
+
+    def _mixed(self, number: int) -> int:
+        """A permutation of the whole grid that needs no list of it: a step without common divisor with its size."""
+        rng = np.random.default_rng(self.seed)
+        # Near the golden section of the size, so that any first few places are spread evenly.
+        step, start = max(1, int(0.618 * self.size)), int(rng.random() * self.size)
+        while math.gcd(step, self.size) > 1:
+            step += 1
+        return (start + number * step) % self.size
+
+
+FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns)}
+
+
+def read_finder(data: Mapping[str, Any]) -> Finder:
+    """The finder that {"name": …, "domain": …, "trials": …, …} describes."""
+    settings = dict(data)
+    name, domain = settings.pop("name", None), settings.pop("domain", None)
+    if name not in FINDERS:
+        close = get_close_matches(str(name), FINDERS, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(FINDERS)}"
+        raise InputError(f"finder: the name {name!r} is unknown; {hint}")
+    if domain is None:
+        raise InputError("a finder needs a domain to search, like 'vector:4:0:1'")
+    space = read_domain(domain)
+    if name == Patterns.name and not isinstance(space, Queries):
+        raise InputError(f"domain={domain!r:.100}: patterns are of answers of queries; write 'queries:5'")
+    try:
+        finder: Finder = FINDERS[name](space, **settings)
+    except TypeError as error:  # an argument that this finder does not have
+        raise InputError(f"finder {name!r}: {str(error).partition('() ')[2] or error}") from error
+    return finder

@@ -1,0 +1,280 @@
+"""Objects of other libraries as mechanisms, taken as they are: OpenDP, diffprivlib, anything with `randomise`."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import secrets
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.copying import copier, snapshot
+from epsilometer.mechanisms.base import Mechanism, failure_text, shown
+from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.storage import Undigestible, code_digest
+
+# Outputs per chunk: a call of OpenDP takes some ten microseconds.
+_CHUNK = 256
+
+
+class OpenDPMechanism(Mechanism):
+    """A measurement, or a function without arguments that makes one."""
+
+    is_seeded = False
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        distance: float | None = None,
+        delta: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not is_measurement(source) and not callable(source):
+            raise InputError(f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one")
+        self.source, self.distance, self.delta = source, distance, delta
+        self.chunk_size = _CHUNK
+        made = self.measurement
+        self.name = name or f"OpenDP measurement from {made.input_metric} to {made.output_measure}"
+
+    @cached_property
+    def measurement(self) -> Any:
+        """The measurement itself."""
+        made = self.source if is_measurement(self.source) else self.source()
+        if not is_measurement(made):
+            raise InputError(f"the function {shown(self.source)} made {shown(made)}, not an OpenDP Measurement")
+        return made
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Invokes the measurement n times, each time with a copy of the dataset."""
+        measurement, fresh = self.measurement, copier(dataset)
+        try:
+            values = [snapshot(measurement(fresh())) for _ in range(n)]
+        except Exception as error:
+            raise MechanismError(failure_text(self.name, dataset, error)) from error
+        return read_outputs(values, expected=n)
+
+    def promise(self, pairs: Sequence[Pair]) -> Claim:
+        """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
+        distance = self.distance
+        if distance is None:
+            metric = str(self.measurement.input_metric)
+            distance = max((_distance(metric, pair) for pair in pairs), default=1)
+        try:
+            loss = self.measurement.map(_as_distance(str(self.measurement.input_distance_type), distance))
+        except Exception as error:
+            raise InputError(f"the privacy map of {self.name} fails at the distance {distance!r}: {error}") from error
+        return _claim(str(self.measurement.output_measure), loss, self.delta)
+
+    def digest(self) -> str:
+        """Of the function that makes the measurement; the object itself does not say what it does."""
+        if is_measurement(self.source):
+            raise Undigestible(
+                "an OpenDP measurement cannot be recognised again; give em.from_opendp a function that makes it"
+            )
+        return code_digest((self.source, self.distance, self.delta))
+
+    def __getstate__(self) -> dict[str, Any]:
+        if is_measurement(self.source):
+            raise pickle.PicklingError(
+                "cannot pickle an OpenDP measurement; for worker processes give em.from_opendp a function that makes it"
+            )
+        return {key: value for key, value in vars(self).items() if key != "measurement"}
+
+
+def from_opendp(
+    measurement: Any,
+    *,
+    distance: float | None = None,
+    delta: float | None = None,
+    name: str | None = None,
+) -> OpenDPMechanism:
+    """A mechanism from an OpenDP measurement, for what the bare object leaves open.
+
+    Args:
+        measurement: the object, or a function without arguments that makes it (which worker processes need).
+        distance: of the two inputs, by the measurement's metric; found out for common metrics.
+        delta: where to read a claim off a measurement whose privacy map is a whole profile.
+        name: how to call it in reports.
+    """
+    return OpenDPMechanism(measurement, distance=distance, delta=delta, name=name)
+
+
+def is_measurement(candidate: object) -> bool:
+    """Whether this is a `Measurement` of OpenDP, without importing it."""
+    kind = type(candidate)
+    return kind.__name__ == "Measurement" and kind.__module__.partition(".")[0] == "opendp"
+
+
+def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
+    if measure == "MaxDivergence":
+        return PureDP(float(loss))
+    if measure == "ZeroConcentratedDivergence":
+        return ZCDP(float(loss))
+    if measure == "Approximate(MaxDivergence)":
+        return ApproxDP(float(loss[0]), float(loss[1])) if loss[1] > 0 else PureDP(float(loss[0]))
+    if measure == "SmoothedMaxDivergence" and delta is not None:
+        return ApproxDP(float(loss.epsilon(delta)), delta)
+    advice = "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
+    raise InputError(f"the privacy map is in {measure}, which is no claim by itself; give {advice}a claim")
+
+
+def _as_distance(kind: str, distance: float) -> float | int:
+    """A distance of the type that the privacy map takes: whole for edits, a float for differences of floats."""
+    return float(distance) if kind.startswith("f") else int(distance)
+
+
+def _distance(metric: str, pair: Pair) -> float:
+    name = metric.partition("(")[0]
+    rule = _RULES.get(name)
+    try:
+        if rule is not None:
+            return rule(pair.left, pair.right)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(
+        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
+        "give em.from_opendp(measurement, distance=…) or a claim"
+    )
+
+
+def _norm(order: float) -> Callable[[Any, Any], float]:
+    def distance(left: Any, right: Any) -> float:
+        apart = np.ravel(np.asarray(left, dtype=float) - np.asarray(right, dtype=float))
+        return float(np.linalg.norm(apart, order))
+
+    return distance
+
+
+def _edits(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+    """Rows to be added and removed, whatever their order."""
+    one, two = Counter(left), Counter(right)
+    return float((one - two).total() + (two - one).total())
+
+
+def _changes(left: Sequence[Any], right: Sequence[Any]) -> float:
+    """Rows to be changed, place by place: never less than OpenDP's distance, which may reorder."""
+    if len(left) != len(right):
+        raise ValueError("different lengths")
+    return float(sum(one != two for one, two in zip(left, right, strict=True)))
+
+
+_RULES: dict[str, Callable[[Any, Any], float]] = {
+    "AbsoluteDistance": _norm(1),
+    "L1Distance": _norm(1),
+    "L2Distance": _norm(2),
+    "DiscreteDistance": lambda left, right: 1.0,
+    "SymmetricDistance": _edits,
+    "ChangeOneDistance": _changes,
+    "HammingDistance": _changes,
+}
+
+
+# Outputs per chunk: such objects draw one at a time, in ten to a hundred microseconds.
+
+
+class ObjectMechanism(Mechanism):
+    """An object whose method `randomise` (or `randomize`) turns a dataset into one output."""
+
+    def __init__(self, owner: Any, method: str) -> None:
+        self.owner, self.method = owner, method
+        self.name = type(owner).__name__
+        self.is_seeded = "rng" in _parameters(getattr(owner, method))
+        self.chunk_size = _CHUNK
+
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        """Calls the method n times, each time with a copy of the dataset."""
+        draw, fresh = getattr(self.owner, self.method), copier(dataset)
+        keywords = {"rng": rng} if self.is_seeded else {}
+        try:
+            values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
+        except Exception as error:
+            raise MechanismError(failure_text(self.name, dataset, error)) from error
+        return read_outputs(values, expected=n)
+
+
+class DiffprivlibMechanism(ObjectMechanism):
+    """A mechanism of diffprivlib, with the claim that its epsilon and delta make."""
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, "randomise")
+        self.name = f"diffprivlib {type(owner).__name__}"
+        value = _parameters(owner.randomise).get("value")
+        if value is not None and value.default is not inspect.Parameter.empty:
+            # Exponential and PermuteAndFlip ignore the value: an audit would compare equal things.
+            raise InputError(
+                f"{self.name} has its dataset inside, as `utility`; give a function of it instead: "
+                f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
+            )
+
+    def promise(self, pairs: Sequence[Pair]) -> Claim:
+        """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
+        reach = getattr(self.owner, "sensitivity", None)
+        for pair in pairs:
+            apart = _adapters_distance(pair)
+            # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
+            if isinstance(reach, int | float) and apart is not None and apart > reach * (1 + 1e-9):
+                raise InputError(
+                    f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart, but {self.name} "
+                    f"promises something only up to sensitivity={reach:g}; give closer inputs, or a claim of your own"
+                )
+        epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
+        return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+
+    def __reduce__(self) -> tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]:
+        state = dict(vars(self.owner))
+        generator = state.pop("_rng", None)
+        if generator is not None and not isinstance(generator, secrets.SystemRandom):
+            raise pickle.PicklingError(
+                f"cannot pickle {self.name}: its random_state would be copied and every worker would draw the same"
+            )
+        return _restore_diffprivlib, (type(self.owner), state)
+
+
+def adapt(candidate: object) -> Mechanism | None:
+    """The mechanism that an object of another library is, or None if it is nothing that we recognise."""
+    if is_measurement(candidate):
+        return OpenDPMechanism(candidate)
+    if isinstance(candidate, type):
+        return None
+    if _is_diffprivlib(candidate):
+        return DiffprivlibMechanism(candidate)
+    for method in ("randomise", "randomize"):
+        if callable(getattr(candidate, method, None)):
+            return ObjectMechanism(candidate, method)
+    return None
+
+
+def _is_diffprivlib(candidate: object) -> bool:
+    return any(
+        kind.__name__ == "DPMechanism" and kind.__module__.partition(".")[0] == "diffprivlib"
+        for kind in type(candidate).__mro__
+    )
+
+
+def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechanism:
+    owner: Any = object.__new__(kind)
+    vars(owner).update(state)
+    vars(owner)["_rng"] = secrets.SystemRandom()
+    return DiffprivlibMechanism(owner)
+
+
+def _adapters_distance(pair: Pair) -> float | None:
+    sides = pair.left, pair.right
+    if all(isinstance(side, int | float | np.number) for side in sides):
+        return abs(float(pair.left) - float(pair.right))
+    return None
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some builtins have no signature
+        return {}

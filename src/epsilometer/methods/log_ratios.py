@@ -1,0 +1,219 @@
+"""Learns the logarithm of the ratio of two laws from training draws: one value for each cell of a partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.methods.events.choosing import Layout, lay_out
+from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
+
+# From the training counts of both sides to ln(P/Q) for each cell; all of shape (cells,).
+Fit = Callable[[Integers, Integers], Floats]
+
+# Even cells over the range of the training draws: the kernel is wider than a cell by far.
+_CELLS = 512
+# Kernel widths, in rules of thumb for one density; the ratio of two is smoother than either.
+_KERNEL_WIDTHS = (0.7, 1.2, 2.4)
+# Pseudo-observations per kernel window: where nobody was seen the ratio is 1.
+_PER_WINDOW = 3.0
+# Widths (in cells) and pseudo-counts for cells that are not even.
+_BIN_WIDTHS = (0, 1, 2, 4, 8)
+_PRIORS = (0.5, 3.0)
+# So many draws of each side place the even cells and the kernel.
+_MOST_ROWS = 250_000
+# A range whose square (or that of its inverse) is no float has no even cells.
+_EXTREME = 1e150
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A partition with the training counts of its cells in two halves, and the fits that may suit it.
+
+    Attributes:
+        partition: the cells.
+        left: two arrays of shape (cells,).
+        right: two arrays of shape (cells,).
+        fits: by name.
+    """
+
+    partition: Partition
+    left: tuple[Integers, Integers]
+    right: tuple[Integers, Integers]
+    fits: tuple[Fit, ...]
+
+
+def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
+    """Every way that may be best."""
+    ways = [way_of(learned) for learned in learn_partitions(left, right)]
+    pairs = blocks_of_both(left, right)
+    if len(pairs) == 1 and _is_continuous(*pairs[0]):
+        ways.append(_kernel_way(left, right, *pairs[0]))
+    return ways
+
+
+def way_of(learned: Learned) -> Way:
+    """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
+    layout = lay_out(learned.partition)
+    return make_way(learned, (*_count_fits(layout), *_score_fits(learned.partition, layout)))
+
+
+def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
+    """Cells with the counts of two halves of the draws, and the given fits."""
+    halves = []
+    for side in (learned.left, learned.right):
+        middle = len(side) // 2
+        parts = side.take(slice(0, middle)), side.take(slice(middle, len(side)))
+        halves.append((learned.partition.count(parts[0]), learned.partition.count(parts[1])))
+    return Way(learned.partition, halves[0], halves[1], fits)
+
+
+def finite_numbers(left: Block, right: Block) -> Floats | None:
+    """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
+    return _finite(left, right) if _is_continuous(left, right) else None
+
+
+# --- one number: a kernel on even cells ------------------------------------------------------------------------------
+
+
+def _is_continuous(left: Block, right: Block) -> bool:
+    """Whether the outputs are single numbers that hardly repeat."""
+    if len(left.columns) != 1 or not all(isinstance(side.columns[0], Numbers) for side in (left, right)):
+        return False
+    values = _finite(left, right)
+    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
+        return False
+    look = values[:: max(1, len(values) // 4096)]
+    return len(np.unique(look)) > 0.5 * len(look)
+
+
+def _finite(left: Block, right: Block) -> Floats:
+    sides = [np.asarray(side.columns[0].values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)]  # type: ignore[union-attr]  # checked to be Numbers
+    pooled = np.concatenate(sides)
+    return pooled[np.isfinite(pooled)]
+
+
+def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
+    values = _finite(a, b)
+    low, high = float(values.min()), float(values.max())
+    line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
+    partition = Partition((BlockPartition(a.shape, (None,), (Group((-1,), line),)),))
+    spacing = (high - low) / (_CELLS - 2)
+    middle = np.quantile(values, [0.25, 0.75])
+    spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
+    thumb = 0.9 * spread * (len(values) / 2) ** -0.2 / spacing
+    n_cells = line.n_cells - 1
+    fits = tuple(_KernelFit(n_cells, max(width * thumb, 0.75)) for width in _KERNEL_WIDTHS)
+    return make_way(Learned(partition, left, right), fits)
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelFit:
+    """Smooths the counts of even cells with a Gaussian kernel; cells that are not on the line stay neutral.
+
+    Attributes:
+        n_cells: on the line.
+        width: of the kernel, in cells.
+    """
+
+    n_cells: int
+    width: float
+
+    def __call__(self, left: Integers, right: Integers) -> Floats:
+        prior = _PER_WINDOW / (2.5 * self.width)
+        line = np.arange(self.n_cells)
+        smooth = [_smooth(count, (line,), self.width) for count in (left, right)]
+        return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
+
+
+# --- cells of any kind -----------------------------------------------------------------------------------------------
+
+
+def _count_fits(layout: Layout) -> list[Fit]:
+    """Ratios of counts, smoothed along the lines, with pseudo-counts."""
+    widths = _BIN_WIDTHS if layout.bins else (0,)
+    fits: list[Fit] = [_CountFit(layout, width, prior) for width in widths for prior in _PRIORS]
+    if layout.group[-1] > 3:
+        fits.append(_GroupFit(layout, 16.0))
+    return fits
+
+
+@dataclass(frozen=True, slots=True)
+class _CountFit:
+    """Counts averaged over neighbouring bins, plus pseudo-counts."""
+
+    layout: Layout
+    width: float
+    prior: float
+
+    def __call__(self, left: Integers, right: Integers) -> Floats:
+        smooth = [_smooth(count, self.layout.bins, self.width) for count in (left, right)]
+        return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), self.prior)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupFit:
+    """Pulls every cell towards the ratio of its group."""
+
+    layout: Layout
+    prior: float
+
+    def __call__(self, left: Integers, right: Integers) -> Floats:
+        totals = [np.bincount(self.layout.group, count) + 0.5 for count in (left, right)]
+        share = (totals[0] / (totals[0] + totals[1]))[self.layout.group]
+        above, below = left + 2.0 * self.prior * share, right + 2.0 * self.prior * (1.0 - share)
+        return _log_ratio(above, below, int(left.sum()), int(right.sum()), 0.0)
+
+
+def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
+    """The score of a cell itself, where every line is one of scores: an additive logit is a log-ratio already."""
+    if not layout.n_scores or layout.n_scores != len(layout.bins):
+        return []
+    scores = np.zeros(partition.n_cells)
+    first = 0
+    for block in partition.blocks:
+        for group in block.groups:
+            if group.line is not None and len(group.line.edges):
+                edges = group.line.edges
+                inner = 0.5 * (edges[:-1] + edges[1:])
+                scores[first : first + group.n_cells] = [edges[0], *inner, edges[-1], 0.0]
+            first += group.n_cells
+        first += 1
+    return [_FixedFit(scores)]
+
+
+@dataclass(frozen=True, slots=True)
+class _FixedFit:
+    """A log-ratio (left over right) that is known already; turned round when the sides are."""
+
+    scores: Floats
+
+    def __call__(self, left: Integers, right: Integers) -> Floats:
+        # The sides may come exchanged: the sign that agrees with the counts is the right one.
+        sign = math.copysign(
+            1.0, float(left @ self.scores / max(left.sum(), 1) - right @ self.scores / max(right.sum(), 1))
+        )
+        return sign * self.scores
+
+
+def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:
+    return np.log((left + prior) / max(n_left, 1)) - np.log((right + prior) / max(n_right, 1))
+
+
+def _smooth(count: Integers, lines: tuple[Integers, ...], width: float) -> Floats:
+    """Counts averaged with a bell of the given width, line by line."""
+    smooth = count.astype(np.float64)
+    if width == 0:
+        return smooth
+    for line in lines:
+        reach = min(len(line) - 1, math.ceil(4 * width))
+        if reach > 0:
+            bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+            smooth[line] = np.convolve(count[line], bell / bell.sum())[reach:-reach]
+    return smooth

@@ -1,0 +1,1 @@
+"""The methods of the papers, one room each, as published; the default method is not among them."""

@@ -1,0 +1,287 @@
+"""Method `hockey-stick`: the event of a classifier on the weighted mixture of both distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.bounds import Counts
+from epsilometer.bounds.ratio import value_of_excess
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
+from epsilometer.claims.base import as_number
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task
+from epsilometer.methods.events import EventProposal
+from epsilometer.methods.events.learning import learn_scored
+from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.log_ratios import Way, learn_ways, way_of
+from epsilometer.methods.trees import fit_trees
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import Finding
+
+# ε of the mixture that are tried when nothing is claimed.
+_MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
+# Spreads of the training draws that a prediction gives away; with one ε there are few candidates to be lucky with.
+_DOUBT_FIXED, _DOUBT_FREE = 1.0, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExcessEvent:
+    """An event with its direction.
+
+    Attributes:
+        event: the outputs that the classifier takes for the larger law's.
+        epsilon: of the mixture.
+        flipped: False when the left law is the larger one.
+        predicted: the bound to expect.
+        p: cross-validated frequency under the larger law.
+        q: under the other.
+    """
+
+    event: Event
+    epsilon: float
+    flipped: bool
+    predicted: float
+    p: float
+    q: float
+
+
+def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
+    """Pure and approximate privacy only."""
+    if not isinstance(claim, PureDP | ApproxDP):
+        raise InputError(
+            f"method={name!r} bounds PureDP and ApproxDP, not {type(claim).__name__}: its divergence is the greatest "
+            "P(E) − e^ε·Q(E), which says nothing about that notion; use method='auto'"
+        )
+    return claim
+
+
+def check_epsilon(epsilon: float | None) -> None:
+    """The ε of a mixture: a finite number of at least 0, or None."""
+    if epsilon is not None and not 0.0 <= as_number("epsilon", epsilon) < np.inf:
+        raise InputError(f"epsilon={epsilon!r} makes no sense: it must be a finite number of at least 0")
+
+
+def mixtures_of(claim: Claim, wished: float | None) -> Floats:
+    """The ε to try: the wished one, the claimed one, or all when nothing is claimed."""
+    bounds_delta = isinstance(claim, ApproxDeltaDP)
+    claimed = claim.epsilon if isinstance(claim, PureDP | ApproxDP) else 0.0
+    if bounds_delta or wished is None:
+        return np.array([claimed]) if bounds_delta or claimed > 0.0 else _MIXTURES
+    return np.array([float(wished)])
+
+
+def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> ExcessEvent:
+    """The event with the best predicted bound over all ways, fits, directions and ε."""
+    found = [
+        _best_of(way, number, flipped, task, mixtures)
+        for way in ways
+        for number in range(len(way.fits))
+        for flipped in (False, True)
+    ]
+    best = max(found, key=lambda each: each.predicted)
+    above, below = best.sides()
+    totals = above[0] + above[1], below[0] + below[1]
+    chosen = _mask(best.way.fits[best.fit](*totals), np.array([best.epsilon]), totals[0] + totals[1])[0]
+    event = Event(best.way.partition, chosen).simplified()
+    return ExcessEvent(event, best.epsilon, best.flipped, best.predicted, best.p, best.q)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    way: Way
+    fit: int
+    flipped: bool
+    epsilon: float
+    predicted: float
+    p: float
+    q: float
+
+    def sides(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """Counts of the larger law and of the other, in halves."""
+        return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
+
+
+def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats) -> _Candidate:
+    """Learned on one half, counted on the other."""
+    above, below = (way.right, way.left) if flipped else (way.left, way.right)
+    hits, misses = np.zeros(len(mixtures)), np.zeros(len(mixtures))
+    for half in (0, 1):
+        masks = _mask(way.fits[number](above[half], below[half]), mixtures, above[half] + below[half])
+        hits += masks @ above[1 - half]
+        misses += masks @ below[1 - half]
+    sizes = [max(int(side[0].sum() + side[1].sum()), 1) for side in (above, below)]
+    # One more on the other side: an event never seen there is rare, not impossible.
+    p, q = hits / sizes[0], (misses + 1.0) / (sizes[1] + 1.0)
+    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
+    predicted = predictor(task, (sizes[0], sizes[1]), n_fresh, doubt)(p, q)[0]
+    place = int(np.argmax(predicted))
+    value = float(predicted[place])
+    return _Candidate(way, number, flipped, float(mixtures[place]), value, float(p[place]), float(q[place]))
+
+
+def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
+    """Which cells each classifier takes for P's, shape (mixtures, cells): at least one seen cell, never all of them."""
+    known = np.flatnonzero(seen > 0)
+    ranked = known[np.argsort(scores[known], kind="stable")]
+    masks = scores > mixtures[:, None]
+    if len(ranked):
+        masks[:, ranked[-1]] = True
+    if len(ranked) > 1:
+        masks[:, ranked[0]] = False
+    return masks
+
+
+# The sizes of the mixture's two parts are random; with so many spreads to spare they hardly ever exceed the draws.
+_SPARE = 6.5
+# Which draws make up the mixture must not depend on them, so its generator has a seed of its own.
+_SEED = 20_230_715
+
+
+def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
+    """The largest sample of the mixture for which these draws practically always suffice."""
+    share = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
+    rooms = [max(n - _SPARE * math.sqrt(n), 0.0) / part for n, part in ((n_above, share), (n_below, 1.0 - share))]
+    return int(min(rooms))
+
+
+def published_excess(above: Counts, below: Counts, epsilon: float, failure_probability: float) -> float:
+    """The published lower bound on P(E) − e^ε·Q(E); may be negative.
+
+    Args:
+        above: counts of the event under P.
+        below: under Q.
+        epsilon: of the mixture.
+        failure_probability: β.
+
+    Guarantee: exact, if the event was fixed before the draws: independent draws are exchangeable, so a random part of
+        them is a sample of the mixture, and Hoeffding's inequality holds for every size. Looser than the exact test.
+    """
+    grow = math.exp(min(epsilon, 700.0))
+    m = mixture_size(above.trials, below.trials, epsilon)
+    rng = np.random.default_rng(_SEED)
+    from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
+    if m < 1 or from_above > above.trials or m - from_above > below.trials:
+        return -grow
+    hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above)) if from_above else 0
+    rest = m - from_above
+    alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest)) if rest else 0
+    accuracy = (hits + rest - alarms) / m
+    margin = math.sqrt(-math.log(failure_probability) / (2.0 * m))
+    return (1.0 + grow) * (accuracy - margin) - grow
+
+
+NAME = "hockey-stick"
+CLASSIFIERS = ("auto", "cells", "boosting")
+CERTIFICATES = ("exact", "published")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the method `hockey-stick`.
+
+    Attributes:
+        classifier: "cells" (repeated values, intervals, an additive logit of vectors), "boosting" (small trees, for
+            outputs of several columns), or "auto": the better of both on training draws.
+        epsilon: of the mixture; by default the claimed ε, or chosen on training draws when nothing is claimed.
+        certificate: "exact" counts the classifier's event in the exact test; "published" is the paper's Hoeffding bound
+            on the accuracy, for reproduction: as sound, but looser.
+    """
+
+    classifier: str = "auto"
+    epsilon: float | None = None
+    certificate: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_choice("classifier", self.classifier, CLASSIFIERS)
+        check_choice("certificate", self.certificate, CERTIFICATES)
+        check_epsilon(self.epsilon)
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """One of a few words, or an InputError that lists them."""
+    if value not in allowed:
+        raise InputError(f"{name}={value!r:.60} must be one of {', '.join(map(repr, allowed))}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierProposal(EventProposal):
+    """What a classifier takes for the larger law's outputs, to be counted on fresh draws.
+
+    Attributes:
+        epsilon: of the mixture.
+        certificate: "exact" or "published".
+    """
+
+    epsilon: float
+    certificate: str
+
+    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+        """The bound from the counts of the fresh draws."""
+        finding = EventProposal.certify(self, left, right, pair, failure_probability)
+        if self.certificate == "exact":
+            return replace(finding, method=NAME, details={"mixture_epsilon": self.epsilon})
+        above, below = (right, left) if self.flipped else (left, right)
+        excess = published_excess(above, below, self.epsilon, failure_probability)
+        bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
+        details: dict[str, Any] = {
+            "mixture_epsilon": self.epsilon,
+            "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
+            "excess_lower": excess,
+            "certificate": "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture",
+        }
+        return replace(finding, method=NAME, lower_bound=bound, details=details)
+
+
+class HockeyStickMethod:
+    """Learns to tell the two laws apart when one of them weighs e^ε, and counts what it takes for the other's."""
+
+    name = NAME
+    summary = "the event of a classifier on the mixture weighted by e^ε; PureDP and ApproxDP (DP-Auditorium)"
+    guarantee = "exact"
+
+    def __init__(self, options: Options | None = None) -> None:
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.hockey_stick.Options")
+        self.options = options or Options()
+
+    def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
+        """Pure and approximate privacy only; called before anything is drawn."""
+        check_claim(NAME, claim)
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> ClassifierProposal:
+        """The classifier with the best predicted bound."""
+        self.check(task.claim)
+        mixtures = mixtures_of(task.claim, self.options.epsilon)
+        choice = choose_excess(self._ways(left, right), task, mixtures)
+        return as_proposal(choice, task, self.options.certificate)
+
+    def _ways(self, left: Outputs, right: Outputs) -> list[Way]:
+        wished = self.options.classifier
+        boosted = learn_scored(left, right, fit_trees) if wished != "cells" else None
+        if wished == "boosting" and boosted is not None:
+            return [way_of(boosted)]
+        # Single numbers need no trees: cells see all that there is.
+        return learn_ways(left, right) + ([way_of(boosted)] if boosted is not None else [])
+
+
+def as_proposal(choice: ExcessEvent, task: Task, certificate: str) -> ClassifierProposal:
+    """The event of a choice, ready to be counted."""
+    return ClassifierProposal(
+        choice.event,
+        choice.flipped,
+        task,
+        choice.predicted,
+        0.5,
+        choice.p,
+        choice.q,
+        choice.epsilon,
+        certificate,
+    )

@@ -1,0 +1,223 @@
+"""Outputs as points of a kernel's space: embedding, bandwidth, and a function learned from training draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
+from epsilometer.outputs.columns import Column
+from epsilometer.outputs.embedding import Embedding, NameAxis, NumberAxis
+from epsilometer.outputs.lines import CodedColumn, LabelAtoms
+from epsilometer.outputs.scores import KernelScore, gaussian_kernel
+
+# Names that get a corner of their own; the rest share one.
+_MOST_NAMES = 32
+# Draws per side that tell where the middle is.
+_MOST_ROWS = 50_000
+# Spread of a normal law in units of its interquartile range.
+_QUARTILES = 1.349
+
+
+def fit_embedding(left: Block, right: Block, columns: Sequence[int]) -> Embedding:
+    """Every number in units of its pooled spread, every frequent name a corner.
+
+    Args:
+        left: training outputs of one shape from the left.
+        right: from the right.
+        columns: which columns to read.
+    """
+    return Embedding(tuple(_axis(left.columns[number], right.columns[number], number) for number in columns))
+
+
+def _axis(left: Column, right: Column, number: int) -> NumberAxis | NameAxis:
+    if isinstance(left, Numbers) and isinstance(right, Numbers):
+        sides = [np.asarray(side.values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)]
+        values = np.concatenate(sides)
+        return NumberAxis(number, *_middle_and_spread(values[np.isfinite(values)]))
+    counts: dict[str, int] = {}
+    for side in (left, right):
+        assert isinstance(side, Labels)  # what is no column of numbers is one of names
+        for label, count in zip(side.labels, np.bincount(side.codes, minlength=len(side.labels)).tolist(), strict=True):
+            counts[label] = counts.get(label, 0) + count
+    frequent = sorted(counts, key=lambda label: -counts[label])[:_MOST_NAMES]
+    return NameAxis(CodedColumn(number, LabelAtoms(tuple(frequent))))
+
+
+def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:
+    """Median and robust spread; a spread of 1 where nothing varies, or too much for a float."""
+    if not len(values):
+        return 0.0, 1.0
+    low, middle, high = (float(each) for each in np.quantile(values, [0.25, 0.5, 0.75]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        candidates = [(high - low) / _QUARTILES, float(values.std())]
+    spread = next((each for each in candidates if 1e-150 < each < 1e150), 1.0)
+    return middle, spread
+
+
+# Landmarks over all shapes: the function is a sum of so many kernels.
+_LANDMARKS = 64
+# Pairs of training points whose median distance is the bandwidth.
+_PAIRS = 4096
+# Draws per side that fit the function; more change little.
+_KERNEL_SPACE_MOST_ROWS = 10_000
+# Cells of f: a draw is taken at the end of its cell that helps less.
+_CELLS = 2048
+# The norm is computed in floating point; this much more than covers its rounding.
+_SAFE_NORM = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The kernel on outputs of one shape.
+
+    Attributes:
+        shape: its name.
+        embedding: its points; None when outputs of this shape hold nothing.
+        bandwidth: of the kernel.
+        landmarks: shape (k, dimensions).
+    """
+
+    shape: str
+    embedding: Embedding | None
+    bandwidth: float
+    landmarks: Floats
+
+    def kernels(self, block: Block) -> Floats:
+        """Kernel of each row with each landmark, shape (n, k)."""
+        if self.embedding is None:
+            return np.ones((block.size, 1))
+        points = self.embedding.points(block.columns)
+        return gaussian_kernel(points / self.bandwidth, self.landmarks / self.bandwidth)
+
+    def gram(self) -> Floats:
+        """Kernel of the landmarks with each other."""
+        if self.embedding is None:
+            return np.ones((1, 1))
+        scaled = self.landmarks / self.bandwidth
+        return gaussian_kernel(scaled, scaled)
+
+
+def learn_shapes(left: Outputs, right: Outputs) -> list[Shape]:
+    """A kernel for each shape, with the median distance as bandwidth and landmarks evenly from both sides."""
+    found = []
+    total = len(left) + len(right)
+    for a, b in blocks_of_both(left, right):
+        columns = range(len(a.columns))
+        if not columns:
+            found.append(Shape(a.shape, None, 1.0, np.ones((1, 1))))
+            continue
+        embedding = fit_embedding(a, b, columns)
+        points = np.concatenate(
+            [embedding.points([column.take(slice(0, _PAIRS)) for column in side.columns]) for side in (a, b)]
+        )
+        wanted = max(4, round(_LANDMARKS * (a.size + b.size) / total))
+        found.append(Shape(a.shape, embedding, _median_distance(points), _spread_out(points, wanted)))
+    return found
+
+
+def _median_distance(points: Floats) -> float:
+    """The median distance of pairs of points that differ; 1 when none do."""
+    rng = np.random.default_rng(0)  # which pairs hardly matters, but the same draws must give the same answer
+    one, other = points[rng.integers(len(points), size=(2, _PAIRS))]
+    distances = np.sqrt(((one - other) ** 2).sum(axis=1))
+    distances = distances[distances > 0.0]
+    return float(np.median(distances)) if len(distances) else 1.0
+
+
+def _spread_out(points: Floats, wanted: int) -> Floats:
+    """Distinct points: evenly along the order of the first coordinate, so that the tails are seen, too."""
+    distinct = np.unique(points, axis=0)
+    if len(distinct) <= wanted:
+        return distinct
+    return distinct[np.linspace(0, len(distinct) - 1, wanted).astype(np.int64)]
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessFunction:
+    """A function of norm at most 1, as cells.
+
+    Attributes:
+        partition: the cells of f.
+        lowest: shape (cells,), the least value of f in each cell.
+        highest: shape (cells,), the greatest.
+    """
+
+    partition: Partition
+    lowest: Floats
+    highest: Floats
+
+
+def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Floats]:
+    """Mean and mean square (of all draws) of the kernel with each landmark, shape (landmarks,) each."""
+    first = outputs.take(slice(0, _KERNEL_SPACE_MOST_ROWS))
+    blocks = {block.shape: block for block in first}
+    means, squares = [], []
+    for shape in shapes:
+        kernels = shape.kernels(blocks[shape.shape]) if shape.shape in blocks else np.zeros((0, len(shape.landmarks)))
+        means.append(kernels.sum(axis=0) / max(len(first), 1))
+        squares.append(kernels.T @ kernels / max(len(first), 1))
+    size = sum(len(each) for each in means)
+    table, start = np.zeros((size, size)), 0
+    for square in squares:
+        table[start : start + len(square), start : start + len(square)] = square
+        start += len(square)
+    return np.concatenate(means), table
+
+
+def gram_of(shapes: list[Shape]) -> Floats:
+    """Kernel of all landmarks with each other; 0 between shapes."""
+    size = sum(len(shape.landmarks) for shape in shapes)
+    gram, start = np.zeros((size, size)), 0
+    for shape in shapes:
+        part = shape.gram()
+        gram[start : start + len(part), start : start + len(part)] = part
+        start += len(part)
+    return gram
+
+
+def unit_weights(gram: Floats, difference: Floats, ridge: float) -> Floats:
+    """The weights of the function of norm 1 that tells the means apart best, smoothed by the ridge."""
+    weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), difference)
+    norm = math.sqrt(max(float(weights @ gram @ weights), 0.0)) * _SAFE_NORM
+    return np.asarray(weights / norm, dtype=np.float64) if norm > 1e-12 else np.zeros(len(weights))
+
+
+def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outputs) -> WitnessFunction:
+    """The function with these weights, cut into cells that are fine where training draws lie."""
+    blocks, lowest, highest, start = [], [], [], 0
+    seen = {a.shape: (a, b) for a, b in blocks_of_both(left.take(slice(0, _PAIRS)), right.take(slice(0, _PAIRS)))}
+    for shape in shapes:
+        part = weights[start : start + len(shape.landmarks)]
+        start += len(shape.landmarks)
+        if shape.embedding is None:
+            blocks.append(BlockPartition(shape.shape, (), (Group((0,)),)))
+            values = np.clip(np.array([part[0], 0.0]), -1.0, 1.0)
+            lowest.append(values)
+            highest.append(values)
+            continue
+        score = KernelScore(shape.embedding, shape.bandwidth, shape.landmarks, part)
+        line = _even_line(score, seen.get(shape.shape))
+        n_columns = len(shape.embedding.axes)
+        group = Group((-1,) * n_columns, line, score=score)
+        blocks.append(BlockPartition(shape.shape, (None,) * n_columns, (group,)))
+        edges = np.clip(line.edges, -1.0, 1.0)
+        # Below the first edge, between edges, above the last; NaN and other signatures do not happen.
+        lowest.append(np.concatenate([[-1.0], edges, [-1.0, -1.0]]))
+        highest.append(np.concatenate([edges, [1.0, 1.0, 1.0]]))
+    # Outputs of unknown shape have kernel 0 with every landmark.
+    return WitnessFunction(
+        Partition(tuple(blocks)), np.concatenate([*lowest, [0.0]]), np.concatenate([*highest, [0.0]])
+    )
+
+
+def _even_line(score: KernelScore, seen: tuple[Block, Block] | None) -> Line:
+    values = np.concatenate([score.evaluate(block.columns) for block in seen]) if seen else np.zeros(0)
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    room = 0.1 * (high - low) + 1e-9
+    return Line(np.unique(np.linspace(max(low - room, -1.0), min(high + room, 1.0), _CELLS)))

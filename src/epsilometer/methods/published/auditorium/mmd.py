@@ -1,0 +1,331 @@
+"""Method `mmd`: a lower bound on the maximum mean discrepancy of the two distributions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds import Counts, lower, upper
+from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
+from epsilometer.bounds.binomial import bernstein_lower
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task, one_thread
+from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
+from epsilometer.methods.published.auditorium.kernel_space import (
+    Shape,
+    as_function,
+    gram_of,
+    landmark_means,
+    learn_shapes,
+    unit_weights,
+)
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import Finding, Witness
+
+# So far apart in units of the bandwidth the kernel of two outputs of different shape is exactly 0.
+_APART = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Draws of one side as points; those of two chunks are joined with +.
+
+    Attributes:
+        rows: shape (n, dimensions).
+    """
+
+    rows: Floats
+
+    def __add__(self, other: Points) -> Points:
+        return Points(np.concatenate([self.rows, other.rows]))
+
+
+def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
+    """Outputs as points in bandwidths; the first coordinate keeps shapes apart, all unknown shapes are one point."""
+    size = max((shape.embedding.dimensions for shape in shapes if shape.embedding), default=0)
+    points = np.zeros((len(outputs), 1 + size))
+    known = {shape.shape: (number + 1, shape) for number, shape in enumerate(shapes)}
+    for block in outputs:
+        if block.shape not in known:
+            continue
+        number, shape = known[block.shape]
+        rows = slice(None) if block.rows is None else block.rows
+        points[rows, 0] = _APART * number
+        if shape.embedding is not None:
+            inside = shape.embedding.points(block.columns) / shape.bandwidth
+            points[rows, 1 : 1 + inside.shape[1]] = inside
+    return Points(points)
+
+
+def pair_terms(left: Floats, right: Floats) -> Floats:
+    """k(x, x') + k(y, y') − k(x, y') − k(x', y) of disjoint pairs: mean MMD², between −2 and 2, shape (pairs,)."""
+    n = min(len(left), len(right)) // 2
+    x, other_x = left[: 2 * n : 2], left[1 : 2 * n : 2]
+    y, other_y = right[: 2 * n : 2], right[1 : 2 * n : 2]
+    return _kernel(x, other_x) + _kernel(y, other_y) - _kernel(x, other_y) - _kernel(other_x, y)
+
+
+def squared_lower(left: Floats, right: Floats, failure_probability: float) -> float:
+    """A lower bound on MMD², by the empirical Bernstein bound.
+
+    Guarantee: exact, if the embedding and the bandwidth were fixed before the draws.
+    """
+    return bernstein_lower(pair_terms(left, right), -2.0, 2.0, failure_probability)
+
+
+def predicted_squared(left: Floats, right: Floats, n_fresh: int, failure_probability: float) -> float:
+    """The bound to expect of so many fresh draws, from the terms of training draws."""
+    terms = pair_terms(left, right)
+    if len(terms) < 2:
+        return -2.0
+    pairs, needed = max(n_fresh // 2, 2), math.log(2.0 / failure_probability)
+    return float(
+        terms.mean()
+        - terms.std() * (math.sqrt(2.0 * needed / pairs) + 1.0 / math.sqrt(len(terms)))
+        - 10.0 * needed / pairs
+    )
+
+
+def _kernel(one: Floats, other: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * ((one - other) ** 2).sum(axis=1)), dtype=np.float64)
+
+
+THRESHOLDS = ("published", "total-variation")
+# The greatest discrepancy that a kernel between 0 and 1 can show.
+MOST = math.sqrt(2.0)
+_HALVINGS = 60
+_NAME = "mmd"
+
+
+def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "published") -> float:
+    """The greatest discrepancy that (ε, δ)-privacy allows, by the given threshold."""
+    if threshold == "published":
+        grow = math.exp(min(epsilon, 700.0))
+        return grow - 1.0 + (1.0 + 1.0 / grow) * delta
+    shrink = math.exp(-min(epsilon, 700.0))
+    return MOST * (1.0 - shrink + 2.0 * delta * shrink) / (1.0 + shrink)
+
+
+def check_refutable(claim: PureDP | ApproxDP, threshold: str) -> None:
+    """Refuses a claim that no discrepancy can refute."""
+    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    allowed = greatest_discrepancy(claim.epsilon, delta, threshold)
+    if allowed >= MOST:
+        raise InputError(
+            f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows a discrepancy of "
+            f"{allowed:.3g}, and with a kernel of at most 1 none exceeds √2 (without δ that is ε above ln(1 + √2) ≈ "
+            "0.88); use method='auto', or epsilometer.mmd.Options(threshold='total-variation')"
+        )
+
+
+def value_of_discrepancy(claim: PureDP | ApproxDP, discrepancy: float, threshold: str = "published") -> float:
+    """A lower bound on the discrepancy in the claim's own parameter; 0 when it proves nothing."""
+    if isinstance(claim, ApproxDeltaDP):
+        return _least_delta(claim.epsilon, discrepancy, threshold)
+    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    low, high = 0.0, 50.0
+    if greatest_discrepancy(low, delta, threshold) >= discrepancy:
+        return 0.0
+    # Both thresholds grow with ε; what is returned is always refuted.
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if greatest_discrepancy(middle, delta, threshold) < discrepancy:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _least_delta(epsilon: float, discrepancy: float, threshold: str) -> float:
+    """Both thresholds are straight lines in δ."""
+    start = greatest_discrepancy(epsilon, 0.0, threshold)
+    slope = greatest_discrepancy(epsilon, 1.0, threshold) - start
+    if discrepancy <= start or slope <= 0.0:
+        return 0.0
+    return min((discrepancy - start) / slope, 1.0 - 2.0**-52)
+
+
+NAME = "mmd"
+
+# Ridges that are tried, in units of the kernel: small ones follow every wiggle of the training draws.
+_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the method `mmd`.
+
+    Attributes:
+        threshold: "published" (e^ε − 1 + (1 + e^−ε)·δ, which no ε above .88 can exceed) or "total-variation" (√2 times
+            the total variation that the claim allows: always sharper, and it can refute any ε).
+        certificate: "exact" bounds the mean difference of one learned function; "published" is the empirical Bernstein
+            bound on the squared discrepancy of disjoint pairs, as sound, but it sees only large leaks.
+    """
+
+    threshold: str = "published"
+    certificate: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_choice("threshold", self.threshold, THRESHOLDS)
+        check_choice("certificate", self.certificate, CERTIFICATES)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionProposal:
+    """A function of norm at most 1 whose means are compared on fresh draws.
+
+    Attributes:
+        event: the outputs on which the function is above its middle; shown, watched and replayed.
+        cells: the same event on the cells of the bet.
+        bet: the function's values, with centre and stake.
+        task: what is to be proved.
+        threshold: which one.
+        predicted: the bound to expect.
+    """
+
+    event: Event
+    cells: Event
+    bet: MeanBet
+    task: Task
+    threshold: str
+    predicted: float
+
+    def tally(self, outputs: Outputs, side: int) -> Integers:
+        """How often each cell of the function happened, shape (cells,)."""
+        with one_thread():
+            return self.cells.partition.count(outputs)
+
+    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+        """The exact bound from the counts of the fresh draws."""
+        discrepancy = difference_lower(self.bet, left, right, failure_probability)
+        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
+        counts = [Counts(int(side[self.cells.chosen].sum()), int(side.sum())) for side in (left, right)]
+        witness = Witness(
+            pair=pair,
+            event=self.event,
+            flipped=False,
+            left_counts=counts[0],
+            right_counts=counts[1],
+            p_lower=lower(counts[0], failure_probability / 2),
+            q_upper=upper(counts[1], failure_probability / 2),
+        )
+        details: dict[str, Any] = {"discrepancy_lower": discrepancy, "threshold": self.threshold}
+        return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+
+
+@dataclass(frozen=True, slots=True)
+class PairsProposal:
+    """Embedding and bandwidth for the published estimate.
+
+    Attributes:
+        shapes: the kernel.
+        task: what is to be proved.
+        threshold: which one.
+        predicted: the bound to expect.
+    """
+
+    shapes: list[Shape]
+    task: Task
+    threshold: str
+    predicted: float
+
+    def tally(self, outputs: Outputs, side: int) -> Points:
+        """The draws as points: the estimate needs both sides at once."""
+        return points_of(outputs, self.shapes)
+
+    def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
+        """The bound from disjoint pairs of the fresh draws."""
+        squared = squared_lower(left.rows, right.rows, failure_probability)
+        discrepancy = math.sqrt(max(squared, 0.0))
+        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
+        details: dict[str, Any] = {
+            "squared_discrepancy_lower": squared,
+            "threshold": self.threshold,
+            "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
+        }
+        return Finding(NAME, bound, "exact", 1.0 - failure_probability, None, self.task.claim, details)
+
+
+class MmdMethod:
+    """Compares the means of a smooth function of the outputs."""
+
+    name = NAME
+    summary = "maximum mean discrepancy with a Gaussian kernel; PureDP and ApproxDP up to ε = .88 (DP-Auditorium)"
+    guarantee = "exact"
+
+    def __init__(self, options: Options | None = None) -> None:
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.mmd.Options")
+        self.options = options or Options()
+
+    def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
+        """Pure and approximate privacy that a discrepancy can refute; called before anything is drawn."""
+        check_refutable(check_claim(NAME, claim), self.options.threshold)
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> FunctionProposal | PairsProposal:
+        """Kernel, bandwidth and function from training draws."""
+        self.check(task.claim)
+        with one_thread():
+            return self._propose(learn_shapes(left, right), left, right, task)
+
+    def _propose(
+        self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task
+    ) -> FunctionProposal | PairsProposal:
+        if self.options.certificate == "exact":
+            return self._propose_function(shapes, left, right, task)
+        points = [points_of(side, shapes).rows for side in (left, right)]
+        squared = predicted_squared(points[0], points[1], min(task.n_fresh), task.failure_probability)
+        predicted = self._value(task, math.sqrt(max(squared, 0.0))) + min(squared, 0.0)
+        return PairsProposal(shapes, task, self.options.threshold, predicted)
+
+    def _value(self, task: Task, discrepancy: float) -> float:
+        return value_of_discrepancy(check_claim(NAME, task.claim), discrepancy, self.options.threshold)
+
+    def _propose_function(self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task) -> FunctionProposal:
+        halves = [[_half(side, half) for side in (left, right)] for half in (0, 1)]
+        means = [[landmark_means(shapes, side) for side in half] for half in halves]
+        gram = gram_of(shapes)
+        tried = [_judge(gram, ridge, means, task) for ridge in _RIDGES]
+        ridge, difference, spread = max(tried, key=lambda each: each[1] - 2.5 * each[2])
+        shift = np.mean([half[0][0] - half[1][0] for half in means], axis=0)
+        weights = unit_weights(gram, shift, ridge)
+        function = as_function(shapes, weights, left, right)
+        middles = [float(weights @ (means[0][side][0] + means[1][side][0])) / 2.0 for side in (0, 1)]
+        needed = -math.log(task.failure_probability)
+        # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
+        stake = min(
+            math.sqrt(2.0 * needed) / max(spread * task.n_fresh[0], 1e-12), 0.3, 0.3 * task.n_fresh[1] / task.n_fresh[0]
+        )
+        bet = MeanBet(function.lowest, function.highest, float(np.clip(middles[1], -1.0, 1.0)), stake)
+        values = 0.5 * (function.lowest + function.highest)
+        # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
+        chosen = (values > 0.5 * (middles[0] + middles[1])) & (function.highest - function.lowest < 2.0)
+        cells = Event(function.partition, chosen)
+        expected = difference - math.sqrt(2.0 * needed) * spread
+        predicted = self._value(task, expected) if expected > 0.0 else expected
+        return FunctionProposal(cells.simplified(), cells, bet, task, self.options.threshold, predicted)
+
+
+def _half(outputs: Outputs, number: int) -> Outputs:
+    middle = len(outputs) // 2
+    return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
+
+
+def _judge(
+    gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task
+) -> tuple[float, float, float]:
+    """The ridge, and the difference of means and its spread that it gives on draws that did not fit the function."""
+    differences, variances = [], []
+    for half in (0, 1):
+        weights = unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
+        fresh = means[1 - half]
+        differences.append(float(weights @ (fresh[0][0] - fresh[1][0])))
+        parts = [float(weights @ square @ weights) - float(weights @ mean) ** 2 for mean, square in fresh]
+        variances.append(sum(max(part, 0.0) / n for part, n in zip(parts, task.n_fresh, strict=True)))
+    return ridge, float(np.mean(differences)), math.sqrt(float(np.mean(variances)))

@@ -1,0 +1,114 @@
+"""h by a small neural network, trained on the variational form itself. Needs the extra `neural` (jax and optax).
+
+The optimum of both directions is the same log-ratio, up to its sign: one network is trained on the sum of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.errors import MissingExtraError
+from epsilometer.methods.events.learning import FitScore
+from epsilometer.methods.published.auditorium.kernel_space import fit_embedding
+from epsilometer.outputs import Block
+from epsilometer.outputs.scores import NetworkScore
+
+# Draws per side and step: their means of exponentials must be worth something.
+_BATCH = 512
+_RATE = 1e-2
+# Rows per side that train; a step sees a batch, so more cost memory only.
+_MOST_ROWS = 100_000
+# Steps at the beginning that minimise the logistic loss: far from the optimum exponentials of large h tell little.
+_WARM_SHARE = 0.5
+
+
+def network_fit(order: float, bound: float, units: Sequence[int], steps: int) -> FitScore:
+    """Trains a network for outputs of one shape."""
+    _import_jax()
+
+    def fit(left: Block, right: Block, columns: Sequence[int]) -> NetworkScore:
+        embedding = fit_embedding(left, right, columns)
+        first = slice(0, _MOST_ROWS)
+        points = [embedding.points([column.take(first) for column in block.columns]) for block in (left, right)]
+        layers = _train(points[0], points[1], order, bound, tuple(units), steps)
+        weights, biases = zip(*layers, strict=True)
+        return NetworkScore(embedding, tuple(weights), tuple(biases), bound)
+
+    return fit
+
+
+def _import_jax() -> tuple[Any, Any]:
+    try:
+        import jax
+        import optax
+    except ImportError as error:
+        raise MissingExtraError("jax with optax", "neural", "a network as variational function") from error
+    return jax, optax
+
+
+def _train(
+    left: Floats, right: Floats, order: float, bound: float, units: tuple[int, ...], steps: int
+) -> list[tuple[Floats, Floats]]:
+    """Adam on batches; the same draws give the same weights."""
+    jax, optax = _import_jax()
+    sides = [_repeated(side).astype(np.float32) for side in (left, right)]
+    starts = [side.shape[0] - _BATCH + 1 for side in sides]
+    optimiser = optax.adam(optax.cosine_decay_schedule(_RATE, steps))
+    warm = int(_WARM_SHARE * steps)
+
+    def loss(layers: Any, x: Any, y: Any, step: Any) -> Any:
+        at_x, at_y = (_apply(jax, layers, side, bound) for side in (x, y))
+        both = _divergence(jax, at_x, at_y, order) + _divergence(jax, -at_y, -at_x, order)
+        return jax.numpy.where(step < warm, _logistic(jax, at_x, at_y), -both)
+
+    def advance(step: Any, state: Any) -> Any:
+        layers, memory = state
+        x, y = (
+            jax.lax.dynamic_slice_in_dim(jax.numpy.asarray(side), (step * _BATCH) % start, _BATCH)
+            for side, start in zip(sides, starts, strict=True)
+        )
+        change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
+        return optax.apply_updates(layers, change), memory
+
+    def train(layers: Any) -> Any:
+        return jax.lax.fori_loop(0, steps, advance, (layers, optimiser.init(layers)))[0]
+
+    layers = jax.jit(train)(_first_layers(left.shape[1], units))
+    return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
+
+
+def _repeated(points: Floats) -> Floats:
+    """At least one batch."""
+    return np.tile(points, (-(-_BATCH // len(points)), 1)) if len(points) < _BATCH else points
+
+
+def _first_layers(inputs: int, units: tuple[int, ...]) -> list[tuple[Any, Any]]:
+    """Random weights of the usual size, from a fixed seed; by NumPy, because jax would compile its generator."""
+    rng = np.random.default_rng(0)
+    return [
+        ((rng.normal(size=(below, above)) / np.sqrt(below)).astype(np.float32), np.zeros(above, dtype=np.float32))
+        for below, above in pairwise([inputs, *units, 1])
+    ]
+
+
+def _apply(jax: Any, layers: Any, points: Any, bound: float) -> Any:
+    """The same as `NetworkScore`, in jax."""
+    for weights, biases in layers[:-1]:
+        points = jax.numpy.tanh(points @ weights + biases)
+    last = points @ layers[-1][0] + layers[-1][1]
+    return bound * jax.numpy.tanh(last[:, 0] / bound)
+
+
+def _divergence(jax: Any, at_p: Any, at_q: Any, order: float) -> Any:
+    """R(h) on a batch, without its constants."""
+    total = jax.scipy.special.logsumexp
+    return order / (order - 1.0) * total((order - 1.0) * at_p) - total(order * at_q)
+
+
+def _logistic(jax: Any, at_left: Any, at_right: Any) -> Any:
+    return jax.nn.softplus(-at_left).mean() + jax.nn.softplus(at_right).mean()

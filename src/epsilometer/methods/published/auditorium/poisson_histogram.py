@@ -1,0 +1,241 @@
+"""Method `poisson-histogram`: the cells with x_j > e^ε·y_j, as an event on fresh draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds import Counts
+from epsilometer.bounds.ratio import value_of_excess
+from epsilometer.claims import Claim
+from epsilometer.claims.base import as_number, check_whole
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task
+from epsilometer.methods.events import EventProposal
+from epsilometer.methods.events.cells import blocks_of_both, learn_line
+from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.log_ratios import make_way
+from epsilometer.methods.published.auditorium.hockey_stick import (
+    CERTIFICATES,
+    ExcessEvent,
+    check_choice,
+    check_claim,
+    check_epsilon,
+    choose_excess,
+    mixtures_of,
+)
+from epsilometer.outputs import BlockPartition, Group, Numbers, Outputs, Partition
+from epsilometer.result import Finding
+
+# How many draws are used must not depend on them, so their number has a seed of its own.
+_SEED = 20_180_617
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramEstimate:
+    """What Algorithm 3 returns, and what it needed.
+
+    Attributes:
+        value: Σ max(0, (x_j − e^ε·y_j)/r) − η; an estimate, not a bound.
+        wanted: r, the Poisson number of draws per side that it asked for.
+        used: how many it got.
+        mean: λ, the mean of r.
+    """
+
+    value: float
+    wanted: int
+    used: int
+    mean: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there were as many draws as it asked for."""
+        return self.used >= self.wanted > 0
+
+
+def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) -> float:
+    """λ = max{4m(1 + e^2ε)/β², 12(1 + e^2ε)/η²}, with m cells, tolerance β and margin η."""
+    check_whole("n_cells", n_cells)
+    for name, value in (("tolerance", tolerance), ("margin", margin)):
+        if not 0.0 < as_number(name, value) < math.inf:
+            raise InputError(f"{name}={value!r} makes no sense: it must be a positive number")
+    grow = 1.0 + math.exp(min(2.0 * epsilon, 700.0))
+    return max(4.0 * n_cells * grow / tolerance**2, 12.0 * grow / margin**2)
+
+
+def estimate(
+    left: ArrayLike, right: ArrayLike, epsilon: float, tolerance: float = 1.0 / 3.0, margin: float = 0.05
+) -> HistogramEstimate:
+    """Algorithm 3 on the histograms of two samples.
+
+    Independent draws are exchangeable, so a random part of each histogram is the histogram of fewer draws. Where there
+    are fewer draws than r, all are used, and the estimate says so.
+
+    Args:
+        left: shape (cells,), counts of the draws of P.
+        right: the same for Q.
+        epsilon: of the divergence.
+        tolerance: β; the bias of the estimate is at most β/4, upwards.
+        margin: η, what is subtracted for chance.
+
+    Guarantee: none as a lower bound, because the bias is not subtracted.
+    """
+    x, y = (np.asarray(side, dtype=np.int64) for side in (left, right))
+    mean = poisson_mean(len(x), epsilon, tolerance, margin)
+    rng = np.random.default_rng(_SEED)
+    # A Poisson number beyond what NumPy can draw is beyond any sample, too.
+    wanted = int(rng.poisson(min(mean, 1e18)))
+    used = min(wanted, int(x.sum()), int(y.sum()))
+    if used < 1:
+        return HistogramEstimate(-margin, wanted, 0, mean)
+    parts = [rng.multivariate_hypergeometric(side, used, method="marginals") for side in (x, y)]
+    excess = (parts[0] - math.exp(min(epsilon, 700.0)) * parts[1]) / used
+    return HistogramEstimate(float(np.maximum(excess, 0.0).sum()) - margin, wanted, used, mean)
+
+
+NAME = "poisson-histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the method `poisson-histogram`.
+
+    Attributes:
+        cells: m, into how many cells of equal mass numbers are cut (repeated values are cells of their own).
+        epsilon: of the divergence; by default the claimed ε, or chosen on training draws when nothing is claimed.
+        certificate: "exact" counts the event of the chosen cells in the exact test; "published" is Algorithm 3, an
+            estimate for reproduction, which refutes nothing.
+        tolerance: β of Algorithm 3.
+        margin: η of Algorithm 3.
+    """
+
+    cells: int = 100
+    epsilon: float | None = None
+    certificate: str = "exact"
+    tolerance: float = 1.0 / 3.0
+    margin: float = 0.05
+
+    def __post_init__(self) -> None:
+        if check_whole("cells", self.cells) < 2:
+            raise InputError(f"cells={self.cells!r} must be at least 2")
+        check_choice("certificate", self.certificate, CERTIFICATES)
+        check_epsilon(self.epsilon)
+        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises for what makes no sense
+
+
+@dataclass(frozen=True, slots=True)
+class CellsProposal(EventProposal):
+    """The event of the chosen cells, to be counted on fresh draws.
+
+    Attributes:
+        epsilon: of the divergence.
+        n_cells: of the histogram.
+    """
+
+    epsilon: float
+    n_cells: int
+
+    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+        """The exact bound from the counts of the fresh draws."""
+        finding = EventProposal.certify(self, left, right, pair, failure_probability)
+        return replace(finding, method=NAME, details={"epsilon": self.epsilon, "cells": self.n_cells})
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateProposal:
+    """A histogram of fresh draws for Algorithm 3.
+
+    Attributes:
+        partition: the cells.
+        choice: direction and ε.
+        task: what is asked.
+        options: β and η.
+        predicted: the estimate to expect.
+    """
+
+    partition: Partition
+    choice: ExcessEvent
+    task: Task
+    options: Options
+    predicted: float
+
+    def tally(self, outputs: Outputs, side: int) -> Integers:
+        """How often each cell happened, shape (cells,)."""
+        return self.partition.count(outputs)
+
+    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+        """The published estimate; it has no guarantee and decides nothing."""
+        above, below = (right, left) if self.choice.flipped else (left, right)
+        epsilon = self.choice.epsilon
+        found = estimate(above, below, epsilon, self.options.tolerance, self.options.margin)
+        bound = value_of_excess(check_claim(NAME, self.task.claim), epsilon, found.value)
+        details: dict[str, Any] = {
+            "epsilon": epsilon,
+            "cells": self.partition.n_cells,
+            "estimate": found.value,
+            "poisson_mean": found.mean,
+            "draws_wanted": found.wanted,
+            "draws_used": found.used,
+            "direction": "right ‖ left" if self.choice.flipped else "left ‖ right",
+        }
+        confidence = 1.0 - failure_probability
+        return Finding(NAME, bound, self._guarantee(found), confidence, None, self.task.claim, details)
+
+    def _guarantee(self, found: HistogramEstimate) -> str:
+        text = "none: Algorithm 3 does not subtract the bias of its estimate"
+        if found.is_complete:
+            return f"{text}, up to {self.options.tolerance / 4:.2g}"
+        return f"{text}, and asked for {found.wanted:,} draws per side where there were {found.used:,}"
+
+
+class PoissonHistogramMethod:
+    """Cuts the outputs into cells and takes those that one law makes more than e^ε times as likely."""
+
+    name = NAME
+    summary = "the cells of a histogram with x > e^ε·y, proved on fresh draws; PureDP and ApproxDP (DP-Auditorium)"
+    guarantee = "exact"
+
+    def __init__(self, options: Options | None = None) -> None:
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.poisson_histogram.Options")
+        self.options = options or Options()
+
+    def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
+        """Pure and approximate privacy only; called before anything is drawn."""
+        check_claim(NAME, claim)
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> CellsProposal | EstimateProposal:
+        """The direction (and ε) with the best predicted bound."""
+        self.check(task.claim)
+        learned = self._cut(left, right)
+        way = make_way(learned, (_log_ratio_of_counts,))
+        choice = choose_excess([way], task, mixtures_of(task.claim, self.options.epsilon))
+        if self.options.certificate == "published":
+            return EstimateProposal(learned.partition, choice, task, self.options, choice.predicted)
+        event = choice.event, choice.flipped, task, choice.predicted, 0.5, choice.p, choice.q
+        return CellsProposal(*event, choice.epsilon, learned.partition.n_cells)
+
+    def _cut(self, left: Outputs, right: Outputs) -> Learned:
+        """Single numbers into so many cells; other outputs as the method `events` cuts them, vectors by a score."""
+        pairs = blocks_of_both(left, right)
+        blocks = []
+        for a, b in pairs:
+            columns = [side.columns[0] for side in (a, b) if len(side.columns) == 1]
+            numbers = [column.values for column in columns if isinstance(column, Numbers)]
+            if len(numbers) != 2:
+                return learn_partitions(left, right)[:2][-1]
+            line = learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
+            blocks.append(BlockPartition(a.shape, (None,), (Group((-1,), line),)))
+        return Learned(Partition(tuple(blocks)), left, right)
+
+
+def _log_ratio_of_counts(left: Integers, right: Integers) -> Floats:
+    """ln of the ratio of relative frequencies, so that it is above ε where x_j > e^ε·y_j; 0 where nothing was seen."""
+    shares = [np.log(np.maximum(side, 1e-9) / max(int(side.sum()), 1)) for side in (left, right)]
+    return np.where(left + right > 0, shares[0] - shares[1], 0.0)

@@ -1,0 +1,223 @@
+"""Method `renyi-variational`: a Rényi divergence from below by a learned bounded function."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
+from epsilometer.claims import Claim, PureDP, RenyiDP
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task, one_thread
+from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
+from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
+from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs.events import LogRatio
+from epsilometer.result import Finding
+
+GUARANTEE = "none: the published Chernoff bound, whose proof has gaps (α/(α − 1) is lost, E_Q e^(αh) ≥ 1 is assumed)"
+
+
+def published_error(order: float, bound: float, n: int, failure_probability: float) -> float:
+    """ln((1 + η)/(1 − η)) with η = √(max{3e^(2(α−1)C), 2e^(αC)}·ln(2/β)/n); infinite when η is 1 or more.
+
+    Args:
+        order: α.
+        bound: C, the largest |h|.
+        n: draws of each side.
+        failure_probability: β.
+
+    Guarantee: none, see above.
+    """
+    powers = max(math.log(3.0) + 2.0 * (order - 1.0) * bound, math.log(2.0) + order * bound)
+    eta = math.exp(min(0.5 * (powers + math.log(math.log(2.0 / failure_probability)) - math.log(max(n, 1))), 300.0))
+    return math.log((1.0 + eta) / (1.0 - eta)) if eta < 1.0 else math.inf
+
+
+def published_divergence(
+    scores: Floats, left: Integers, right: Integers, order: float, failure_probability: float
+) -> float:
+    """The estimate on counts of cells less the published error; −inf where the error is infinite.
+
+    A constant added to h changes nothing, so C is half the range of the scores.
+    """
+    n = int(min(left.sum(), right.sum()))
+    error = published_error(order, half_range(scores), n, failure_probability)
+    if not n or not math.isfinite(error):
+        return -math.inf
+    return variational_value(scores, left / left.sum(), right / right.sum(), order) - error
+
+
+def half_range(scores: Floats) -> float:
+    """The smallest C after the best shift."""
+    return 0.5 * float(scores.max() - scores.min())
+
+
+NAME = "renyi-variational"
+
+# Orders that are tried for pure privacy: small ones are cheap to prove, large ones come near ε. Beyond 8 a cell of few
+# draws may decide (Laplace 1 and 2, 2e4 draws, 8 seeds each: one bound of 8 at half the others with order 12).
+_PURE_ORDERS = (2.0, 4.0, 8.0)
+# Ranges of h that are tried for the published bound, as shares of the range of the exact one.
+_SHARES = np.linspace(0.1, 1.0, 19)
+
+
+@dataclass(frozen=True, slots=True)
+class VariationalProposal:
+    """A function to be bet on with fresh draws.
+
+    Attributes:
+        bet: the function, its order and the stake.
+        task: what is to be proved.
+        threshold: for pure privacy.
+        predicted: the bound to expect, in the claim's own parameter.
+    """
+
+    bet: BetProposal
+    task: Task
+    threshold: str
+    predicted: float
+
+    @property
+    def event(self) -> Event:
+        """The outputs that the function favours: what the health checks watch."""
+        return self.bet.event
+
+    def tally(self, outputs: Outputs, side: int) -> Integers:
+        """How often each cell happened, shape (cells,)."""
+        return self.bet.tally(outputs, side)
+
+    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+        """The exact bound from the cell counts of the fresh draws."""
+        finding = self.bet.certify(left, right, pair, failure_probability)
+        details = {**finding.details, "range": half_range(self.bet.score.scores), "threshold": self.threshold}
+        bound = self._value(finding.lower_bound)
+        return replace(finding, method=NAME, lower_bound=bound, claim=self.task.claim, details=details)
+
+    def _value(self, divergence: float) -> float:
+        return _value_of(self.task.claim, divergence, self.bet.score.order, self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedProposal:
+    """A function for the published bound.
+
+    Attributes:
+        score: the function.
+        flipped: False for D(left ‖ right).
+        task: what is asked.
+        threshold: for pure privacy.
+        predicted: the bound to expect.
+    """
+
+    score: LogRatio
+    flipped: bool
+    task: Task
+    threshold: str
+    predicted: float
+
+    def tally(self, outputs: Outputs, side: int) -> Integers:
+        """How often each cell happened, shape (cells,)."""
+        return self.score.partition.count(outputs)
+
+    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+        """The published bound; its proof has gaps, and it decides nothing."""
+        above, below = (right, left) if self.flipped else (left, right)
+        order = self.score.order
+        divergence = published_divergence(self.score.scores, above, below, order, failure_probability)
+        details: dict[str, Any] = {
+            "order": order,
+            "range": half_range(self.score.scores),
+            "divergence_lower": max(divergence, 0.0),
+            "direction": "right ‖ left" if self.flipped else "left ‖ right",
+        }
+        bound = _value_of(self.task.claim, divergence, order, self.threshold)
+        return Finding(NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details)
+
+
+class RenyiVariationalMethod:
+    """Learns a bounded function that tells the laws apart, and bounds the divergence by it."""
+
+    name = NAME
+    summary = "a bounded function (bins, Chebyshev polynomials or a network); RenyiDP and PureDP (DP-Auditorium)"
+    guarantee = "exact"
+
+    def __init__(self, options: Options | None = None) -> None:
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.renyi_variational.Options")
+        self.options = options or Options()
+
+    def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
+        """Rényi and pure privacy only; called before anything is drawn."""
+        if not isinstance(claim, RenyiDP | PureDP):
+            raise InputError(
+                f"method={NAME!r} bounds one Rényi divergence, for RenyiDP and PureDP, not {type(claim).__name__}; "
+                "use method='auto'"
+            )
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> VariationalProposal | PublishedProposal:
+        """The function (and for pure privacy the order) with the best predicted bound."""
+        self.check(task.claim)
+        with one_thread():
+            found = [self._propose_at(order, left, right, task) for order in self._orders(task.claim)]
+        return max(found, key=lambda each: each.predicted)
+
+    def _orders(self, claim: Claim) -> tuple[float, ...]:
+        if isinstance(claim, RenyiDP):
+            return (claim.order,)
+        return _PURE_ORDERS if self.options.order is None else (float(self.options.order),)
+
+    def _propose_at(
+        self, order: float, left: Outputs, right: Outputs, task: Task
+    ) -> VariationalProposal | PublishedProposal:
+        inner = _inner_task(task, order, self.options.threshold)
+        choice = choose_score(learn_functions(left, right, order, self.options), inner)
+        if self.options.certificate == "published":
+            return self._published(choice.score, choice.flipped, task)
+        bet = restored_bet(choice.score, choice.flipped, inner, choice.predicted, min(len(left), len(right)))
+        return _with_value(bet, task, self.options.threshold)
+
+    def _published(self, score: LogRatio, flipped: bool, task: Task) -> PublishedProposal:
+        """The range of h with the best expected bound: the published error grows exponentially with it."""
+        n = min(task.n_fresh)
+        expected = [np.round(share * n).astype(np.int64) for share in (score.p, score.q)]
+        middle, half = 0.5 * float(score.scores.max() + score.scores.min()), half_range(score.scores)
+        tried = []
+        for share in _SHARES:
+            scores = np.clip(score.scores, middle - share * half, middle + share * half)
+            bound = published_divergence(scores, expected[0], expected[1], score.order, task.failure_probability)
+            tried.append((bound, scores))
+        bound, scores = max(tried, key=lambda each: each[0])
+        predicted = _value_of(task.claim, bound, score.order, self.options.threshold)
+        clipped = replace(score, scores=scores)
+        return PublishedProposal(clipped, flipped, task, self.options.threshold, max(predicted, -1.0))
+
+
+def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:
+    """The bet on a stored function, for a claim of pure privacy."""
+    inner = _inner_task(task, score.order, "tight")
+    return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task, "tight")
+
+
+def _with_value(bet: BetProposal, task: Task, threshold: str) -> VariationalProposal:
+    predicted = _value_of(task.claim, bet.predicted, bet.score.order, threshold) + min(bet.predicted, 0.0)
+    return VariationalProposal(bet, task, threshold, predicted)
+
+
+def _inner_task(task: Task, order: float, threshold: str) -> Task:
+    """The same task as one about the divergence itself."""
+    if isinstance(task.claim, RenyiDP):
+        return task
+    return replace(task, claim=RenyiDP(order, greatest_divergence(task.claim.value, order, threshold)))
+
+
+def _value_of(claim: Claim, divergence: float, order: float, threshold: str) -> float:
+    """A bound on the divergence in the claim's own parameter, at least 0."""
+    if isinstance(claim, RenyiDP):
+        return max(divergence, 0.0)
+    return least_epsilon(divergence, order, threshold)

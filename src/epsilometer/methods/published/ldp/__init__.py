@@ -1,0 +1,25 @@
+"""Local privacy by histograms: two-sided estimates under a stated assumption (`epsilometer.ldp`).
+
+Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possibility of estimating various notions of
+differential privacy".
+"""
+
+from __future__ import annotations
+
+from epsilometer.methods.published.ldp.estimating import LipschitzHint, LocalEstimate, estimate, lipschitz_hint, overall
+from epsilometer.methods.published.ldp.method import HistogramMethod, Options
+from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair
+
+__all__ = [
+    "HistogramMethod",
+    "HistogramPlan",
+    "LipschitzHint",
+    "LocalEstimate",
+    "Options",
+    "estimate",
+    "formulas",
+    "lipschitz_hint",
+    "overall",
+    "plan_overall",
+    "plan_pair",
+]

@@ -1,0 +1,336 @@
+"""Two-sided estimates of local privacy: Algorithm 1 for one pair of inputs, Algorithm 2 for an interval of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.engine import NoProgress, Phase, Progress, Sampler, check_seed, open_runner
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.pairs import as_pair
+from epsilometer.mechanisms import as_mechanism
+from epsilometer.methods.published.ldp.formulas import (
+    CellCounts,
+    Cells,
+    Smoothness,
+    check_filled,
+    check_inside,
+    check_interval,
+    divergence,
+)
+from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
+
+NOTE = (
+    "a hint from pilot draws, not a bound: a density may be steeper between the cells, or on inputs that were not drawn"
+)
+# Fewer cells than this see no shape at all.
+_FEWEST_CELLS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LipschitzHint:
+    """How steep the densities seem.
+
+    Attributes:
+        lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least about this.
+        noise: the standard deviation that chance alone gives such a slope.
+        input_lipschitz: the largest slope between neighbouring inputs (numbers); None if the inputs are none.
+        note: says that this is a hint.
+    """
+
+    lipschitz: float
+    noise: float
+    input_lipschitz: float | None
+    note: str = NOTE
+
+
+def lipschitz_hint(
+    mechanism: object,
+    inputs: Sequence[Any],
+    *,
+    domain: tuple[float, float],
+    n: int = 100_000,
+    seed: int | None = None,
+) -> LipschitzHint:
+    """Looks at the slopes of coarse histograms.
+
+    Args:
+        mechanism: as `epsilometer.audit` takes it.
+        inputs: what to run it on; if they are numbers, slopes between them are looked at, too.
+        domain: (a, b), where all outputs lie.
+        n: pilot draws per input.
+        seed: of the draws.
+
+    Guarantee: none. Do not use a constant that was estimated from draws as if it were known.
+    """
+    if len(inputs) < 1 or n < _FEWEST_CELLS:
+        raise InputError(f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed")
+    low, high = check_interval("domain", domain)
+    # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
+    cells = Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
+    counts = []
+    for number, each in enumerate(inputs):
+        counts.append(cells.count(sampler.outputs(Phase.TRAIN, number, Pair(each, each), 0, n)))
+    check_inside(cells, *counts)
+    width = (high - low) / cells.number
+    densities = np.array([side.counts / n / width for side in counts])
+    slopes = np.abs(np.diff(densities, axis=1)) / width
+    noise = float(np.sqrt(2.0 * densities.max() / (n * width))) / width
+    return LipschitzHint(float(slopes.max()), noise, _input_slope(densities, inputs))
+
+
+def _input_slope(densities: Floats, inputs: Sequence[Any]) -> float | None:
+    if len(inputs) < 2 or not all(isinstance(each, int | float) for each in inputs):
+        return None
+    order = np.argsort(np.asarray(inputs, dtype=np.float64), kind="stable")
+    gaps = np.diff(np.asarray(inputs, dtype=np.float64)[order])
+    rises = np.abs(np.diff(densities[order], axis=0)).max(axis=1)
+    return float((rises[gaps > 0] / gaps[gaps > 0]).max()) if (gaps > 0).any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEstimate:
+    """A two-sided estimate of ε (or of a Rényi divergence).
+
+    Attributes:
+        estimate: the value; biased upwards when cells hold few samples, for it is a maximum of noisy ratios.
+        interval: estimate ± precision, cut at 0.
+        precision: half of its length.
+        confidence: with which the interval holds the truth, if the guarantee is not "none".
+        guarantee: "conditional: …", or "none: practical n".
+        assumption: what the guarantee rests on, in words.
+        order: of the Rényi divergence; None for pure ε.
+        pair: the inputs with the largest estimate, left‖right.
+        cells: cells per input.
+        samples: draws per input.
+        midpoints: inputs that were drawn from; None for one pair.
+        planned_samples: the samples per input that the guarantee takes.
+        seed: of all draws.
+    """
+
+    estimate: float
+    interval: tuple[float, float]
+    precision: float
+    confidence: float
+    guarantee: str
+    assumption: str
+    order: float | None
+    pair: Pair
+    cells: int
+    samples: int
+    midpoints: int | None
+    planned_samples: int
+    seed: int
+
+
+def estimate(
+    mechanism: object,
+    pair: Pair | tuple[Any, Any] | None = None,
+    *,
+    precision: float,
+    confidence: float = 0.95,
+    domain: tuple[float, float] | None = None,
+    lipschitz: float | None = None,
+    n: int | None = None,
+    order: float | None = None,
+    as_published: bool = False,
+    most_draws: float = MOST_DRAWS,
+    seed: int | None = None,
+    jobs: int = 1,
+    engine: object = "local",
+    progress: Progress | None = None,
+) -> LocalEstimate:
+    """Estimates ε* = sup ln(p/q) of left against right, or the Rényi divergence of left from right (Algorithm 1).
+
+    Args:
+        mechanism: as `epsilometer.audit` takes it; its outputs are numbers of the domain.
+        pair: the two inputs; None for the worst pair of a zoo entry. For the other direction exchange them.
+        precision: γ, the half length of the interval.
+        confidence: the probability with which the interval holds the truth.
+        domain: (a, b); None for that of a zoo entry. An output outside is an error that counts them.
+        lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)²; None for a zoo entry's own.
+        n: samples per input; None for the planned number. Fewer than planned give an estimate without guarantee.
+        order: estimates the Rényi divergence of this order instead of ε.
+        as_published: plans with the paper's inequality (5) as it is printed, without the union bound over cells.
+        most_draws: a plan with more draws is refused, with the figure.
+        seed: makes the estimate repeatable; None takes fresh entropy and records it.
+        jobs: worker processes.
+        engine: where they run.
+        progress: is told about every drawn chunk.
+
+    Guarantee: conditional on the Lipschitz assumption: the truth is in the interval with probability at least
+        `confidence`, if n is None or at least the planned number. None for a smaller n.
+
+    Reference: Algorithm 1, Theorem 2, and their Rényi versions.
+    """
+    inputs = as_pair(getattr(mechanism, "worst_pair", None) if pair is None else pair)
+    smoothness = find_smoothness(mechanism, domain, lipschitz)
+    plan = plan_pair(smoothness, precision, confidence, order, as_published)
+    samples = check_n(n, plan, most_draws)
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
+    cells = Cells(smoothness.domain, plan.cells)
+    with closing(sampler.runner):
+        folded = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
+        left, right = folded[0].total, folded[1].total
+    check_inside(cells, left, right)
+    check_filled(cells, left, right)
+    value = divergence(left, right, plan.order)
+    return _result(plan, value, inputs, samples, None, sampler.seed)
+
+
+def overall(
+    mechanism: object,
+    *,
+    precision: float,
+    confidence: float = 0.95,
+    domain: tuple[float, float] | None = None,
+    lipschitz: float | None = None,
+    input_domain: tuple[float, float] | None = None,
+    input_lipschitz: float | None = None,
+    n: int | None = None,
+    midpoints: int | None = None,
+    order: float | None = None,
+    as_published: bool = False,
+    most_draws: float = MOST_DRAWS,
+    seed: int | None = None,
+    jobs: int = 1,
+    engine: object = "local",
+    progress: Progress | None = None,
+) -> LocalEstimate:
+    """Estimates the level over all pairs of inputs in an interval (Algorithm 2).
+
+    Every mid-point is drawn from once, and all ordered pairs of them are compared on the same counts.
+
+    Args:
+        input_domain: (c, d), where inputs (numbers) lie; None for that of a zoo entry.
+        input_lipschitz: D, a Lipschitz constant of the density at every output as a function of the input.
+        midpoints: k; None for the planned number. Fewer than planned give an estimate without guarantee.
+
+    The other arguments are those of `estimate`.
+
+    Guarantee: conditional on both Lipschitz assumptions; none for an n or a number of mid-points below the plan.
+
+    Reference: Algorithm 2, Theorem 3, and their Rényi versions.
+    """
+    smoothness = find_smoothness(mechanism, domain, lipschitz)
+    interval = _given("input_domain", mechanism, input_domain)
+    slope = _given("input_lipschitz", mechanism, input_lipschitz)
+    plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
+    places = _check_midpoints(midpoints, plan)
+    samples = check_n(n, plan, most_draws, places)
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
+    cells = Cells(smoothness.domain, plan.cells)
+    inputs = middle_points(interval, places)
+    with closing(sampler.runner):
+        counts = [_count(sampler, number, Pair(x, x), 0, samples, cells) for number, x in enumerate(inputs)]
+    check_inside(cells, *counts)
+    check_filled(cells, *counts)
+    value, left, right = greatest_divergence(counts, plan.order)
+    return _result(plan, value, Pair(inputs[left], inputs[right]), samples, places, sampler.seed)
+
+
+def find_smoothness(mechanism: object, domain: tuple[float, float] | None, lipschitz: float | None) -> Smoothness:
+    """The assumption as given, or as a zoo entry brings it."""
+    return Smoothness(_given("domain", mechanism, domain), _given("lipschitz", mechanism, lipschitz))
+
+
+def middle_points(interval: tuple[float, float], k: int) -> list[float]:
+    """The mid-points of k equal parts."""
+    low, high = interval
+    return [low + (number + 0.5) * (high - low) / k for number in range(k)]
+
+
+def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> tuple[float, int, int]:
+    """The largest estimate over all ordered pairs of inputs, and the pair."""
+    logs = np.log([side.counts / side.total for side in counts])
+    if order is None:
+        return _greatest_ratio(logs)
+    best = (-np.inf, 0, 0)
+    for left, row in enumerate(logs):
+        # Divergence from every input at once, shape (k,).
+        values = np.logaddexp.reduce(order * row + (1.0 - order) * logs, axis=1) / (order - 1.0)
+        values[left] = -np.inf
+        right = int(np.argmax(values))
+        best = max(best, (float(values[right]), left, right))
+    return best
+
+
+def check_n(n: int | None, plan: HistogramPlan, most_draws: float, midpoints: int | None = None) -> int:
+    """The samples per input: as given, or as planned if that is affordable."""
+    if n is None:
+        if midpoints in (None, plan.midpoints):
+            plan.check_affordable(most_draws)
+        elif plan.samples * midpoints > most_draws:
+            raise InputError(f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}")
+        return plan.samples
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"n={n!r} must be a whole number of at least 1, or None for the planned {plan.samples:,}")
+    return int(n)
+
+
+def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None) -> str:
+    """What an estimate with so many samples (and mid-points) may promise."""
+    short = ["n"] if samples < plan.samples else []
+    if midpoints is not None and plan.midpoints is not None and midpoints < plan.midpoints:
+        short.append("k")
+    if short:
+        return f"none: practical {' and '.join(short)}"
+    doubt = "; n as published, whose proof leaves out a union bound" if plan.as_published else ""
+    return f"conditional: {plan.assumption}{doubt}"
+
+
+def _given(name: str, mechanism: object, value: Any) -> Any:
+    found = getattr(mechanism, name, None) if value is None else value
+    if found is None:
+        raise InputError(f"{name}= is needed: it is part of the assumption that an estimate with an interval rests on")
+    return found
+
+
+def _count(sampler: Sampler, number: int, pair: Pair, side: int, n: int, cells: Cells) -> CellCounts:
+    chunks = sampler.chunks(Phase.CERTIFY, number, pair, side, n, cells.count)
+    return reduce(operator.add, (chunk.value for chunk in chunks))
+
+
+def _greatest_ratio(logs: Floats) -> tuple[float, int, int]:
+    """The largest difference of two rows in one column: the extremes of that column, whatever their order."""
+    spans = logs.max(axis=0) - logs.min(axis=0)
+    cell = int(np.argmax(spans))
+    return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
+
+
+def _check_midpoints(midpoints: int | None, plan: HistogramPlan) -> int:
+    assert plan.midpoints is not None  # a plan for an interval has them
+    if midpoints is None:
+        return plan.midpoints
+    if isinstance(midpoints, bool) or not isinstance(midpoints, int | np.integer) or midpoints < 2:
+        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
+    return int(midpoints)
+
+
+def _result(
+    plan: HistogramPlan, value: float, pair: Pair, samples: int, midpoints: int | None, seed: int
+) -> LocalEstimate:
+    return LocalEstimate(
+        estimate=value,
+        interval=(max(0.0, value - plan.precision), value + plan.precision),
+        precision=plan.precision,
+        confidence=plan.confidence,
+        guarantee=guarantee_of(plan, samples, midpoints),
+        assumption=plan.assumption,
+        order=plan.order,
+        pair=pair,
+        cells=plan.cells,
+        samples=samples,
+        midpoints=midpoints,
+        planned_samples=plan.samples,
+        seed=seed,
+    )

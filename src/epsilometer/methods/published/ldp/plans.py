@@ -1,0 +1,211 @@
+"""What a histogram estimate will cost, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer.errors import InputError
+from epsilometer.methods.published.ldp.formulas import (
+    Resolution,
+    Smoothness,
+    check_confidence,
+    check_constant,
+    check_interval,
+    check_optional_order,
+    check_precision,
+    least_samples,
+    pure_midpoints,
+    pure_resolution,
+    renyi_midpoints,
+    renyi_resolution,
+)
+
+# More draws than this are refused unless the user raises the limit: a quarter of an hour of the fastest mechanisms.
+MOST_DRAWS = 1_000_000_000
+# Precisions between which the one that a number of samples allows is looked for.
+_FINEST, _COARSEST = 1e-6, 100.0
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPlan:
+    """What an estimate within ± `precision` takes.
+
+    Attributes:
+        precision: γ.
+        confidence: the probability with which the estimate is within γ.
+        order: of the Rényi divergence; None for pure ε.
+        smoothness: the assumption on the outputs.
+        cells: m, sub-intervals of the domain.
+        samples: n, draws per input.
+        midpoints: k inputs in the middle of k sub-intervals of the input domain; None for one pair of inputs.
+        draws: all draws together, n times the number of inputs.
+        as_published: whether n is the paper's own; otherwise it pays for every count that may deviate.
+        assumption: all assumptions in words.
+        seconds: how long drawing will take; None if no mechanism was timed.
+    """
+
+    precision: float
+    confidence: float
+    order: float | None
+    smoothness: Smoothness
+    cells: int
+    samples: int
+    midpoints: int | None
+    draws: int
+    as_published: bool
+    assumption: str
+    seconds: float | None = None
+
+    @property
+    def width(self) -> float:
+        """w, the length of a cell."""
+        return self.smoothness.length / self.cells
+
+    @property
+    def floor(self) -> float:
+        """τ, the least value that a density can have."""
+        return self.smoothness.least_density
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "notion": "pure" if self.order is None else "renyi",
+            "order": self.order,
+            "precision": self.precision,
+            "confidence": self.confidence,
+            "domain": list(self.smoothness.domain),
+            "lipschitz": self.smoothness.lipschitz,
+            "floor": self.floor,
+            "cells": self.cells,
+            "width": self.width,
+            "midpoints": self.midpoints,
+            "samples": self.samples,
+            "draws": self.draws,
+            "as_published": self.as_published,
+            "assumption": self.assumption,
+            "seconds": self.seconds,
+        }
+
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> HistogramPlan:
+        """Itself, or an InputError with the figure if it asks for too many draws."""
+        if self.draws > most_draws:
+            raise InputError(
+                f"precision={self.precision:g} at confidence={self.confidence:g} takes {self.draws:,} draws "
+                f"({self.samples:,} per input, {self.cells:,} cells), above most_draws={most_draws:,.0f}; take a "
+                "larger precision, raise most_draws, or choose a practical n= without guarantee"
+            )
+        return self
+
+
+def plan_pair(
+    smoothness: Smoothness,
+    precision: float,
+    confidence: float,
+    order: float | None = None,
+    as_published: bool = False,
+) -> HistogramPlan:
+    """The plan of Algorithm 1: one pair of inputs.
+
+    Published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
+    The default pays for all m cells (4mf); the Rényi inequality has that factor already.
+    """
+    precision, confidence = check_precision(precision), check_confidence(confidence)
+    order = check_optional_order(order)
+    resolution = _resolution(smoothness, precision, order)
+    samples = _pair_samples(smoothness, resolution, confidence, order, as_published)
+    return HistogramPlan(
+        precision=precision,
+        confidence=confidence,
+        order=order,
+        smoothness=smoothness,
+        cells=resolution.cells,
+        samples=samples,
+        midpoints=None,
+        draws=2 * samples,
+        as_published=as_published,
+        assumption=smoothness.describe(),
+    )
+
+
+def plan_overall(
+    smoothness: Smoothness,
+    input_domain: tuple[float, float],
+    input_lipschitz: float,
+    precision: float,
+    confidence: float,
+    order: float | None = None,
+    as_published: bool = False,
+) -> HistogramPlan:
+    """The plan of Algorithm 2: all pairs of k mid-points of the input interval, each estimated within γ/3.
+
+    Published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for every
+    cell of every mid-point once: all pairs are right if no count deviates.
+    """
+    precision, confidence = check_precision(precision), check_confidence(confidence)
+    order = check_optional_order(order)
+    low, high = check_interval("input_domain", input_domain)
+    slope = check_constant("input_lipschitz", input_lipschitz)
+    if order is None:
+        midpoints = pure_midpoints(smoothness, precision, slope, high - low)
+    else:
+        midpoints = renyi_midpoints(smoothness, precision, order, slope, high - low)
+    resolution = _resolution(smoothness, precision / 3.0, order)
+    if as_published:
+        samples = _pair_samples(smoothness, resolution, math.sqrt(confidence), order, True)
+    else:
+        samples = _union_samples(smoothness, resolution, confidence, order, midpoints)
+    return HistogramPlan(
+        precision=precision,
+        confidence=confidence,
+        order=order,
+        smoothness=smoothness,
+        cells=resolution.cells,
+        samples=samples,
+        midpoints=midpoints,
+        draws=midpoints * samples,
+        as_published=as_published,
+        assumption=f"{smoothness.describe()}, and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]",
+    )
+
+
+def affordable_precision(smoothness: Smoothness, samples: int, confidence: float, order: float | None) -> float | None:
+    """The finest precision whose plan for one pair takes at most so many samples per input; None if there is none."""
+
+    def is_affordable(precision: float) -> bool:
+        return plan_pair(smoothness, precision, confidence, order).samples <= samples
+
+    if not is_affordable(_COARSEST):
+        return None
+    low, high = math.log(_FINEST), math.log(_COARSEST)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if is_affordable(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def _resolution(smoothness: Smoothness, precision: float, order: float | None) -> Resolution:
+    return pure_resolution(smoothness, precision) if order is None else renyi_resolution(smoothness, precision, order)
+
+
+def _pair_samples(
+    smoothness: Smoothness, resolution: Resolution, confidence: float, order: float | None, as_published: bool
+) -> int:
+    if order is None and as_published:
+        return least_samples(resolution, _share(smoothness, resolution), confidence, 2 * resolution.cells, 4)
+    return _union_samples(smoothness, resolution, confidence, order, 2)
+
+
+def _union_samples(
+    smoothness: Smoothness, resolution: Resolution, confidence: float, order: float | None, inputs: int
+) -> int:
+    counts = inputs * resolution.cells
+    n_deviations = 2 * counts if order is None else counts
+    return least_samples(resolution, _share(smoothness, resolution), confidence, counts, n_deviations)
+
+
+def _share(smoothness: Smoothness, resolution: Resolution) -> float:
+    """y = wτ, the least probability of a cell."""
+    return smoothness.length / resolution.cells * smoothness.least_density

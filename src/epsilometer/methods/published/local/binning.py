@@ -1,0 +1,88 @@
+"""A few kilobytes that keep the shape of both output laws, so that any result can draw its loss function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.methods.published.local.kernels import find_kernel, rule_of_thumb, spreads
+from epsilometer.methods.published.local.samples import count_outcomes
+from epsilometer.outputs import Numbers, Outputs
+
+# Enough for the eye; as JSON about 1 kB per side.
+BINS = 96
+# Outcomes beyond the most frequent ones are left out of the picture.
+_MOST_ATOMS = 32
+# Draws per side that are looked at: more would not change the picture.
+_MOST_ROWS = 40_000
+# A value seen so often stands alone.
+_REPEATS = 5
+# The bins reach over all but this share of the draws on each side.
+_TAIL = 0.002
+
+
+def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
+    """Counts of both sides in bins and of repeated values, for outputs that are one number or one name each.
+
+    Returns:
+        Plain data: `n` (draws of left and right), `atoms` (values or names that repeat) with `left_atoms` and
+        `right_atoms`, and, where something varies, `low`, `high`, `left`, `right` (counts in even bins), `bandwidth`.
+        None for outputs of several dimensions or shapes.
+    """
+    left, right = (side.take(slice(0, _MOST_ROWS)) for side in (left, right))
+    shapes = {block.shape for side in (left, right) for block in side if block.size}
+    if len(shapes) != 1 or not len(left) or not len(right) or len(left.blocks[0].columns) != 1:
+        return None
+    data: dict[str, Any] = {"n": [len(left), len(right)]}
+    columns = [side.blocks[0].columns[0] for side in (left, right)]
+    if not all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns):
+        return data | _atoms_of(left, right)
+    values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
+    repeated = _repeated(np.concatenate(values))
+    alone = [np.isin(side, repeated) for side in values] if len(repeated) else None
+    data |= {"atoms": repeated.tolist()}
+    for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
+        data[name] = [int(np.count_nonzero(side == atom)) for atom in repeated]
+    rest = values if alone is None else [side[~mask] for side, mask in zip(values, alone, strict=True)]
+    return data | _bins_of([side[np.isfinite(side)] for side in rest])
+
+
+def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
+    outcomes = count_outcomes(left, right)
+    total = outcomes.left + outcomes.right
+    kept = np.sort(np.argsort(-total, kind="stable")[:_MOST_ATOMS])
+    if (numbers := outcomes.numbers()) is not None:
+        kept = kept[np.argsort(numbers[kept], kind="stable")]
+    return {
+        "atoms": [outcomes.value(int(number)) for number in kept],
+        "left_atoms": outcomes.left[kept].tolist(),
+        "right_atoms": outcomes.right[kept].tolist(),
+    }
+
+
+def _repeated(values: Floats) -> Floats:
+    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
+    return np.sort(distinct[most[counts[most] >= _REPEATS]])
+
+
+def _bins_of(sides: list[Floats]) -> dict[str, Any]:
+    if min(len(side) for side in sides) < 2 * _REPEATS:
+        return {}
+    ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
+        return {}
+    counts = [_histogram(side, low, high).tolist() for side in sides]
+    kernel = find_kernel("gaussian")
+    widths = [float(rule_of_thumb(spreads(side[:, None]), len(side), kernel)[0]) for side in sides]
+    return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
+
+
+def _histogram(values: Floats, low: float, high: float) -> Integers:
+    """Counts in even bins; unlike numpy's own also where fewer floats than bins lie between the ends."""
+    inside = values[(values >= low) & (values <= high)]
+    places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+    return np.bincount(places, minlength=BINS)

@@ -1,0 +1,236 @@
+"""Algorithms 3 and 4: DPL on one pair, MPL on many, and the data-centric level of one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer.claims import PureDP
+from epsilometer.engine import Phase, Sampler, check_seed, open_runner
+from epsilometer.errors import InputError
+from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
+from epsilometer.mechanisms import as_mechanism
+from epsilometer.methods.base import Proposal, Task
+from epsilometer.methods.published.local.kernels import find_kernel, spreads
+from epsilometer.methods.published.local.loss import LossFunction, estimate_loss, with_chosen
+from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
+from epsilometer.methods.published.local.options import Options, check_size
+from epsilometer.methods.published.local.pointwise import proof_bandwidth
+from epsilometer.methods.published.local.samples import as_matrix
+from epsilometer.outputs import Outputs
+from epsilometer.result import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpecificLoss:
+    """What DPL returns.
+
+    Attributes:
+        estimate: ε̂, the greatest estimated loss.
+        location: t̂, where it is.
+        pair: the two inputs.
+        loss: the whole empirical loss function.
+        seed: repeats it.
+    """
+
+    estimate: float
+    location: Any
+    pair: Pair
+    loss: LossFunction
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumLoss:
+    """What MPL returns.
+
+    Attributes:
+        lower_bound: LB, at least 0.
+        unclipped: LB as the formula gives it; below 0 it says nothing.
+        estimate: the loss at `location`, estimated on the fresh draws: free of the bias of having chosen it.
+        location: t̂.
+        pair: the pair with the greatest ε̂.
+        number: which of the given pairs that is.
+        explored: ε̂ of that pair, on the draws that chose it; too large on average.
+        confidence: of the bound.
+        n: draws per side and pair in step 1.
+        N: fresh draws per side in step 2.
+        seed: repeats it.
+        finding: the same with every setting that was chosen, in `finding.details`.
+    """
+
+    lower_bound: float
+    unclipped: float
+    estimate: float
+    location: Any
+    pair: Pair
+    number: int
+    explored: float
+    confidence: float
+    n: int
+    N: int
+    seed: int
+    finding: Finding
+
+
+def dpl(
+    mechanism: object,
+    pair: Pair | tuple[Any, Any],
+    n: int = 20_000,
+    region: Any = None,
+    floor: float | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+    **chosen: Any,
+) -> DataSpecificLoss:
+    """Estimates the privacy loss on one pair and where it is greatest.
+
+    Args:
+        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the zoo.
+        pair: two neighbouring inputs.
+        n: draws per side.
+        region: the box C = (low, high) in which to look; None chooses it from the draws.
+        floor: τ; None chooses it from the draws.
+        seed: makes it repeatable.
+        jobs: worker processes.
+        **chosen: `bandwidth`, `kernel`, `support`, `kind`; see `Options`.
+
+    Guarantee: none: an estimate, too large on average where many places are about equally bad.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
+        Algorithm 3.
+    """
+    options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
+    inputs = as_pair(pair)
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    loss = estimate_loss(*_draw(sampler, Phase.TRAIN, 0, inputs, n), options)
+    return DataSpecificLoss(loss.estimate, loss.location, inputs, loss, sampler.seed)
+
+
+def mpl(
+    mechanism: object,
+    pairs: Inputs,
+    n: int = 20_000,
+    N: int = 50_000,
+    region: Any = None,
+    floor: float | None = None,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    jobs: int = 1,
+    select: str = "loss",
+    **chosen: Any,
+) -> MaximumLoss:
+    """A lower bound on the greatest privacy loss over some pairs.
+
+    Step 1 estimates the loss on every pair with n draws per side and keeps the pair and the place t̂ with the greatest
+    one; step 2 bounds the loss there with N fresh draws per side: LB = loss(t̂) − z·σ̂/c_N.
+
+    Args:
+        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the zoo.
+        pairs: pairs of neighbouring inputs.
+        n: draws per side and pair in step 1.
+        N: fresh draws per side in step 2; at least n.
+        region: the box C = (low, high) in which to look; None chooses it from the draws.
+        floor: τ; None chooses it from the draws of step 1.
+        confidence: 1 − α.
+        seed: makes it repeatable.
+        jobs: worker processes; they do not change the result.
+        select: "loss" is the paper's; "bound" prefers places that promise a larger bound.
+        **chosen: `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see `Options`.
+
+    Guarantee: asymptotic: as n and N grow, LB exceeds the greatest loss with probability tending to at most 1 −
+        confidence. The side with the larger density is fixed in step 1, so this holds for a loss of 0, too.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
+        Algorithm 4 (with the second density that of the same pair's other input).
+    """
+    options = with_chosen(Options(n=n, N=N, region=region, floor=floor, select=select), chosen)
+    check_size("n", n)
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    candidates = as_pairs(pairs)
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    task = Task(PureDP(0.0), (N, N), 1.0 - confidence)
+    method = LocalMethod(options)
+    number, best = 0, method.propose(*_draw(sampler, Phase.TRAIN, 0, candidates[0], n), task)
+    for other, candidate in enumerate(candidates[1:], start=1):
+        proposal = method.propose(*_draw(sampler, Phase.TRAIN, other, candidate, n), task)
+        if proposal.predicted > best.predicted:
+            number, best = other, proposal
+    fresh = _draw(sampler, Phase.CERTIFY, number, candidates[number], N)
+    best = _with_fresh_bandwidth(best, fresh, options)
+    finding = _prove(best, fresh, candidates[number], 1.0 - confidence)
+    return _summarise(finding, best, candidates[number], number, (n, N), sampler.seed)
+
+
+def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **settings: Any) -> MaximumLoss:
+    """A lower bound on the privacy loss of one dataset against all its neighbours.
+
+    Args:
+        mechanism: as for `mpl`.
+        dataset: the dataset x that is fixed.
+        neighbours: all its neighbours x', or those to look at.
+        **settings: those of `mpl`.
+
+    Returns:
+        As `mpl`: `.lower_bound` and `.estimate` of ε_x, and `.pair` with the worst neighbour on its right.
+
+    Guarantee: as for `mpl`, about the given neighbours.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (5).
+    """
+    others = list(neighbours)
+    # The dataset itself may be among its neighbours, but not alone.
+    pairs = [Pair(dataset, neighbour, equal=len(others) > 1) for neighbour in others]
+    if not pairs:
+        raise InputError("neighbours is empty: give the datasets that differ from this one in one record")
+    return mpl(mechanism, pairs, **settings)
+
+
+def _draw(sampler: Sampler, phase: Phase, number: int, pair: Pair, n: int) -> tuple[Outputs, Outputs]:
+    return sampler.both(phase, number, pair, n)
+
+
+def _prove(proposal: Proposal, fresh: tuple[Outputs, Outputs], pair: Pair, failure_probability: float) -> Finding:
+    left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
+    return proposal.certify(left, right, pair, failure_probability)
+
+
+def _with_fresh_bandwidth(
+    proposal: OutcomeProposal | PlaceProposal, fresh: tuple[Outputs, Outputs], options: Options
+) -> OutcomeProposal | PlaceProposal:
+    """Step 2 with the rule of thumb of its own draws, as the paper has it."""
+    if not isinstance(proposal, PlaceProposal):
+        return proposal
+    sides = [rows[np.isfinite(rows).all(axis=1)] for rows in map(as_matrix, fresh)]
+    n = len(sides[0]), len(sides[1])
+    if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
+        return proposal
+    kernel = find_kernel(options.kernel)
+    bandwidth = proof_bandwidth((spreads(sides[0]), spreads(sides[1])), n, options, kernel)
+    return replace(proposal, bandwidth=bandwidth)
+
+
+def _summarise(
+    finding: Finding,
+    proposal: OutcomeProposal | PlaceProposal,
+    pair: Pair,
+    number: int,
+    sizes: tuple[int, int],
+    seed: int,
+) -> MaximumLoss:
+    details = finding.details
+    return MaximumLoss(
+        lower_bound=finding.lower_bound,
+        unclipped=details["unclipped"],
+        estimate=details["estimate"],
+        location=proposal.found.location,
+        pair=pair,
+        number=number,
+        explored=details["explored"],
+        confidence=finding.confidence,
+        n=sizes[0],
+        N=sizes[1],
+        seed=seed,
+        finding=finding,
+    )

@@ -1,0 +1,166 @@
+"""The settings of the local approach, checked before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.errors import InputError
+from epsilometer.methods.published.local.kernels import find_kernel
+
+Bound = float | Sequence[float]
+Region = tuple[Bound, Bound]
+Bandwidth = float | Sequence[float]
+
+# More dimensions than this starve every kernel: the bandwidth's exponent becomes hopeless.
+MOST_DIMENSIONS = 4
+KINDS = ("auto", "discrete", "continuous")
+SELECTIONS = ("loss", "bound")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the local approach estimates. None lets the data choose; the finding's details say what was chosen.
+
+    Attributes:
+        n: draws per side for every pair in step 1, which finds the pair and the location.
+        N: fresh draws per side for the best pair in step 2, which proves; at least n.
+        region: the closed box C = (low, high) in which the location is sought; numbers, or one per coordinate.
+        floor: τ, below which no density is believed.
+        bandwidth: of step 1; a number, or one per coordinate.
+        proof_bandwidth: of step 2, common to both sides.
+        undersmoothing: γ, an extra factor N^(−γ) on the chosen bandwidth of step 2.
+        kernel: "gaussian", "epanechnikov" or "biweight".
+        support: (low, high) outside of which the outputs cannot lie, with None or ±inf for an open end; densities are
+            reflected at its ends. Per coordinate: two sequences.
+        kind: "discrete", "continuous", or "auto", which looks at the draws.
+        select: the location with the greatest estimated "loss", as in the paper, or with the greatest predicted
+            "bound", which shuns noisy tails.
+    """
+
+    n: int | None = None
+    N: int | None = None
+    region: Region | None = None
+    floor: float | None = None
+    bandwidth: Bandwidth | None = None
+    proof_bandwidth: Bandwidth | None = None
+    undersmoothing: float = 0.0
+    kernel: str = "gaussian"
+    support: tuple[Any, Any] | None = None
+    kind: str = "auto"
+    select: str = "bound"
+
+    def __post_init__(self) -> None:
+        for name in ("n", "N"):
+            check_size(name, getattr(self, name))
+        if self.n is not None and self.N is not None and self.n > self.N:
+            raise InputError(f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many draws")
+        check_floor(self.floor)
+        for name in ("bandwidth", "proof_bandwidth"):
+            check_bandwidth(name, getattr(self, name))
+        gamma = self.undersmoothing
+        if not _is_real(gamma) or not 0.0 <= gamma < 1.0:
+            raise InputError(f"undersmoothing={gamma!r} must be at least 0 and below 1, e.g. 0.1")
+        find_kernel(self.kernel)
+        region, support = self.box(), self.limits()
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("select", self.select, SELECTIONS)
+        if region is not None and support is not None and not _overlap(region, support):
+            raise InputError(f"region={self.region!r} lies outside support={self.support!r}")
+
+    def box(self) -> tuple[Floats, Floats] | None:
+        """The region as two arrays of shape (d,), or (1,) where one number stands for all coordinates."""
+        if self.region is None:
+            return None
+        low, high = _two_ends("region", self.region)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise InputError(f"region={self.region!r} is unbounded: give finite ends, (low, high)")
+        if not (low < high).all():
+            raise InputError(f"region={self.region!r} is empty: each low must be below its high")
+        return low, high
+
+    def limits(self) -> tuple[Floats, Floats] | None:
+        """The support as two arrays, −inf and inf where it is open."""
+        if self.support is None:
+            return None
+        low, high = _two_ends("support", self.support, open_ends=True)
+        if not (low < high).all():
+            raise InputError(f"support={self.support!r} is empty: each low must be below its high")
+        return low, high
+
+
+def check_size(name: str, value: object, least: int = 10) -> None:
+    """A whole number of draws, or None."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
+
+
+def check_floor(floor: object) -> None:
+    """Positive, or None."""
+    if floor is not None and not (_is_real(floor) and 0.0 < float(floor) < math.inf):  # type: ignore[arg-type]
+        raise InputError(f"floor={floor!r} must be a positive number, e.g. 1e-3; None chooses it from the draws")
+
+
+def check_bandwidth(name: str, bandwidth: object) -> None:
+    """Positive numbers, or None."""
+    if bandwidth is None:
+        return
+    values = _as_floats(name, bandwidth)
+    if values.ndim > 1 or not len(np.atleast_1d(values)) or not (np.isfinite(values) & (values > 0.0)).all():
+        raise InputError(f"{name}={bandwidth!r} must be positive, e.g. 0.1; None chooses it from the draws")
+
+
+def per_coordinate(name: str, values: Floats, d: int) -> Floats:
+    """One number per coordinate, shape (d,), where one may stand for all."""
+    if len(values) not in (1, d):
+        raise InputError(f"{name} has {len(values)} coordinates, the outputs have {d}")
+    return np.broadcast_to(values, (d,)).astype(np.float64)
+
+
+def _two_ends(name: str, ends: object, open_ends: bool = False) -> tuple[Floats, Floats]:
+    if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
+        raise InputError(f"{name}={ends!r} must be (low, high)")
+    low, high = (
+        np.atleast_1d(_as_floats(name, _closed(end, open_end) if open_ends else end))
+        for end, open_end in zip(ends, (-math.inf, math.inf), strict=True)
+    )
+    if low.ndim > 1 or high.ndim > 1 or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
+        raise InputError(f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates")
+    return low, high
+
+
+def _closed(end: object, open_end: float) -> object:
+    """An end in which None stands for infinity."""
+    if isinstance(end, tuple | list):
+        return [open_end if each is None else each for each in end]
+    return open_end if end is None else end
+
+
+def _as_floats(name: str, value: object) -> Floats:
+    try:
+        numbers: Floats = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}={value!r} must be numbers") from None
+    if np.isnan(numbers).any():
+        raise InputError(f"{name}={value!r} must not contain nan")
+    return numbers
+
+
+def _overlap(region: tuple[Floats, Floats], support: tuple[Floats, Floats]) -> bool:
+    return bool((np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all())
+
+
+def _is_real(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"{name}={value!r} must be one of {', '.join(allowed)}")

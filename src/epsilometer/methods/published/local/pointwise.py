@@ -1,0 +1,138 @@
+"""A one-sided interval for the loss at one place (Section IV-B of the paper)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from epsilometer.arrays import Floats
+from epsilometer.errors import InputError
+from epsilometer.methods.published.local.densities import DRAWS_AT_FLOOR, kernel_floor, limits_in, tdde, tkde
+from epsilometer.methods.published.local.kernels import Kernel, find_kernel, rule_of_thumb, spreads
+from epsilometer.methods.published.local.loss import with_chosen
+from epsilometer.methods.published.local.options import Options, per_coordinate
+from epsilometer.methods.published.local.samples import as_matrix, count_outcomes, find_kind
+from epsilometer.outputs import Outputs, read_outputs
+
+
+@dataclass(frozen=True, slots=True)
+class PointwiseLoss:
+    """The loss at one place, with its standard error.
+
+    Attributes:
+        left_density: f̂(t), floored.
+        right_density: f̂'(t), floored.
+        standard_error: of the log ratio.
+        failure_probability: of the interval.
+        direction: 1 or −1 when it was fixed beforehand which side is the denser; 0 takes the absolute value.
+    """
+
+    left_density: float
+    right_density: float
+    standard_error: float
+    failure_probability: float
+    direction: int = 0
+
+    @property
+    def estimate(self) -> float:
+        """The estimated loss."""
+        ratio = math.log(self.left_density / self.right_density)
+        return ratio * self.direction if self.direction else abs(ratio)
+
+    @property
+    def lower(self) -> float:
+        """The lower end of the interval [lower, ∞); may be negative."""
+        return self.estimate + float(ndtri(self.failure_probability)) * self.standard_error
+
+
+def discrete_error(left: float, right: float, n: tuple[int, int]) -> float:
+    """The standard error of ln f̂ − ln f̂' for relative frequencies."""
+    variance = (1.0 / left - 1.0) / n[0] + (1.0 / right - 1.0) / n[1]
+    return math.sqrt(max(variance, 0.0))
+
+
+def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kernel: Kernel) -> float:
+    """The standard error of ln f̂ − ln f̂' for kernel densities of one bandwidth, shape (d,)."""
+    factor = kernel.roughness ** len(h) / float(np.prod(h))
+    return math.sqrt(factor * (1.0 / (left * n[0]) + 1.0 / (right * n[1])))
+
+
+def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: Options, kernel: Kernel) -> Floats:
+    """The bandwidth of step 2, common to both sides, shape (d,): the given one, or the smaller rule of thumb.
+
+    Args:
+        sides: the robust spreads of left and right, each of shape (d,).
+        n: draws that step 2 has of each.
+    """
+    if options.proof_bandwidth is not None:
+        given = np.atleast_1d(np.asarray(options.proof_bandwidth, dtype=np.float64))
+        return per_coordinate("proof_bandwidth", given, len(sides[0]))
+    rules = [rule_of_thumb(spread, m, kernel, options.undersmoothing) for spread, m in zip(sides, n, strict=True)]
+    return np.minimum(rules[0], rules[1])
+
+
+def interval(
+    left_outputs: object, right_outputs: object, t: Any, confidence: float = 0.95, **chosen: Any
+) -> PointwiseLoss:
+    """A one-sided interval [lower, ∞) for the loss |ln f(t) − ln f'(t)| at a place chosen beforehand.
+
+    Args:
+        left_outputs: outputs of one input, axis 0 counts them.
+        right_outputs: outputs of the other.
+        t: the place: a number, d numbers, or an outcome. It must not have been chosen by looking at these outputs.
+        confidence: of the interval.
+        **chosen: `floor`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see `Options`.
+
+    Returns:
+        `.lower`, `.estimate` and `.standard_error`.
+
+    Guarantee: asymptotic, for a positive finite loss: lower exceeds it with probability tending to 1 − confidence.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (25).
+    """
+    options = with_chosen(None, chosen)
+    if isinstance(confidence, bool) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    left, right = (_read(outputs) for outputs in (left_outputs, right_outputs))
+    if min(len(left), len(right)) < 2:
+        raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
+    n = len(left), len(right)
+    if find_kind(left, right, options.kind) == "discrete":
+        densities = _frequencies(left, right, t, options)
+        return PointwiseLoss(*densities, discrete_error(*densities, n), 1.0 - confidence)
+    rows = as_matrix(left), as_matrix(right)
+    kernel = find_kernel(options.kernel)
+    h = proof_bandwidth((spreads(rows[0]), spreads(rows[1])), n, options, kernel)
+    floor = options.floor or kernel_floor(min(n), h, kernel)
+    place = np.atleast_1d(np.asarray(t, dtype=np.float64)) if rows[0].shape[1] > 1 else t
+    estimates = [float(tkde(side, place, list(h), options.kernel, floor, _support(options, len(h)))) for side in rows]
+    error = kernel_error(estimates[0], estimates[1], n, h, kernel)
+    return PointwiseLoss(estimates[0], estimates[1], error, 1.0 - confidence)
+
+
+def _support(options: Options, d: int) -> tuple[list[float], list[float]] | None:
+    limits = options.limits()
+    if limits is None:
+        return None
+    low, high = limits_in(limits, d)
+    return low.tolist(), high.tolist()
+
+
+def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
+    outcomes = count_outcomes(left, right)
+    floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
+    numbers = outcomes.numbers()
+    if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
+        column = [np.repeat(numbers, counts) for counts in (outcomes.left, outcomes.right)]
+        return float(tdde(column[0], float(t), floor)), float(tdde(column[1], float(t), floor))
+    wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
+    hits = [number for number in range(len(outcomes.left)) if outcomes.value(number) == wanted]
+    counts = [int(side[hits].sum()) for side in (outcomes.left, outcomes.right)]
+    return max(counts[0] / outcomes.n[0], floor), max(counts[1] / outcomes.n[1], floor)
+
+
+def _read(outputs: object) -> Outputs:
+    return outputs if isinstance(outputs, Outputs) else read_outputs(outputs)

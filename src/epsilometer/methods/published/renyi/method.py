@@ -1,0 +1,249 @@
+"""Method `renyi-floored`: the published bound inside an audit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from epsilometer.arrays import Floats
+from epsilometer.claims import ZCDP, Claim, RenyiDP
+from epsilometer.claims.base import as_number
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Task
+from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.methods.events.choosing import lay_out
+from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
+from epsilometer.methods.published.renyi.densities import GRID_POINTS, UNDERSMOOTHING, Densities, EvenGrid, grid_over
+from epsilometer.outputs import Block, Numbers, Outputs, Partition
+from epsilometer.result import Finding
+
+# Fresh draws reach a little beyond the training draws.
+_MARGIN = 0.1
+# The share of outputs that may not repeat where the rest does, before the law counts as mixed.
+_STRAY = 0.02
+# Numbers of which fewer than this share are distinct are not continuous.
+_DISTINCT = 0.99
+_LOOK = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """Relative frequencies of the repeated outputs; all others are one cell.
+
+    Attributes:
+        partition: a cell for each repeated output.
+    """
+
+    partition: Partition
+
+    def count(self, outputs: Outputs) -> Floats:
+        """Shape (cells,)."""
+        return self.partition.count(outputs).astype(np.float64)
+
+    def densities(self, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+        """Relative frequencies."""
+        sizes = int(left.sum()), int(right.sum())
+        return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class GridView:
+    """Kernel densities of one or two numbers.
+
+    Attributes:
+        shape: of the outputs that have a place on the grid.
+        grid: over the range of the training draws and a little more.
+    """
+
+    shape: str
+    grid: EvenGrid
+
+    def count(self, outputs: Outputs) -> Floats:
+        """Shape (grid points + 1,): the last counts outputs that are no (finite) numbers of this shape."""
+        total = np.zeros(self.grid.points ** len(self.grid.box) + 1)
+        total[-1] = len(outputs)
+        for block in outputs:
+            if block.shape == self.shape:
+                values = _finite_rows(block)
+                total[:-1] += self.grid.count(values).ravel()
+                total[-1] -= len(values)
+        return total
+
+    def densities(self, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+        """Kernel estimates; what is off the grid counts only in the sizes, which makes the bound lower."""
+        shape = (self.grid.points,) * len(self.grid.box)
+        sizes = round(float(left.sum())), round(float(right.sum()))
+        return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), undersmoothing, sizes)
+
+
+def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
+    """Counts for outputs that repeat, a grid for one or two numbers that do not; mixed laws are refused."""
+    pairs = blocks_of_both(left, right)
+    if len(pairs) == 1 and _has_density(*pairs[0]):
+        a, b = pairs[0]
+        return GridView(a.shape, grid_over(_finite_rows(a), _finite_rows(b), _MARGIN))
+    partition = learn_partitions(left, right)[0].partition
+    counts = partition.count(left) + partition.count(right)
+    bins = lay_out(partition).bins
+    varying = sum(int(counts[line].sum()) for line in bins) + int(counts[-1])
+    if varying > _STRAY * counts.sum():
+        raise InputError(
+            "the outputs are neither discrete nor one or two numbers with a density: floored densities cannot treat "
+            "them; use method='auto', which can"
+        )
+    return CellView(partition)
+
+
+def _has_density(left: Block, right: Block) -> bool:
+    columns = left.columns
+    if len(columns) not in GRID_POINTS or not all(
+        _is_real(side, i) for side in (left, right) for i in range(len(columns))
+    ):
+        return False
+    rows = np.concatenate([_finite_rows(left)[:_LOOK], _finite_rows(right)[:_LOOK]])
+    return len(rows) > 1 and all(len(np.unique(column)) >= _DISTINCT * len(column) for column in rows.T)
+
+
+def _is_real(block: Block, number: int) -> bool:
+    column = block.columns[number]
+    return isinstance(column, Numbers) and column.values.dtype.kind == "f"
+
+
+def _finite_rows(block: Block) -> Floats:
+    """Shape (k, columns), the rows without NaN and infinities."""
+    rows = np.stack(
+        [np.asarray(column.values, dtype=np.float64) for column in block.columns if isinstance(column, Numbers)], 1
+    )
+    return rows[np.isfinite(rows).all(axis=1)]
+
+
+NAME = "renyi-floored"
+# Orders that are tried for zero-concentrated privacy.
+_ZCDP_ORDERS = (1.5, 2.0, 3.0, 5.0, 7.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the method `renyi-floored`.
+
+    Attributes:
+        floor: τ; by default 50/n in units of 1/spread.
+        sharpness: β, 1/τ by default.
+        undersmoothing: power to which the plug-in bandwidth is raised.
+    """
+
+    floor: float | None = None
+    sharpness: float | None = None
+    undersmoothing: float = UNDERSMOOTHING
+
+    def __post_init__(self) -> None:
+        if self.floor is not None or self.sharpness is not None:
+            check_floor(1e-5 if self.floor is None else self.floor, self.sharpness)
+        power = as_number("undersmoothing", self.undersmoothing)
+        if not 1.0 <= power < math.inf:
+            raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the plug-in bandwidth)")
+
+
+@dataclass(frozen=True, slots=True)
+class FlooredProposal:
+    """What to count, and which divergence to bound.
+
+    Attributes:
+        view: turns outputs into counts and counts into densities.
+        order: of the divergence.
+        flipped: False for D(left ‖ right).
+        task: what is to be bounded.
+        options: the floor.
+        predicted: the bound to expect.
+    """
+
+    view: CellView | GridView
+    order: float
+    flipped: bool
+    task: Task
+    options: Options
+    predicted: float
+
+    def tally(self, outputs: Outputs, side: int) -> Floats:
+        """Counts of the view; tallies of chunks add up."""
+        return self.view.count(outputs)
+
+    def certify(self, left: Floats, right: Floats, pair: Pair, failure_probability: float) -> Finding:
+        """The asymptotic bound from the counts of fresh draws."""
+        above, below = (right, left) if self.flipped else (left, right)
+        densities = self.view.densities(above, below, self.options.undersmoothing)
+        bound = bound_from(densities, self.order, failure_probability, self.options.floor, self.options.sharpness)
+        value = max(bound.lower_bound, 0.0) * _per_order(self.task, self.order)
+        confidence = 1.0 - failure_probability
+        return Finding(NAME, value, "asymptotic", confidence, None, self.task.claim, self._details(bound))
+
+    def _details(self, bound: FlooredBound) -> dict[str, object]:
+        return {
+            "direction": "right ‖ left" if self.flipped else "left ‖ right",
+            "order": self.order,
+            "estimate": bound.estimate,
+            "variance": bound.variance,
+            "floor": bound.floor,
+            "sharpness": bound.sharpness,
+            "warnings": list(bound.warnings),
+        }
+
+
+class RenyiFlooredMethod:
+    """Plug-in estimates of the densities with a floor, and a normal approximation."""
+
+    name = NAME
+    summary = "the published Rényi bound by floored densities; discrete outputs, or at most two numbers with a density"
+    guarantee = "asymptotic"
+
+    def __init__(self, options: Options | None = None) -> None:
+        if options is not None and not isinstance(options, Options):
+            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.renyi.Options")
+        self.options = options or Options()
+
+    def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
+        """Rényi divergences only; called before anything is drawn."""
+        if not isinstance(claim, RenyiDP | ZCDP):
+            raise InputError(f"method={NAME!r} bounds RenyiDP and ZCDP, not {type(claim).__name__}; use method='auto'")
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> FlooredProposal:
+        """The direction (and order) with the best bound on training draws."""
+        self.check(task.claim)
+        view = choose_view(left, right)
+        counts = view.count(left), view.count(right)
+        orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
+        candidates = [
+            self._candidate(view, counts, order, flipped, task) for order in orders for flipped in (False, True)
+        ]
+        return max(candidates, key=lambda each: each.predicted)
+
+    def _candidate(
+        self,
+        view: CellView | GridView,
+        counts: tuple[Floats, Floats],
+        order: float,
+        flipped: bool,
+        task: Task,
+    ) -> FlooredProposal:
+        densities = view.densities(*(counts[::-1] if flipped else counts), self.options.undersmoothing)
+        found = bound_from(densities, order, task.failure_probability, self.options.floor, self.options.sharpness)
+        predicted = _predict(found, densities, task, flipped) * _per_order(task, order)
+        return FlooredProposal(view, order, flipped, task, self.options, predicted)
+
+
+def _predict(found: FlooredBound, densities: Densities, task: Task, flipped: bool) -> float:
+    """The estimate less what the proof will cost and the spread of the training draws."""
+    n_fresh = task.n_fresh[1 if flipped else 0]
+    cost = float(-ndtri(task.failure_probability))
+    return found.estimate - math.sqrt(found.variance) * (
+        cost / math.sqrt(n_fresh) + 1.0 / math.sqrt(densities.sizes[0])
+    )
+
+
+def _per_order(task: Task, order: float) -> float:
+    return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order

@@ -1,0 +1,110 @@
+"""From two samples, as a user has them, to densities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.errors import InputError
+from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, EvenGrid, grid_over
+
+Array = NDArray[np.generic]
+
+# The fewest draws of a side from which a spread can be told.
+_FEWEST = 2
+# So many draws are looked through for repeated values before numbers are taken as continuous.
+_LOOK = 20_000
+# Repeats among them that single floats collide into by chance stay below this share.
+_ACCIDENT = 1e-3
+# Combinations of whole numbers are counted in a table up to this many cells, by sorting beyond.
+_TABLE = 1 << 22
+
+
+def read_densities(left_outputs: object, right_outputs: object, undersmoothing: float) -> Densities:
+    """Relative frequencies for discrete outputs, kernel estimates for numbers that do not repeat.
+
+    Args:
+        left_outputs: shape (n,) or (n, d).
+        right_outputs: shape (m,) or (m, d).
+        undersmoothing: power of the bandwidth.
+    """
+    left, right = _read("left_outputs", left_outputs), _read("right_outputs", right_outputs)
+    if left.shape[1:] != right.shape[1:]:
+        raise InputError(f"left_outputs have shape {left.shape[1:]} and right_outputs {right.shape[1:]} each")
+    if _is_discrete(left, right):
+        return count_values(left, right)
+    values = [np.asarray(side, dtype=np.float64) for side in (left, right)]
+    if values[0].shape[1] not in GRID_POINTS:
+        raise InputError(
+            f"the outputs have {values[0].shape[1]} continuous components; kernel densities are offered for at most 2. "
+            "The method auto has no such limit"
+        )
+    grid = grid_over(values[0], values[1])
+    return estimate_on(grid, values[0], values[1], undersmoothing)
+
+
+def estimate_on(grid: EvenGrid, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+    """Kernel estimates on a given grid, draws of shape (n, d)."""
+    return grid.densities(grid.count(left), grid.count(right), undersmoothing)
+
+
+def count_values(left: Array, right: Array) -> Densities:
+    """Relative frequencies of the distinct rows."""
+    codes, n_codes = _row_codes(np.concatenate([left, right]))
+    counts = [np.bincount(part, minlength=n_codes) for part in (codes[: len(left)], codes[len(left) :])]
+    return from_counts(counts[0], counts[1])
+
+
+def from_counts(left: Integers, right: Integers) -> Densities:
+    """Relative frequencies from counts of the same outputs."""
+    sizes = int(left.sum()), int(right.sum())
+    return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
+
+
+def _read(name: str, outputs: object) -> Array:
+    values = np.asarray(outputs)
+    if values.ndim not in (1, 2) or values.dtype == object:
+        raise InputError(f"{name} must be an array of shape (n,) or (n, d) of numbers, truth values or strings")
+    if len(values) < _FEWEST:
+        raise InputError(f"{name} has {len(values)} outputs; at least {_FEWEST} are needed, and thousands to be useful")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError(f"{name} has NaN or infinite outputs, which have no density; the method auto counts them")
+    if values.dtype.kind not in "fiubUS":
+        raise InputError(f"{name} has outputs of type {values.dtype}; numbers, truth values or strings are allowed")
+    return values.reshape(len(values), -1)
+
+
+def _is_discrete(left: Array, right: Array) -> bool:
+    if left.dtype.kind != "f" or right.dtype.kind != "f":
+        return True
+    look = np.concatenate([left[:_LOOK], right[:_LOOK]])
+    distinct = len(np.unique(look, axis=0)) if look.shape[1] > 1 else len(np.unique(look))
+    repeated = 1.0 - distinct / len(look)
+    if repeated < _ACCIDENT:
+        return False
+    if _single_share(look) > 0.05:
+        raise InputError("some outputs repeat and others do not: floored densities cannot treat mixed laws; use auto")
+    return True
+
+
+def _single_share(look: Array) -> float:
+    """The share of outputs that occur once."""
+    codes, n_codes = _row_codes(look)
+    return float(np.count_nonzero(np.bincount(codes, minlength=n_codes) == 1) / len(look))
+
+
+def _row_codes(rows: Array) -> tuple[Integers, int]:
+    """A number for each distinct row."""
+    if rows.dtype.kind in "iub":
+        low = [int(column.min()) for column in rows.T]
+        sizes = [int(column.max()) - least + 1 for column, least in zip(rows.T, low, strict=True)]
+        if np.prod([float(size) for size in sizes]) <= _TABLE:
+            codes = np.zeros(len(rows), dtype=np.int64)
+            for column, least, size in zip(rows.T, low, sizes, strict=True):
+                codes *= size
+                codes += column
+                codes -= least
+            return codes, int(np.prod(sizes))
+    distinct, codes = np.unique(rows, axis=0, return_inverse=True)
+    return codes.ravel(), len(distinct)

@@ -1,0 +1,171 @@
+"""Results for continuous integration: JUnit XML, and Markdown for a job's summary or a comment on a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from epsilometer.report import wording
+from epsilometer.report.text import render_text
+from epsilometer.report.wording import bound_against, clean, cut, figure, figure_down, percent, plain
+from epsilometer.result import AuditResult, Verdict
+
+# A witness in words is a few thousand characters; services cut what is longer.
+_MOST_TEXT = 20_000
+
+
+def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", names: Sequence[str] | None = None) -> str:
+    """One test case per result: refuted is a failure, inconclusive an error.
+
+    Args:
+        results: what was found.
+        suite: the name of the suite.
+        names: one per result; what was audited if not given.
+    """
+    titles = names or [wording.mechanism_name(result) for result in results]
+    return junit_document(suite, [junit_case(result, title) for result, title in zip(results, titles, strict=True)])
+
+
+def junit_document(suite: str, cases: Sequence[Element]) -> str:
+    """Test cases in their suite, as text."""
+    counts = {
+        "tests": len(cases),
+        "failures": sum(case.find("failure") is not None for case in cases),
+        "errors": sum(case.find("error") is not None for case in cases),
+        "skipped": 0,
+    }
+    seconds = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
+    numbers = {name: str(count) for name, count in counts.items()} | {"time": seconds}
+    root = Element("testsuites", {"name": "epsilometer", **numbers})
+    SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
+    indent(root)
+    # Only ASCII: a letter that XML 1.0 has not, such as a lone surrogate, was spelled out before.
+    text: bytes = tostring(root, encoding="us-ascii", xml_declaration=True)
+    return text.decode("ascii") + "\n"
+
+
+def junit_error(name: str, message: str) -> Element:
+    """The test case of an audit that could not be done."""
+    case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": "0.000"})
+    SubElement(case, "error", {"type": "error", "message": plain(message, 400)}).text = _text(message)
+    return case
+
+
+def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) -> Element:
+    """The test case of one result.
+
+    Args:
+        result: what was found.
+        name: of the case.
+        expected: the only verdict that does not fail; None if refutations do.
+    """
+    case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
+    properties = SubElement(case, "properties")
+    for key, value in _properties(result):
+        SubElement(properties, "property", {"name": key, "value": value})
+    kind = _kind(result.verdict, expected)
+    words = _text(render_text(result))
+    if kind is None:
+        SubElement(case, "system-out").text = words
+    else:
+        message = f"{wording.verdict_sentence(result)} {wording.bound_sentence(result)}"
+        SubElement(case, kind, {"type": str(result.verdict), "message": plain(message, 400)}).text = words
+    return case
+
+
+def _kind(verdict: Verdict | None, expected: Verdict | None) -> str | None:
+    """The element that says what is wrong; None if nothing is."""
+    if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
+        return None
+    return "error" if verdict is Verdict.INCONCLUSIVE else "failure"
+
+
+def _properties(result: AuditResult) -> list[tuple[str, str]]:
+    left, right = result.samples_used
+    return [
+        ("verdict", "measured" if result.verdict is None else str(result.verdict)),
+        ("notion", result.claim.notion),
+        ("claimed", figure(result.claim.value)),
+        ("lower_bound", figure_down(result.lower_bound, 6)),
+        ("confidence", figure(result.confidence)),
+        # How often a run like this one fails although the claim is true.
+        ("false_alarm_rate", figure(1.0 - result.confidence)),
+        ("guarantee", plain(result.guarantee, 200)),
+        ("samples", f"{left} {right}"),
+        ("seed", plain(result.settings.get("seed"), 60)),
+    ]
+
+
+def _text(text: str) -> str:
+    return cut("\n".join(clean(line) for line in text.splitlines()), _MOST_TEXT)
+
+
+_MARKS = {Verdict.REFUTED: "❌", Verdict.NOT_REFUTED: "✅", Verdict.INCONCLUSIVE: "⚠️", None: "📏"}
+# Everything that Markdown or the HTML in it could take for more than text.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~&@:$])")
+
+
+def render_markdown(results: Sequence[AuditResult], title: str = "Privacy audit") -> str:
+    """A table with a row per result, and the whole text of each behind a fold."""
+    lines = [f"## {escape(plain(title, 200))}", "", *table_head()]
+    lines += [table_row(result) for result in results]
+    for result in results:
+        lines += ["", *folded(result)]
+    return "\n".join(lines) + "\n"
+
+
+def table_head(more: Sequence[str] = ()) -> list[str]:
+    """The two first lines of a table of results."""
+    names = ["", "audit", "verdict", "certified", "claimed", "confidence", *more]
+    return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+
+
+def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] = (), is_expected: bool = False) -> str:
+    """A result as a row of a table.
+
+    Args:
+        result: what was found.
+        name: of the audit.
+        more: further cells.
+        is_expected: whether a refutation is no news.
+    """
+    claim = result.claim
+    cells = [
+        plain(name or wording.mechanism_name(result)),
+        wording.headline(result).lower() + (" (as expected)" if is_expected else ""),
+        f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}",
+        "" if result.verdict is None else f"≤ {figure(claim.value)}",
+        percent(result.confidence),
+        *more,
+    ]
+    mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]
+    return f"| {mark} | " + " | ".join(escape(cell) for cell in cells) + " |"
+
+
+def error_row(name: str, message: str, more: Sequence[str] = ()) -> str:
+    """A row for an audit that could not be done."""
+    cells = [plain(name), "error", plain(message, 200), "", "", *more]
+    return "| 💥 | " + " | ".join(escape(cell) for cell in cells) + " |"
+
+
+def folded(result: AuditResult, name: str | None = None) -> list[str]:
+    """The whole text of a result, behind a fold."""
+    summary = escape_html(f"{plain(name or wording.mechanism_name(result))}: {wording.headline(result).lower()}")
+    # A block of HTML, not a fenced one: no run of backticks in an output can end it.
+    return [f"<details><summary>{summary}</summary>", "", f"<pre>{_as_pre(render_text(result))}</pre>", "</details>"]
+
+
+def escape(text: str) -> str:
+    """Foreign text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+
+
+def escape_html(text: str) -> str:
+    """Foreign text inside HTML inside Markdown."""
+    return re.sub(r"[^\w .,;/=+()…≥≤ε-]", lambda found: f"&#{ord(found.group())};", text)
+
+
+def _as_pre(text: str) -> str:
+    # An empty line would end the block of HTML; one with a character in it does not.
+    return "\n".join(escape_html(line) or "&#8203;" for line in text.splitlines())

@@ -1,0 +1,138 @@
+"""Small numerical tools of the zoo: quadrature in panels, a monotone root, a maximum on an interval.
+
+NumPy only, so that looking into the zoo costs no import of SciPy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+
+# Laplace tails beyond 45 scales weigh e^-45 = 3e-20: below the rounding of everything that is added up.
+REACH_IN_SCALES = 45.0
+NODES_PER_PANEL = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Gauss-Legendre nodes on panels between breakpoints, where the integrands are analytic.
+
+    Attributes:
+        nodes: shape (k, m), m nodes on each of k neighbouring panels, increasing.
+        weights: shape (k, m).
+        edges: shape (k + 1,), where the panels meet; the breakpoints are among them.
+    """
+
+    nodes: Floats
+    weights: Floats
+    edges: Floats
+
+    @staticmethod
+    def between(breakpoints: Iterable[float], scale: float, reach: float, panels_per_scale: float = 2.0) -> Panels:
+        """Cover the line from `reach` below the first to `reach` above the last breakpoint.
+
+        Args:
+            breakpoints: where an integrand has a kink or a jump.
+            scale: the shortest length on which an integrand changes by a factor e.
+            reach: how far beyond the breakpoints anything still counts.
+            panels_per_scale: panels per `scale`; more of them where the integral has a kink of its own.
+        """
+        inner = sorted(set(breakpoints))
+        corners = [inner[0] - reach, *inner, inner[-1] + reach]
+        edges = [np.array([corners[0]])]
+        for low, high in itertools.pairwise(corners):
+            count = max(1, math.ceil((high - low) / scale * panels_per_scale))
+            edges.append(np.linspace(low, high, count + 1)[1:])
+        return Panels.on(np.concatenate(edges))
+
+    @staticmethod
+    def around(centres: Iterable[float], nearest: float, farthest: float, panels_per_doubling: int = 4) -> Panels:
+        """Cover the line with panels that grow with their distance from the centres.
+
+        Args:
+            centres: where an integrand has a kink, a jump or a narrow peak.
+            nearest: the width of the panels beside a centre.
+            farthest: how far from the centres anything still counts.
+            panels_per_doubling: panels for each doubling of the distance.
+        """
+        count = panels_per_doubling * math.ceil(math.log2(farthest / nearest)) + 1
+        distances = np.concatenate([[0.0], np.geomspace(nearest, farthest, count)])
+        return Panels.on(np.unique([centre + side for centre in centres for side in (distances, -distances)]))
+
+    @staticmethod
+    def on(edges: Floats) -> Panels:
+        """Panels between neighbouring edges, shape (k + 1,), increasing."""
+        nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
+        half = np.diff(edges)[:, None] / 2
+        middle = (edges[:-1] + edges[1:])[:, None] / 2
+        return Panels(middle + half * nodes, half * weights, edges)
+
+    def running_integral(self, values: Floats) -> tuple[Floats, Floats]:
+        """The integral from the left end to every node and to every edge.
+
+        Args:
+            values: shape (k, m), the integrand at the nodes.
+
+        Returns:
+            Shapes (k, m) and (k + 1,).
+        """
+        within = (values * self.weights) @ _integration_matrix().T
+        at_edges = np.concatenate([[0.0], np.cumsum((values * self.weights).sum(axis=1))])
+        return at_edges[:-1, None] + within, at_edges
+
+
+def _integration_matrix() -> Floats:
+    """Shape (m, m): weighted values at the nodes of [-1, 1] -> integral from -1 to each node, relative weights."""
+    nodes, _ = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
+    degrees = np.arange(NODES_PER_PANEL)
+    basis = np.polynomial.legendre.legvander(nodes, NODES_PER_PANEL)
+    integrals = np.empty((NODES_PER_PANEL, NODES_PER_PANEL))
+    integrals[:, 0] = nodes + 1
+    integrals[:, 1:] = (basis[:, 2:] - basis[:, :-2]) / (2 * degrees[1:] + 1)
+    # The coefficient of the polynomial P_k is (2k + 1)/2 times the weighted sum of values * P_k.
+    result: Floats = (integrals * (2 * degrees + 1) / 2) @ basis[:, :-1].T
+    return result
+
+
+def solve_increasing(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where an increasing function on [low, high] reaches the target, to the last bits, by bisection."""
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return middle
+        if function(middle) < target:
+            low = middle
+        else:
+            high = middle
+
+
+def maximise(function: Callable[[float], float], low: float, high: float) -> float:
+    """The greatest value of a function on [low, high]: a coarse grid, then a zoom on its best point."""
+    points = np.linspace(low, high, 101)
+    best = -math.inf
+    for _ in range(6):
+        values = [function(float(point)) for point in points]
+        best = max(best, *values)
+        peak = int(np.argmax(values))
+        points = np.linspace(points[max(peak - 1, 0)], points[min(peak + 1, len(points) - 1)], 21)
+    return best
+
+
+def laplace_density(x: Floats, scale: float) -> Floats:
+    """Density of Laplace noise with the given scale."""
+    result: Floats = np.exp(-np.abs(x) / scale) / (2 * scale)
+    return result
+
+
+def laplace_below(x: Floats, scale: float) -> Floats:
+    """P(noise <= x) for Laplace noise; for scale 0 the noise is 0. Accurate in the left tail."""
+    if scale == 0:
+        return (x >= 0).astype(np.float64)
+    tail = np.exp(-np.abs(x) / scale) / 2
+    return np.where(x < 0, tail, 1 - tail)

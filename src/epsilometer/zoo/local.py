@@ -1,0 +1,249 @@
+"""Local privacy of one person: randomized response, unary encodings, Hadamard response, subset selection."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from epsilometer.arrays import Booleans, Integers
+from epsilometer.claims import PureDP
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism, from_batch
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_whole
+from epsilometer.zoo.laws.exact import CellLaw, discrete_law
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """Tells the true label with some probability, else one of the others; outputs are strings, shape (n,).
+
+    Attributes:
+        labels: all possible answers.
+        truthful: probability of the true one.
+    """
+
+    labels: tuple[str, ...]
+    truthful: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> NDArray[np.str_]:
+        """Draw n outputs."""
+        if dataset not in self.labels:
+            raise InputError(f"dataset={dataset!r} is not one of the answers {', '.join(self.labels)}")
+        lie = rng.integers(1, len(self.labels), n)
+        lie[rng.random(n) < self.truthful] = 0
+        return np.array(self.labels)[(self.labels.index(dataset) + lie) % len(self.labels)]
+
+
+def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
+    """Randomized response over k labels ("yes" and "no" for two): the truth with probability e^eps/(e^eps + k - 1).
+
+    Its truth on any two labels: pure epsilon; the other notions by a finite sum.
+
+    Reference: Warner, "Randomized response"; Kairouz, Oh, Viswanath, "Extremal mechanisms for local differential
+    privacy".
+    """
+    epsilon, categories = check_epsilon(epsilon), check_whole("categories", categories, 2, 10_000)
+    labels = ("yes", "no") if categories == 2 else tuple(f"c{index}" for index in range(categories))
+    truthful = 1 / (1 + (categories - 1) * math.exp(-epsilon))
+    return ZooEntry(
+        name="randomized_response",
+        summary=f"a label, told truthfully or replaced by one of the other {categories - 1}",
+        mechanism=from_batch(RandomizedResponse(labels, truthful), name="randomized_response"),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(labels[0], labels[1]),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "categories": categories},
+        law=partial(_law, epsilon, categories, truthful),
+    )
+
+
+def _law(epsilon: float, categories: int, truthful: float) -> CellLaw:
+    lie = truthful * math.exp(-epsilon)
+    others = (categories - 2) * lie
+    return discrete_law(np.array([truthful, lie, others]), np.array([lie, truthful, others]))
+
+
+_MOST_CATEGORIES = 1000
+
+
+@dataclass(frozen=True)
+class UnaryEncoding:
+    """One bit per category, each sent through a coin; outputs are bool, shape (n, categories).
+
+    Attributes:
+        categories: number of bits.
+        true_one: probability that the bit of one's own category is reported as 1.
+        false_one: probability that any other bit is.
+    """
+
+    categories: int
+    true_one: float
+    false_one: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+        """Draw n outputs."""
+        chances = np.full(self.categories, self.false_one)
+        chances[check_category(dataset, self.categories)] = self.true_one
+        return rng.random((n, self.categories)) < chances
+
+
+@dataclass(frozen=True)
+class HadamardResponse:
+    """A column of a Hadamard matrix, likelier where one's own row is +1; int64 outputs from 0 to size - 1, shape (n,).
+
+    Attributes:
+        categories: how many rows are used; category j has row j + 1, for row 0 is constant.
+        size: of the matrix, a power of two above `categories`.
+        truthful: probability of a column where one's own row is +1.
+    """
+
+    categories: int
+    size: int
+    truthful: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+        """Draw n outputs: a column at random, moved to the other half of its row where the coin says so."""
+        row = check_category(dataset, self.categories) + 1
+        columns = rng.integers(0, self.size, n)
+        negative = np.bitwise_count(columns & row) % 2 == 1
+        wanted_negative = rng.random(n) >= self.truthful
+        # Flipping one bit that the row looks at changes the sign, and maps one half of the columns onto the other.
+        columns[negative != wanted_negative] ^= row & -row
+        return columns
+
+
+@dataclass(frozen=True)
+class SubsetSelection:
+    """A random set of categories that holds one's own with high probability; bool outputs, shape (n, categories).
+
+    Attributes:
+        categories: all of them.
+        size: members of every set.
+        truthful: probability that one's own category is a member.
+    """
+
+    categories: int
+    size: int
+    truthful: float
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+        """Draw n outputs: random keys, of which the smallest are chosen."""
+        own = check_category(dataset, self.categories)
+        keys = rng.random((n, self.categories))
+        # Keys lie in [0, 1): -1 is always chosen, 2 never.
+        keys[:, own] = np.where(rng.random(n) < self.truthful, -1.0, 2.0)
+        chosen = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
+        members = np.zeros((n, self.categories), dtype=np.bool_)
+        np.put_along_axis(members, chosen, True, axis=1)
+        return members
+
+
+def sue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
+    """Symmetric unary encoding: each bit of a one-hot code is kept with probability e^(eps/2)/(e^(eps/2) + 1).
+
+    Its truth on any two categories: pure epsilon; the other notions by a finite sum.
+
+    Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (SUE, the
+    basic one-time RAPPOR).
+    """
+    epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
+    kept = 1 / (1 + math.exp(-epsilon / 2))
+    coins = UnaryEncoding(categories, kept, 1 - kept)
+    return _entry("sue", "symmetric unary encoding of a category", epsilon, coins, partial(unary_law, kept, 1 - kept))
+
+
+def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
+    """Optimised unary encoding: one's own bit is a fair coin, any other is 1 with probability 1/(e^eps + 1).
+
+    Its truth on any two categories: pure epsilon; the other notions by a finite sum.
+
+    Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (OUE).
+    """
+    epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
+    false_one = 1 / (1 + math.exp(epsilon))
+    coins = UnaryEncoding(categories, 0.5, false_one)
+    return _entry("oue", "optimised unary encoding of a category", epsilon, coins, partial(unary_law, 0.5, false_one))
+
+
+def hadamard_response(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
+    """Hadamard response: a column of a Hadamard matrix, e^eps times likelier where one's own row is +1.
+
+    Its truth on any two categories: pure epsilon; the other notions by a finite sum.
+
+    Reference: Acharya, Sun, Zhang, "Hadamard response: estimating distributions privately, efficiently, and with
+    little communication".
+    """
+    epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
+    size = 1 << categories.bit_length()  # the least power of two above the number of categories
+    truthful = 1 / (1 + math.exp(-epsilon))
+    answers = HadamardResponse(categories, size, truthful)
+    return _entry("hadamard_response", "a column of a Hadamard matrix", epsilon, answers, partial(_halves_law, epsilon))
+
+
+def subset_selection(epsilon: float = 1.0, categories: int = 6) -> ZooEntry:
+    """Subset selection: a set of about categories/(e^eps + 1) categories, e^eps times likelier with one's own in it.
+
+    Its truth on any two categories: pure epsilon; the other notions by a finite sum.
+
+    Reference: Ye, Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy".
+    """
+    epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
+    size = max(1, min(categories - 1, round(categories / (math.exp(epsilon) + 1))))
+    truthful = size / (size + (categories - size) * math.exp(-epsilon))
+    sets = SubsetSelection(categories, size, truthful)
+    law = partial(_subset_law, epsilon, categories, size)
+    return _entry("subset_selection", "a random set of categories around one's own", epsilon, sets, law)
+
+
+def unary_law(true_one: float, false_one: float) -> CellLaw:
+    """The laws of two bits of which the left input sets the first and the right input the second."""
+    own, other = np.array([1 - true_one, true_one]), np.array([1 - false_one, false_one])
+    return discrete_law(np.outer(own, other).ravel(), np.outer(other, own).ravel())
+
+
+def check_category(dataset: Any, categories: int) -> int:
+    """A category as a whole number, or an InputError."""
+    if isinstance(dataset, bool) or not isinstance(dataset, int | np.integer) or not 0 <= dataset < categories:
+        raise InputError(f"dataset={dataset!r} must be a category, a whole number from 0 to {categories - 1}")
+    return int(dataset)
+
+
+def _entry(name: str, summary: str, epsilon: float, draws: Any, law: Any) -> ZooEntry:
+    mechanism: Mechanism = from_batch(draws, name=name)
+    return ZooEntry(
+        name=name,
+        summary=summary,
+        mechanism=mechanism,
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0, 1),
+        keeps_claim=True,
+        parameters={"epsilon": epsilon, "categories": draws.categories},
+        law=law,
+    )
+
+
+def _check_categories(value: int) -> int:
+    return check_whole("categories", value, 2, _MOST_CATEGORIES)
+
+
+def _halves_law(epsilon: float) -> CellLaw:
+    """Any two rows agree on half of the columns, and each is +1 on a quarter where the other is -1."""
+    likely, unlikely = 1 / (1 + math.exp(-epsilon)) / 2, 1 / (1 + math.exp(epsilon)) / 2
+    return discrete_law(np.array([likely, likely, unlikely, unlikely]), np.array([likely, unlikely, likely, unlikely]))
+
+
+def _subset_law(epsilon: float, categories: int, size: int) -> CellLaw:
+    """Sets with both categories, with one of them, with none: counted, and weighted by 1 or e^-epsilon."""
+    shared = size * (size - 1), size * (categories - size), (categories - size) * (categories - size - 1)
+    both, one, none = (count / (categories * (categories - 1)) for count in shared)
+    rare = math.exp(-epsilon)
+    weights = np.array([both, one, one * rare, none * rare])
+    left = weights / weights.sum()
+    return discrete_law(left, left[[0, 2, 1, 3]])
