@@ -92,7 +92,7 @@ def identity_key(mechanism: Mechanism, inputs: Sequence[Pair] | Finder, method: 
     Raises:
         InputError: if something could not be recognised again, or begins anew every time.
     """
-    if isinstance(mechanism, Recording) or getattr(mechanism, "keeper", None) is not None:
+    if isinstance(mechanism, Recording) or mechanism.keeper is not None:
         raise InputError("checkpoint= does not go together with a recording, which begins at its beginning every time")
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
     try:

@@ -18,7 +18,7 @@ from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
 from epsilometer.methods.published.local.binning import binned_densities
-from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
@@ -54,25 +54,27 @@ class Question:
     judged: bool
 
 
-def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> Finding:
+def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> tuple[Finding, ...]:
     """The proof of a proposal with all of a budget: the one place where a bound that decides is bought.
 
-    A method is given a price, not the budget, and what it returns must not cost more.
+    A method is given a price, not the budget, and what it returns must not cost more. The deciding finding comes first.
     """
     price = budget.spend(budget.total, "certificate")
-    finding = proposal.certify(*tallies, pair, price)
-    bound = finding.lower_bound
-    if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= finding.confidence < 1.0):
-        raise EpsilometerError(
-            f"the method {finding.method!r} gave lower_bound={bound!r} with confidence={finding.confidence!r}, where a "
-            f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see epsilometer.testing"
-        )
-    return finding
+    findings = proposal.certify(*tallies, pair, price), *proposal.certify_beside(*tallies, pair, price)
+    for each in findings:
+        bound = each.lower_bound
+        if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0):
+            raise EpsilometerError(
+                f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}, where a "
+                f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see "
+                "epsilometer.testing"
+            )
+    return findings
 
 
 def conclude(
     question: Question,
-    finding: Finding,
+    findings: Sequence[Finding],
     proposal: Proposal,
     reports: Sequence[HealthReport],
     *,
@@ -83,16 +85,17 @@ def conclude(
     training: tuple[Outputs, Outputs] | None = None,
 ) -> AuditResult:
     """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
+    finding, *beside = findings
     finding = _with_picture(finding, training)
     judged = question.judged
     return AuditResult(
         verdict=judge(question.claim, finding, reports) if judged else None,
         claim=question.claim,
         confidence=confidence,
-        findings=(finding, *implied_findings(finding)),
+        findings=(finding, *beside, *implied_findings(finding)),
         samples_used=used,
         # Few methods can tell it themselves; the loops rehearse others (`epsilometer.auditing.power`).
-        detectable=getattr(proposal, "detectable", None) if judged and settings.get("pairs", 1) == 1 else None,
+        detectable=proposal.detectable if judged and settings.get("pairs", 1) == 1 else None,
         health=tuple(reports),
         settings=settings,
         environment=describe_environment(),
@@ -119,9 +122,8 @@ def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Ve
 def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
     """The checks that need outputs in the order in which they were drawn."""
     reports = health.check_constant(left, right) + health.check_order(left, right)
-    event = getattr(proposal, "event", None)
-    if isinstance(event, Event):
-        hits = [event.contains(side) for side in (left, right)]
+    if proposal.event is not None:
+        hits = [proposal.event.contains(side) for side in (left, right)]
         pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
         reports += health.check_correlation(hits) + health.check_drift(pieces)
     return reports

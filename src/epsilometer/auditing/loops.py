@@ -66,18 +66,15 @@ class AuditRun:
     def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
         """Nothing is drawn yet."""
         check_enough_for(len(pairs), settings.samples)
-        check = getattr(settings.method, "check", None)  # a method may refuse what it cannot do
-        if check is not None:
-            check(question.claim, len(pairs), settings.samples)
-        settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
+        settings.method.check(question.claim, len(pairs), settings.samples)
+        settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
         budget = ErrorBudget(settings.failure_probability)
         return cls(pairs, question, settings, sampler, budget, time.perf_counter())
 
     def audit(self) -> AuditResult:
         """Explores, learns, certifies."""
-        sizes = getattr(self.settings.method, "fixed_sizes", lambda n_pairs, samples: None)
-        fixed = sizes(len(self.pairs), self.settings.samples)
+        fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
         if fixed is not None:
             return self._audit_fixed(*fixed)
         number, explored, spent = self._explore()
@@ -133,13 +130,13 @@ class AuditRun:
         """Tallies the proposal on fresh draws and pays for the bound."""
         pair, examples = self.pairs[number], self._examples(proposal, number, training)
         left, right = self._fold(proposal, number, n_fresh, phase, examples)
-        finding = pay_and_prove(self.budget, proposal, (left.total, right.total), pair)
+        finding, *beside = pay_and_prove(self.budget, proposal, (left.total, right.total), pair)
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, (left, right), training)
         return conclude(
             self.question,
-            finding,
+            [finding, *beside],
             proposal,
             reports,
             used=(self.sampler.drawn[0], self.sampler.drawn[1]),

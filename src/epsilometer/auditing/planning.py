@@ -16,7 +16,8 @@ from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
-from epsilometer.mechanisms import as_mechanism
+from epsilometer.inputs import as_pairs
+from epsilometer.mechanisms import as_subject
 from epsilometer.methods.published.ldp.estimating import find_smoothness
 from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
 
@@ -132,9 +133,10 @@ def plan(
 
 def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
     """Times a few pilot draws, which are thrown away."""
-    if dataset is None and getattr(mechanism, "worst_pair", None) is not None:
-        dataset = mechanism.worst_pair.left  # type: ignore[attr-defined]  # an entry of the zoo
-    runs, rng, n = as_mechanism(mechanism), np.random.default_rng(), 1
+    subject = as_subject(mechanism)
+    if dataset is None and subject.worst_pair is not None:
+        dataset = as_pairs(subject.worst_pair)[0].left
+    runs, rng, n = subject.mechanism, np.random.default_rng(), 1
     while True:
         began = time.perf_counter()
         runs.sample(dataset, n, rng)

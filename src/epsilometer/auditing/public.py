@@ -19,22 +19,19 @@ from epsilometer.auditing.search import check_search, run_search
 from epsilometer.auditing.settings import (
     FEWEST,
     Settings,
-    check_settings,
-    choose_mode,
-    seen_as,
-    spread_findings,
+    open_settings,
     training_size,
 )
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import Claim, as_claim, open_claim
-from epsilometer.claims.base import check_whole
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.copying import shared_parts
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.pairs import check_same, is_complete
-from epsilometer.mechanisms import Mechanism, as_mechanism, keeping
+from epsilometer.mechanisms import Mechanism, as_mechanism, as_subject, keeping
+from epsilometer.mechanisms.functions import Subject
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
@@ -85,8 +82,7 @@ def audit(
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: stops at the latest after so long; implies stop_early.
-        checkpoint: a file from which an interrupted audit goes on. Implies stop_early, unless stop_early=False or a
-            method is given: then all samples are drawn, and the result is that of an audit without interruption.
+        checkpoint: a file from which an interrupted audit goes on, to the result of an audit without interruption.
         representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
             floating-point numbers, "all" by their values, with a separate finding about the bits.
         distance: the inputs are so many steps of neighbours apart; the claim is scaled to the group.
@@ -98,30 +94,25 @@ def audit(
     Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are independent. Exact for
         the method `events`.
     """
-    method, options = choose_mode(
-        method,
-        options,
-        stop_early=stop_early,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint,
-        representation=representation,
-        searches=isinstance(inputs, Finder),
-    )
-    settings = check_settings(
+    settings = open_settings(
         samples=samples,
         confidence=confidence,
-        seed=_seed_of(checkpoint) if seed is None and checkpoint is not None else seed,
+        seed=seed,
         method=method,
         options=options,
         jobs=jobs,
         engine=engine,
         suppress=suppress,
         progress=progress,
+        stop_early=stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
+        distance=distance,
     )
-    settings = seen_as(settings, representation)
-    promised = as_claim(_own_claim(mechanism, inputs) if claim is None else claim).scaled(distance)
-    settings.record.update({"distance": distance} if distance != 1 else {})
-    return spread_findings(_run(mechanism, inputs, Question(promised, judged=True), settings, record, checkpoint))
+    subject = as_subject(mechanism)
+    promised = as_claim(_own_claim(subject, inputs) if claim is None else claim).scaled(distance)
+    return _run(subject, inputs, Question(promised, judged=True), settings, record, checkpoint)
 
 
 def measure(
@@ -152,36 +143,30 @@ def measure(
         notion: a claim class, e.g. `PureDP` or `RenyiDP`.
         stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
             samples are drawn.
-        checkpoint: a file from which an interrupted run goes on; it does not imply stop_early here.
         distance: is noted in the result; the bound is about the inputs as they are.
         fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds ε) or `epsilon=`
             (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
     """
-    method, options = choose_mode(
-        method,
-        options,
-        stop_early=False if stop_early is None and max_seconds is None else stop_early,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint,
-        representation=representation,
-    )
-    settings = check_settings(
+    settings = open_settings(
         samples=samples,
         confidence=confidence,
-        seed=_seed_of(checkpoint) if seed is None and checkpoint is not None else seed,
+        seed=seed,
         method=method,
         options=options,
         jobs=jobs,
         engine=engine,
         suppress=suppress,
         progress=progress,
+        stop_early=stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
+        distance=distance,
     )
-    settings = seen_as(settings, representation)
-    settings.record.update({"distance": check_whole("distance", distance)} if distance != 1 else {})
     question = Question(_open(notion, fixed), judged=False)
-    return spread_findings(_run(mechanism, inputs, question, settings, record, checkpoint))
+    return _run(as_subject(mechanism), inputs, question, settings, record, checkpoint)
 
 
 def compare(
@@ -213,33 +198,35 @@ def compare(
         if isinstance(claim, type)
         else Question(as_claim(claim).scaled(distance), True)
     )
-    method, options = choose_mode(
-        method, options, stop_early=False, max_seconds=None, checkpoint=None, representation=representation
-    )
     left, right, note = recorded_pair(left_outputs, right_outputs)
     recorded = left, right
     for name, outputs in zip(("left_outputs", "right_outputs"), recorded, strict=True):
         if len(outputs) < FEWEST:
             raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
     sizes = len(recorded[0]), len(recorded[1])
-    settings = check_settings(
-        samples=max(sizes), confidence=confidence, seed=seed, method=method, options=options, suppress=suppress
+    settings = open_settings(
+        samples=max(sizes),
+        confidence=confidence,
+        seed=seed,
+        method=method,
+        options=options,
+        suppress=suppress,
+        representation=representation,
+        distance=distance,
     )
-    settings = seen_as(settings, representation)
-    settings.record.update({"mechanism": "two recorded samples"} | note)
-    settings.record.update({"distance": check_whole("distance", distance)} if distance != 1 else {})
+    settings.note(mechanism="two recorded samples", **note)
     train, fresh = _split(recorded, settings.seed)
     budget = ErrorBudget(settings.failure_probability)
     task = Task(question.claim, (len(fresh[0]), len(fresh[1])), budget.total)
     proposal = settings.method.propose(*train, task)
     pair = RECORDED
     tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
-    finding = pay_and_prove(budget, proposal, tallies, pair)
+    findings = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = without(examine_draws(proposal, *recorded), settings.suppressed)
     result = conclude(
         question,
-        finding,
+        findings,
         proposal,
         reports,
         used=sizes,
@@ -251,7 +238,7 @@ def compare(
     if can_rehearse(settings.method):
         trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
         result = with_power(result, trial, train, settings.seed)
-    return spread_findings(result)
+    return result
 
 
 def replay(
@@ -283,7 +270,7 @@ def replay(
     inputs = witness.pair if pair is None else _given_again(pair, witness.pair)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
-    settings = check_settings(
+    settings = open_settings(
         samples=samples,
         confidence=result.confidence if confidence is None else confidence,
         seed=seed,
@@ -292,7 +279,7 @@ def replay(
         engine=engine,
         progress=progress,
     )
-    settings.record["replay_of"] = {"lower_bound": result.lower_bound, "seed": result.settings.get("seed")}
+    settings.note(replay_of={"lower_bound": result.lower_bound, "seed": result.settings.get("seed")})
     question = Question(result.claim, judged=result.verdict is not None)
     source = as_mechanism(mechanism).prepared([inputs], settings.samples)
     run = AuditRun.start(source, [inputs], question, settings)
@@ -303,25 +290,26 @@ def replay(
 
 
 def _run(
-    mechanism: object,
+    subject: Subject,
     inputs: Inputs | Finder | None,
     question: Question,
     settings: Settings,
     record: str | Path | None = None,
     checkpoint: str | Path | None = None,
 ) -> AuditResult:
-    settings.record.update({} if record is None else {"recorded_to": str(record)})
+    if record is not None:
+        settings.note(recorded_to=str(record))
     if isinstance(inputs, Finder):
-        check_search(as_mechanism(mechanism), question, settings)
+        check_search(subject.mechanism, question, settings)
         with (
             closing(settings.runner),
-            keeping(as_mechanism(mechanism), [], record) as source,
+            keeping(subject.mechanism, [], record) as source,
             journal_of(checkpoint, source, inputs, question, settings) as journal,
             watched(settings.progress, None),
         ):
             return run_search(source, inputs, question, replace(settings, journal=journal))
-    pairs = as_pairs(getattr(mechanism, "worst_pair", None) if inputs is None else inputs)
-    result = _run_pairs(as_mechanism(mechanism), pairs, question, settings, record, checkpoint)
+    pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
+    result = _run_pairs(subject.mechanism, pairs, question, settings, record, checkpoint)
     return changed(result, health=(*result.health, *_shared_inputs(pairs, settings)))
 
 
@@ -339,7 +327,7 @@ def _run_pairs(
         keeping(prepared, pairs, record) as source,
         watched(settings.progress, 2 * settings.samples),
     ):
-        if getattr(settings.method, "stops_early", False):
+        if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # few audits stop early
 
             return run_sequential(source, pairs, question, settings)
@@ -375,17 +363,9 @@ def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
     return given
 
 
-def _seed_of(checkpoint: str | Path) -> int | None:
-    from epsilometer.auditing.checkpoints import stored_seed  # few audits have one
-
-    return stored_seed(checkpoint)
-
-
-def _own_claim(mechanism: object, inputs: Inputs | Finder | None) -> object:
+def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
     """What a zoo entry, or an object of another library, claims itself."""
-    own = getattr(mechanism, "claim", None)
-    pairs = [] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs)
-    return as_mechanism(mechanism).promise(pairs) if own is None else own
+    return subject.promise([] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs))
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:

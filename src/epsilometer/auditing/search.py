@@ -238,7 +238,7 @@ class SearchRun:
 
 def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have let them pass."""
-    settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
+    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
     run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
     return SearchRun(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
@@ -249,15 +249,13 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
     if isinstance(mechanism, Recording):
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
     method = settings.method
-    if getattr(method, "stops_early", False):
+    if method.stops_early:
         raise InputError(
             "stopping early does not go with a finder, which decides itself how many draws a pair is worth; "
             "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
         )
-    check = getattr(method, "check", None)
-    if check is not None:
-        check(question.claim, 1, settings.samples)
-    if getattr(method, "fixed_sizes", lambda n_pairs, samples: None)(2, settings.samples) is not None:
+    method.check(question.claim, 1, settings.samples)
+    if method.fixed_sizes(2, settings.samples) is not None:
         raise InputError(f"the method {method.name} with sizes of its own does not go with a finder; leave them out")
 
 

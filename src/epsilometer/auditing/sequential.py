@@ -230,7 +230,7 @@ class SequentialRun:
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
         return conclude(
             question,
-            finding,
+            [finding],
             proposal,
             without(reports, self.run.settings.suppressed),
             used=(state.spent, state.spent),
@@ -275,7 +275,7 @@ def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, fl
 
 def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditResult:
     """Audits with the method `sequential`."""
-    settings.record.update(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
+    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
     if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:
         mechanism = copy.copy(mechanism)
         mechanism.chunk_size = _CHUNK

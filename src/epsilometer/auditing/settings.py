@@ -9,88 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.claims.base import check_whole
 from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner, check_seed, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, as_method
-from epsilometer.methods.bits import EventsWithBits
 from epsilometer.methods.registry import as_options
-from epsilometer.result import AuditResult, Finding, changed
 
 _REPRESENTATIONS = ("value", "bits", "all")
-
-
-def choose_mode(
-    method: str | Method,
-    options: object,
-    *,
-    stop_early: bool | None,
-    max_seconds: float | None,
-    checkpoint: str | Path | None,
-    representation: str,
-    searches: bool = False,
-) -> tuple[str | Method, object]:
-    """The method and its options; an InputError where the wishes do not go together.
-
-    A checkpoint means stopping early, unless the caller says otherwise, names a method, asks for another view, or
-    searches for pairs.
-    """
-    if representation not in _REPRESENTATIONS:
-        raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
-    if stop_early is False and max_seconds is not None:
-        raise InputError(f"max_seconds={max_seconds!r} is for audits that stop early; leave stop_early=False out")
-    if getattr(method, "stops_early", False) and options is None:
-        method, options = "sequential", getattr(method, "options", None)
-    is_ordinary = method == "auto" and representation == "value" and not searches
-    implied = checkpoint is not None and stop_early is None and is_ordinary
-    if stop_early or implied or max_seconds is not None or method == "sequential":
-        if representation != "value":
-            raise InputError(f"representation={representation!r} cannot be combined with stopping early")
-        return "sequential", _sequential_options(method, options, max_seconds, checkpoint)
-    if representation != "value" and method != "profile":
-        if method not in ("auto", "events", "bits"):
-            raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
-        return ("bits" if representation == "bits" else "events"), options
-    return method, options
-
-
-def seen_as(settings: Settings, representation: str) -> Settings:
-    """The settings with a method that looks at outputs in this way; the result will say which."""
-    if representation == "value":
-        return settings
-    settings.record["representation"] = representation
-    if settings.method.name == "profile":
-        from epsilometer.methods.bits_profile import BitsProfileMethod, ProfileWithBits  # few ask for it
-
-        return replace(settings, method=BitsProfileMethod() if representation == "bits" else ProfileWithBits())
-    return replace(settings, method=EventsWithBits()) if representation == "all" else settings
-
-
-def _sequential_options(
-    method: str | Method, options: object, max_seconds: float | None, checkpoint: str | Path | None
-) -> object:
-    from epsilometer.methods.sequential import Options  # few audits stop early
-
-    if method not in ("auto", "sequential"):
-        raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
-    options = as_options("sequential", options)
-    if options is not None and not isinstance(options, Options):
-        raise InputError(f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early")
-    chosen = options or Options()
-    if max_seconds is not None:
-        chosen = replace(chosen, max_seconds=max_seconds)
-    return chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
-
-
-def spread_findings(result: AuditResult) -> AuditResult:
-    """A finding that was carried in the details of the deciding one becomes one of its own, behind it."""
-    first = result.findings[0]
-    if "beside" not in first.details:
-        return result
-    details = {name: value for name, value in first.details.items() if name != "beside"}
-    beside = Finding.from_dict(first.details["beside"])
-    return changed(result, findings=(replace(first, details=details), beside, *result.findings[1:]))
 
 
 # The fewest draws per side that can be split into learning and proving.
@@ -130,27 +57,49 @@ class Settings:
     journal: Journal = field(default_factory=NoJournal)
     record: dict[str, Any] = field(default_factory=dict)
 
+    def note(self, **facts: Any) -> None:
+        """Adds facts to the record; the one way to write into it."""
+        self.record.update(facts)
+
     @property
     def failure_probability(self) -> float:
         """What the whole audit may spend."""
         return 1.0 - self.confidence
 
 
-def check_settings(
+def open_settings(
     *,
     samples: int,
     confidence: float,
     seed: int | None,
-    method: str | Method,
+    method: object,
+    options: object = None,
     jobs: int = 1,
     engine: object = "local",
-    options: object = None,
     suppress: Collection[str] = (),
     progress: Progress | None = None,
+    stop_early: bool | None = None,
+    max_seconds: float | None = None,
+    checkpoint: str | Path | None = None,
+    representation: str = "value",
+    distance: int = 1,
 ) -> Settings:
-    """The settings, or an InputError that says what is wrong."""
+    """The settings of an audit from what its caller wishes, or an InputError that says what is wrong."""
+    if representation not in _REPRESENTATIONS:
+        raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
+    if stop_early is False and max_seconds is not None:
+        raise InputError(f"max_seconds={max_seconds!r} is for audits that stop early; leave stop_early=False out")
+    wants_to_stop = stop_early or max_seconds is not None or method == "sequential"
+    if wants_to_stop or (isinstance(method, Method) and method.stops_early):
+        method, options = _sequential(method, options, max_seconds, checkpoint, representation)
+    elif representation != "value":
+        method = _seen_as(representation, method)
+    if seed is None and checkpoint is not None:
+        from epsilometer.auditing.checkpoints import stored_seed  # which knows how audits are set up
+
+        seed = stored_seed(checkpoint)
     options = as_options(method, options)
-    checked = Settings(
+    settings = Settings(
         check_samples(samples),
         check_confidence(confidence),
         check_seed(seed),
@@ -159,11 +108,48 @@ def check_settings(
         check_suppressed(suppress),
         progress or NoProgress(),
     )
-    checked.record.update(method=checked.method.name, samples=checked.samples, confidence=checked.confidence)
-    checked.record.update(seed=checked.seed, jobs=jobs, engine=engine_name(engine))
-    if options is not None or not isinstance(method, str):  # an object is its own options
-        checked.record["options"] = repr(method if options is None else options)
-    return checked
+    settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
+    settings.note(seed=settings.seed, jobs=jobs, engine=engine_name(engine))
+    if options is not None or not (isinstance(method, str) or representation != "value"):
+        settings.note(options=repr(method if options is None else options))  # an object is its own options
+    if representation != "value":
+        settings.note(representation=representation)
+    if check_whole("distance", distance) != 1:
+        settings.note(distance=distance)
+    return settings
+
+
+def _sequential(
+    method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None, representation: str
+) -> tuple[str, object]:
+    """The method `sequential`, with options that say when to stop."""
+    from epsilometer.methods.sequential import Options, SequentialMethod  # few audits stop early
+
+    if representation != "value":
+        raise InputError(f"representation={representation!r} cannot be combined with stopping early")
+    if isinstance(method, SequentialMethod) and options is None:
+        options, method = method.options, "sequential"
+    if method not in ("auto", "sequential"):
+        raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
+    options = as_options("sequential", options)
+    if options is not None and not isinstance(options, Options):
+        raise InputError(f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early")
+    chosen = options or Options()
+    if max_seconds is not None:
+        chosen = replace(chosen, max_seconds=max_seconds)
+    return "sequential", chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
+
+
+def _seen_as(representation: str, method: object) -> Method:
+    """A method that looks at the bits of outputs, or at their values and then at their bits."""
+    from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits  # few ask for it
+    from epsilometer.methods.events import EventsMethod
+    from epsilometer.methods.profile import ProfileMethod
+
+    if method not in ("auto", "events", "bits", "profile"):
+        raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
+    values, bits = (ProfileMethod(), BitsProfileMethod()) if method == "profile" else (EventsMethod(), BitsMethod())
+    return bits if representation == "bits" else WithBits(values, bits)
 
 
 def check_confidence(confidence: float) -> float:

@@ -12,7 +12,8 @@ projection makes that bracket 0. What rounding leaves of it is subtracted, so th
 Guarantee: the product of such bets, each fixed before its draws, exceeds 1/f at any time with probability at most f
 (Ville). Exact at any stopping time.
 
-Reference: Turner, Ly, Grünwald (2021) on tests of two streams; METHODS section 8 of our notes.
+Reference: Turner, Ly, Grünwald, "Generic E-variables for exact sequential k-sample tests that allow for optional
+stopping" (2021).
 """
 
 from __future__ import annotations

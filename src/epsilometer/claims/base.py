@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -20,8 +21,15 @@ from epsilometer.errors import InputError
 Real = TypeVar("Real", float, Floats)
 
 
+# Every notion by its name in files.
+NOTIONS: dict[str, type[Claim]] = {}
+
+
 class Claim(ABC):
     """A promise about all pairs of neighbours, in both directions.
+
+    A class with a `notion` of its own is known by that name as soon as it is defined, so that results with such claims
+    can be stored and read again.
 
     Attributes:
         notion: short name of the notion of privacy, used in files and on the command line.
@@ -32,6 +40,17 @@ class Claim(ABC):
     notion: ClassVar[str]
     parameter: ClassVar[str]
     symbol: ClassVar[str]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        notion = vars(cls).get("notion")
+        if notion is None:
+            return
+        known = NOTIONS.get(notion, cls)
+        # A module that is loaded again defines its claims again, and a dataclass with slots is made twice.
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise InputError(f"the notion {notion!r} of {cls.__qualname__} is taken by {known.__qualname__}")
+        NOTIONS[notion] = cls
 
     @property
     def value(self) -> float:
@@ -74,6 +93,11 @@ class Claim(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `epsilometer.claims.from_dict` is the inverse."""
         return {"notion": self.notion, self.parameter: self.value, **self.fixed()}
+
+    @classmethod
+    def restored(cls, data: Mapping[str, Any]) -> Self:
+        """The claim from what `to_dict` gave, without the notion."""
+        return cls(**data)
 
 
 def check_at_least(name: str, value: float, least: float) -> float:

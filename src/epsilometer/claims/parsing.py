@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from epsilometer.claims.base import Claim
+from epsilometer.claims.base import NOTIONS, Claim
 from epsilometer.claims.gaussian import GaussianDP
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
 from epsilometer.claims.renyi import ZCDP, RenyiDP
-from epsilometer.claims.tradeoff import TradeOffDP
 from epsilometer.errors import InputError
 
-NOTIONS: dict[str, type[Claim]] = {
-    kind.notion: kind for kind in (PureDP, ApproxDP, ApproxDeltaDP, RenyiDP, ZCDP, GaussianDP, TradeOffDP)
-}
 _SHORT = {"eps": "epsilon", "ε": "epsilon", "δ": "delta", "alpha": "order", "α": "order", "μ": "mu", "ρ": "rho"}
 
 
@@ -23,14 +19,12 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
     rest = dict(data)
     kind = NOTIONS.get(str(rest.pop("notion", None)))
     if kind is None:
-        raise InputError(f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}")
-    if kind is TradeOffDP:
-        curve = rest.get("curve")
-        if not isinstance(curve, list | tuple):
-            raise InputError("a stored trade-off claim needs its curve as two lists of numbers")
-        rest["curve"] = tuple(curve)
+        raise InputError(
+            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. A notion of your own is known "
+            "when the module that defines it is imported"
+        )
     try:
-        return kind(**rest)
+        return kind.restored(rest)
     except TypeError as error:
         raise InputError(f"the claim {dict(data)!r} does not fit the notion {kind.notion}: {error}") from error
 

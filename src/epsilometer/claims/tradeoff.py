@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -92,6 +92,14 @@ class TradeOffDP(Claim):
         else:
             data["curve"] = [list(part) for part in self.curve]
         return data
+
+    @classmethod
+    def restored(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        curve = data.get("curve")
+        if not isinstance(curve, list | tuple):
+            raise InputError("a stored trade-off claim needs its curve as two lists of numbers")
+        return cls(**{**data, "curve": tuple(curve)})
 
 
 def _as_points(curve: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -98,14 +98,7 @@ def _representation(all_views: bool | None, representation: str | None) -> str |
 
 def _claim(parameters: dict[str, float], mechanism: Any) -> Any:
     from epsilometer.claims import from_parameters
+    from epsilometer.mechanisms import as_subject
 
-    if not parameters and (getattr(mechanism, "claim", None) is not None or _is_library_object(mechanism)):
-        return None
-    return from_parameters(**parameters)
-
-
-def _is_library_object(mechanism: Any) -> bool:
-    """Whether this is an object of another library that makes a claim itself."""
-    from epsilometer.mechanisms import Mechanism, as_mechanism
-
-    return type(as_mechanism(mechanism)).promise is not Mechanism.promise
+    brings_claim = not parameters and as_subject(mechanism).makes_a_promise
+    return None if brings_claim else from_parameters(**parameters)

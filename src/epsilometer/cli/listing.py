@@ -31,14 +31,22 @@ def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def methods() -> int:
-    """List the methods that --method takes, with the names that --option takes for each."""
-    pass  # MERGED
-    from epsilometer.methods.registry import find_method, names, option_names
+    """List the methods that --method takes, with the names that --option takes for each.
+
+    Installed packages may bring methods of their own (entry points of the group epsilometer.methods).
+    """
+    from epsilometer.errors import InputError
+    from epsilometer.methods.registry import find_method, names, option_names, origin
 
     rows = []
     for name in names():
-        method = find_method(name)
-        rows.append((name, method.guarantee, method.summary, ", ".join(option_names(name))))
+        source = "" if origin(name) == "epsilometer" else f" (from {origin(name)})"
+        try:
+            method = find_method(name)
+        except InputError as error:  # of another package; the list goes on
+            rows.append((name, "?", f"{error}{source}", ""))
+            continue
+        rows.append((name, method.guarantee, method.summary + source, ", ".join(option_names(name))))
     print_rows(("name", "guarantee", "summary", "options"), rows)
     return 0
 
@@ -47,14 +55,18 @@ def zoo() -> int:
     """List the reference mechanisms.
 
     Audit one with: epsilometer audit zoo:NAME. Parameters follow a question mark: "zoo:laplace?epsilon=.7".
+    Mechanisms of installed packages are listed below them: epsilometer audit plugin:NAME.
     """
     from epsilometer import zoo as mechanisms
-
-    pass  # MERGED
+    from epsilometer.mechanisms.libraries import brought_mechanisms
 
     rows = []
     for name in mechanisms.names():
         entry = mechanisms.find(name)
         rows.append((name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary))
     print_rows(("name", "claim", "in truth", "summary"), rows)
+    if brought_mechanisms():
+        sys.stdout.write("\n")
+        plugins = sorted(brought_mechanisms().values(), key=lambda each: each.name)
+        print_rows(("name", "at home in"), [(f"plugin:{each.name}", each.value) for each in plugins])
     return 0

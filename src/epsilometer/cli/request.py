@@ -23,7 +23,8 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
 
     Args:
         target: "zoo:NAME", "zoo:NAME?key=value&…", "package.module:function", "command:PROGRAM ARGUMENTS" with
-            {dataset} among them, an http(s) address, or "recording:FILE" or "recording:LEFT,RIGHT".
+            {dataset} among them, an http(s) address, "recording:FILE" or "recording:LEFT,RIGHT", or "plugin:NAME" for
+            what an installed package brings.
         batch: whether the function, program or service draws many outputs per call.
         folders: searched for modules after the current folder.
     """
@@ -31,7 +32,7 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     if not colon or not kind or not rest:
         raise InputError(
             f"target {target!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
-            "recording:FILE or a .toml file"
+            "recording:FILE, plugin:NAME or a .toml file"
         )
     if kind == "zoo":
         if batch:
@@ -39,7 +40,12 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
         return _open_zoo(rest)
     if kind in ("command", "http", "https", "recording"):
         return _open_foreign(kind, target if kind.startswith("http") else rest, batch)
-    found = _import(kind, rest, folders)
+    if kind == "plugin":
+        from epsilometer.mechanisms.libraries import find_brought
+
+        found = find_brought(rest)
+    else:
+        found = _import(kind, rest, folders)
     if not batch:
         return found
     from epsilometer.mechanisms import from_batch
@@ -276,7 +282,9 @@ def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
         return Pair(given["left"], given["right"])
     if sides:
         raise InputError(f"--{sides[0]} needs {'--right' if sides == ['left'] else '--left'} as well")
-    if getattr(mechanism, "worst_pair", None) is None:
+    from epsilometer.mechanisms import as_subject
+
+    if as_subject(mechanism).worst_pair is None:
         raise InputError(
             "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --finder and --domain"
         )

@@ -60,6 +60,7 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
     from epsilometer.claims import from_parameters
     from epsilometer.cli.request import find_notion, plan_from
     from epsilometer.cli.settings_file import resolve_inputs
+    from epsilometer.mechanisms import as_subject
 
     resolved = resolve_inputs(settings, path)
     notion = resolved.pop("notion", None)
@@ -69,7 +70,7 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
         keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
         result = measure(plan.mechanism, plan.inputs, kind, **keywords)
     else:
-        brings_claim = not plan.parameters and getattr(plan.mechanism, "claim", None) is not None
+        brings_claim = not plan.parameters and as_subject(plan.mechanism).makes_a_promise
         claim = None if brings_claim else from_parameters(**plan.parameters)
         result = audit(plan.mechanism, plan.inputs, claim, **plan.keywords)
     return dataclasses.replace(result, settings={**result.settings, **plan.record})
@@ -275,6 +276,4 @@ def run(
     The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
     expected), else 3 if an audit is inconclusive, else 0.
     """
-    pass  # MERGED
-
     return run_suite(suite, jobs, out, history, fresh, junit, markdown)

@@ -192,16 +192,26 @@ class Pieces:
 
     def add(self, counts: Counts) -> None:
         """The counts of the next chunk."""
-        own = Counts(counts.hits, counts.trials)  # a tally may carry more than the counts of one event
         if self.filled:
-            self.counts[-1] += own
+            self.counts[-1] += counts
         else:
-            self.counts.append(own)
+            self.counts.append(counts)
         self.filled = (self.filled + 1) % self.width
         if len(self.counts) == MOST_PIECES and not self.filled:
             pairs = zip(self.counts[::2], self.counts[1::2], strict=True)
             self.counts = [first + second for first, second in pairs]
             self.width *= 2
+
+
+@dataclass(frozen=True, slots=True)
+class TwoTallies:
+    """What outputs are reduced to for a finding that decides, and for another one beside it."""
+
+    deciding: Any
+    beside: Any
+
+    def __add__(self, other: TwoTallies) -> TwoTallies:
+        return TwoTallies(self.deciding + other.deciding, self.beside + other.beside)
 
 
 @dataclass(slots=True)
@@ -228,8 +238,9 @@ class Folded:
         """One more chunk: what it was reduced to, its outputs, and its fingerprint."""
         self.is_whole = False
         self.total = value if self.chunks == 0 else self.total + value
-        if isinstance(value, Counts):
-            self.pieces.add(value)
+        deciding = value.deciding if isinstance(value, TwoTallies) else value
+        if isinstance(deciding, Counts):
+            self.pieces.add(deciding)
         self.fingerprints.add(fingerprint)
         self.chunks += 1
         self.size += size

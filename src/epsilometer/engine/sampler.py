@@ -197,7 +197,7 @@ class Sampler:
             n: about how many outputs of each side that are.
             reductions: what is wanted of the outputs of a left and of a right chunk.
         """
-        keeper = getattr(self.mechanism, "keeper", None)
+        keeper = self.mechanism.keeper
         if keeper is not None:
             reductions = _Kept(reductions[0]), _Kept(reductions[1])
         drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)

@@ -2,7 +2,7 @@
 
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.commands import from_command
-from epsilometer.mechanisms.functions import as_mechanism, from_batch, from_callable
+from epsilometer.mechanisms.functions import as_mechanism, as_subject, from_batch, from_callable
 from epsilometer.mechanisms.http import from_http
 from epsilometer.mechanisms.kept_draws import keeping
 from epsilometer.mechanisms.libraries import from_opendp
@@ -11,6 +11,7 @@ from epsilometer.mechanisms.recordings import from_recording, recorded_outputs
 __all__ = [
     "Mechanism",
     "as_mechanism",
+    "as_subject",
     "from_batch",
     "from_callable",
     "from_command",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from epsilometer.claims import Claim
 from epsilometer.errors import MechanismError
-from epsilometer.inputs import Pair
+from epsilometer.inputs import Inputs, Pair
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
 
@@ -18,19 +18,32 @@ from epsilometer.storage import code_digest
 _SHOWN = 120
 
 
+class Keeper(Protocol):
+    """Is handed what was drawn."""
+
+    def keep(self, dataset: object, outputs: Outputs) -> None:
+        """Some outputs of one input, in the order in which they were drawn."""
+
+
 class Mechanism(ABC):
-    """Draws outputs.
+    """Draws outputs. Name, seed, size of a chunk and `sample` make a mechanism; the rest has defaults.
 
     Attributes:
         name: how the mechanism is called in results and reports.
         is_seeded: whether equal generators give equal outputs.
         chunk_size: how many outputs are drawn with one generator. Part of the seed scheme: chunks, not workers,
             own their random streams.
+        claim: what it promises for any pair; an audit without a claim takes this one.
+        worst_pair: the inputs to audit it on when none are given.
+        keeper: is handed all draws.
     """
 
     name: str
     is_seeded: bool
     chunk_size: int
+    claim: Claim | None = None
+    worst_pair: Inputs | None = None
+    keeper: Keeper | None = None
 
     @abstractmethod
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -65,7 +78,7 @@ class Mechanism(ABC):
 
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """What the mechanism itself claims for these pairs, if it says so."""
-        return None
+        return self.claim
 
 
 def shown(value: object) -> str:

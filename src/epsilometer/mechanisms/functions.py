@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
+from epsilometer.claims import Claim
 from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, shown
 from epsilometer.mechanisms.libraries import adapt
@@ -100,19 +103,51 @@ def from_batch(function: Callable[..., Any], *, name: str | None = None) -> Batc
     return BatchMechanism(function, name)
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is audited: a mechanism, with the claim and the inputs that it brings along, if any."""
+
+    mechanism: Mechanism
+    claim: Claim | None = None
+    worst_pair: Inputs | None = None
+
+    def promise(self, pairs: Sequence[Pair]) -> Claim | None:
+        """What it claims itself for these pairs."""
+        return self.mechanism.promise(pairs) if self.claim is None else self.claim
+
+    @property
+    def makes_a_promise(self) -> bool:
+        """Whether it claims anything."""
+        return self.claim is not None or type(self.mechanism).promise is not Mechanism.promise
+
+
+def as_subject(candidate: object) -> Subject:
+    """Anything that `audit` takes for a mechanism: see `as_mechanism`; or an entry of the zoo and whatever is like it.
+
+    This is the one place that looks into objects which are not ours.
+    """
+    if isinstance(candidate, Subject):
+        return candidate
+    inner = getattr(candidate, "mechanism", None)
+    claim, pair = getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None)
+    return Subject(inner if isinstance(inner, Mechanism) else _opened(candidate), claim, pair)
+
+
 def as_mechanism(mechanism: object) -> Mechanism:
     """A mechanism as it is, an object of OpenDP or diffprivlib, or one with a method `randomise`.
 
     A bare callable is taken as `from_callable` takes it.
     """
+    return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
+
+
+def _opened(mechanism: object) -> Mechanism:
     if isinstance(mechanism, Mechanism):
         return mechanism
-    inner = getattr(mechanism, "mechanism", None)  # an entry of the zoo
-    if isinstance(inner, Mechanism):
-        return inner
-    adapted = adapt(mechanism)
-    if adapted is not None:
-        return adapted
+    if not inspect.isfunction(mechanism):
+        adapted = adapt(mechanism)
+        if adapted is not None:
+            return adapted
     if callable(mechanism):
         return from_callable(mechanism)
     raise InputError(

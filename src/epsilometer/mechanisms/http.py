@@ -185,8 +185,6 @@ class HttpMechanism(Mechanism):
     @cached_property
     def client(self) -> Client:
         """Sends the requests."""
-        pass  # MERGED
-
         return Client(self.url, **self.settings)
 
     def digest(self) -> str:

@@ -7,7 +7,8 @@ import pickle
 import secrets
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,24 @@ def adapt(candidate: object) -> Mechanism | None:
         if callable(getattr(candidate, method, None)):
             return ObjectMechanism(candidate, method)
     return None
+
+
+@cache
+def brought_mechanisms() -> dict[str, EntryPoint]:
+    """Mechanisms that installed packages bring, by name: entry points of the group `epsilometer.mechanisms`."""
+    return {each.name: each for each in entry_points(group="epsilometer.mechanisms")}
+
+
+def find_brought(name: str) -> Any:
+    """What an installed package brings under that name: anything that `audit` takes for a mechanism."""
+    known = brought_mechanisms()
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
+    try:
+        return known[name].load()
+    except Exception as error:
+        raise InputError(f"the mechanism {name!r} of {known[name].value} cannot be loaded: {error!r:.200}") from error
 
 
 def _is_diffprivlib(candidate: object) -> bool:

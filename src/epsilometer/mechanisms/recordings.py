@@ -86,13 +86,8 @@ class Recording(Mechanism):
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
         self._key_of = Keys()
-
-    @property
-    def worst_pair(self) -> list[Pair] | Pair | None:
-        """The recorded inputs."""
-        if len(self.sides) < 2 and not self.pairs:
-            return None
-        return self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
+        if len(self.sides) > 1 or self.pairs:
+            self.worst_pair = self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
 
     @property
     def left(self) -> RecordedSide:

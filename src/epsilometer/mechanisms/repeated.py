@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.base import Mechanism
-from epsilometer.mechanisms.functions import as_mechanism
+from epsilometer.mechanisms.functions import Subject, as_subject
 from epsilometer.outputs import Block, Outputs
 from epsilometer.outputs.columns import Column, sequence_text
 from epsilometer.storage import code_digest
@@ -38,27 +37,18 @@ class RepeatedMechanism(Mechanism):
         return gather(self.mechanism.sample(dataset, n * self.times, rng), self.times)
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedEntry:
-    """A repeated mechanism with its pair and its composed claim, as an audit takes them from a zoo entry."""
-
-    mechanism: RepeatedMechanism
-    worst_pair: Any
-    claim: Any
-
-
-def repeated(mechanism: object, times: int) -> RepeatedMechanism | RepeatedEntry:
+def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
     """A mechanism that is run several times on the same input: audit its use, not one run of it.
 
     Args:
         mechanism: anything that `audit` takes. An entry of the zoo keeps its pair, and its claim is composed.
         times: runs per output. The claim about them is `claim.composed(times)`.
     """
-    inner = RepeatedMechanism(as_mechanism(mechanism), times)
-    claim = getattr(mechanism, "claim", None)
-    if claim is None:
+    subject = as_subject(mechanism)
+    inner = RepeatedMechanism(subject.mechanism, times)
+    if subject.claim is None:
         return inner
-    return RepeatedEntry(inner, getattr(mechanism, "worst_pair", None), claim.composed(inner.times))
+    return Subject(inner, subject.claim.composed(inner.times), subject.worst_pair)
 
 
 def gather(outputs: Outputs, times: int) -> Outputs:

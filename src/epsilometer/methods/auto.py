@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.errors import InputError
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Task
 from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.events.few import Ordered, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
@@ -54,7 +54,7 @@ _ENOUGH_FOR_TREES = 2000
 _TREES_ADVANTAGE, _TREES_MARGIN = 1.0, 0.1
 
 
-class AutoMethod:
+class AutoMethod(Method):
     """An event, or for Rényi divergences a bet on a score if that promises more.
 
     Outputs that vary in several columns are cut by an additive score and by the trees of `hockey-stick`. Searching is

@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
-from epsilometer.outputs import Outputs
+from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
 
 
@@ -46,26 +46,74 @@ class Task:
     failure_probability: float
 
 
-class Proposal(Protocol):
-    """What a method wants to prove, fixed before the fresh draws. It must survive pickling."""
+class Proposal:
+    """What a method wants to prove, fixed before the fresh draws. It must survive pickling.
+
+    Attributes:
+        predicted: the bound to expect, from training draws only; chooses among pairs and methods.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # a property here would be taken for the default of a dataclass's field
+
+        @property
+        def predicted(self) -> float:
+            """The bound to expect."""
 
     @property
-    def predicted(self) -> float:
-        """The bound to expect, from training draws only; chooses among pairs and methods."""
+    def event(self) -> Event | None:
+        """The outputs that it counts: the checks of the draws look at how these come and go."""
+        return None
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest true value that it would refute with 90 % power, where the method itself can tell.
+
+        Most cannot; the audit then rehearses.
+        """
+        return None
 
     def tally(self, outputs: Outputs, side: int) -> Any:
         """What the proof needs of fresh outputs of one side (0 left, 1 right). Tallies of chunks are added with +."""
+        raise NotImplementedError
 
     def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
-        """The proof from the summed tallies."""
+        """The proof from the summed tallies, which fails with at most that probability."""
+        raise NotImplementedError
+
+    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+        """Further findings, which decide nothing. They and `certify` share the failure probability."""
+        return ()
 
 
-class Method(Protocol):
-    """A way to find and prove a loss of privacy."""
+class Method:
+    """A way to find and prove a loss of privacy.
+
+    Name, summary, guarantee and `propose` make a method; the rest has defaults. A convenience, not a condition: an
+    object that just has these names works too, and so does a proposal with `predicted`, `tally` and `certify`.
+
+    Attributes:
+        name: in results, in `epsilometer methods`.
+        summary: what it does, in one line.
+        guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
+        stops_early: whether it draws in growing batches until it has proved enough; only `sequential` does.
+    """
+
+    __slots__ = ()
 
     name: str
     summary: str
     guarantee: str
+    stops_early: bool = False
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:
         """Learns from training draws what to prove on fresh ones."""
+        raise NotImplementedError
+
+    def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
+        """Raises an InputError for what the method cannot do, before anything is drawn."""
+
+    def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
+        """Draws per side and pair that learn, and that prove; None leaves the split to the audit."""
+        return None

@@ -1,24 +1,26 @@
 """Method `bits`: one certified event of how floating-point outputs are written, not of what they are worth.
 
-Reference: METHODS section 9 of our notes; Mironov (2012).
+Reference: Mironov, "On significance of the least significant bits for differential privacy" (2012).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+from epsilometer.arrays import Integers
 from epsilometer.bounds import Counts
+from epsilometer.engine.chunks import TwoTallies
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal, EventsMethod
-from epsilometer.outputs import Outputs
+from epsilometer.methods.profile import ProfileMethod, ProfileProposal
+from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.bits import as_bits_event, bits_view
 from epsilometer.result import Finding
 
 # What the separate finding about bits costs the finding that decides: less than 1 % of its shortfall.
 BITS_SHARE = 0.2
-NOTHING_SEEN = Counts(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class BitsProposal(EventProposal):
         return replace(finding, method=BitsMethod.name)
 
 
-class BitsMethod:
+class BitsMethod(Method):
     """Learns which sign, exponent and trailing zero bits tell the two inputs apart, and counts them on fresh draws."""
 
     name = "bits"
@@ -50,54 +52,75 @@ class BitsMethod:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoCounts(Counts):
-    """Counts of the deciding event, and of the one about bits beside it."""
+class BitsProfileProposal(ProfileProposal):
+    """Nested events of bits to be counted on fresh draws."""
 
-    beside: Counts = NOTHING_SEEN
+    def tally(self, outputs: Outputs, side: int) -> Integers:
+        """How many outputs have each level, shape (n_events + 1,)."""
+        return ProfileProposal.tally(self, bits_view(outputs), side)
 
-    def __add__(self, other: Counts) -> TwoCounts:
-        assert isinstance(other, TwoCounts)
-        return TwoCounts(self.hits + other.hits, self.trials + other.trials, self.beside + other.beside)
+    def event_at(self, number: int) -> Event:
+        """The event of that number."""
+        return as_bits_event(ProfileProposal.event_at(self, number))
+
+
+class BitsProfileMethod(ProfileMethod):
+    """The method `profile` on the floating-point view of outputs."""
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> BitsProfileProposal:
+        """The nested events of the order of bits that promises most."""
+        found = ProfileMethod.propose(self, bits_view(left), bits_view(right), task)
+        return BitsProfileProposal(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 @dataclass(frozen=True, slots=True)
-class ProposalWithBits(EventProposal):
-    """An event of values that decides, and one of bits that is told beside it.
+class ProposalWithBits(Proposal):
+    """A proposal about values that decides, and one about bits that is told beside it."""
 
-    Attributes:
-        bits: the event of bits.
-    """
+    values: Proposal
+    bits: Proposal
 
-    bits: BitsProposal
+    @property
+    def predicted(self) -> float:
+        """Of the one that decides."""
+        return self.values.predicted
 
-    def tally(self, outputs: Outputs, side: int) -> TwoCounts:
-        """How often either event happened."""
-        return TwoCounts(self.event.count(outputs), len(outputs), self.bits.tally(outputs, side))
+    @property
+    def event(self) -> Event | None:
+        """Of the one that decides."""
+        return self.values.event
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
-        """The finding about values, with the one about bits in its details; both pay their share."""
-        assert isinstance(left, TwoCounts)
-        assert isinstance(right, TwoCounts)
-        price = failure_probability * BITS_SHARE
-        beside = self.bits.certify(left.beside, right.beside, pair, price)
-        own = [Counts(each.hits, each.trials) for each in (left, right)]
-        decides = EventProposal.certify(self, own[0], own[1], pair, failure_probability - price)
-        return replace(decides, details={**decides.details, "beside": beside.to_dict()})
+    def tally(self, outputs: Outputs, side: int) -> TwoTallies:
+        """What either makes of the outputs."""
+        return TwoTallies(self.values.tally(outputs, side), self.bits.tally(outputs, side))
+
+    def certify(self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float) -> Finding:
+        """The finding about values, at its share of the price."""
+        share = failure_probability * (1.0 - BITS_SHARE)
+        return self.values.certify(left.deciding, right.deciding, pair, share)
+
+    def certify_beside(
+        self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
+        """The finding about bits, at its share."""
+        return (self.bits.certify(left.beside, right.beside, pair, failure_probability * BITS_SHARE),)
 
 
-class EventsWithBits:
-    """The method `events`, with a separate finding about bits that does not decide."""
+class WithBits(Method):
+    """A method that decides by values, with a separate finding about bits that does not decide."""
 
-    name = "events"
-    summary = "events, and a separate finding about floating-point bits"
-    guarantee = "exact"
+    def __init__(self, values: Method, bits: Method) -> None:
+        self.values, self.bits = values, bits
+        self.name, self.guarantee = values.name, values.guarantee
+        self.summary = f"{values.name}, and a separate finding about floating-point bits"
+
+    def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
+        """Those of the method that decides."""
+        return self.values.fixed_sizes(n_pairs, samples)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ProposalWithBits:
         """Both proposals, each at its own price."""
         price = task.failure_probability * BITS_SHARE
-        values = EventsMethod().propose(
-            left, right, replace(task, failure_probability=task.failure_probability - price)
-        )
-        bits = BitsMethod().propose(left, right, replace(task, failure_probability=price))
-        settings = {each.name: getattr(values, each.name) for each in fields(values)}
-        return ProposalWithBits(**settings, bits=bits)
+        rest = replace(task, failure_probability=task.failure_probability - price)
+        bits = replace(task, failure_probability=price)
+        return ProposalWithBits(self.values.propose(left, right, rest), self.bits.propose(left, right, bits))

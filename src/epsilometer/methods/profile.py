@@ -15,7 +15,7 @@ from epsilometer.bounds.binomial import Counts
 from epsilometer.claims import TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Layout, lay_out, orderings
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Event, Line, Outputs, Partition
@@ -183,7 +183,7 @@ _SIMPLER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileProposal:
+class ProfileProposal(Proposal):
     """Nested events to be counted on fresh draws.
 
     Attributes:
@@ -240,17 +240,17 @@ class ProfileProposal:
             ProfileMethod.name, float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details
         )
 
-    def event(self, number: int) -> Event:
+    def event_at(self, number: int) -> Event:
         """The event of that number."""
         return Event(self.partition, self.level <= number).simplified()
 
     def _witness(self, number: int, left: Integers, right: Integers, pair: Pair, band: Band) -> Witness:
         hits = [Counts(int(np.cumsum(side)[number]), int(side.sum())) for side in (left, right)]
         p_lower, q_upper = band.p_lower[number], band.q_upper[number]
-        return Witness(pair, self.event(number), self.flipped, hits[0], hits[1], p_lower, q_upper)
+        return Witness(pair, self.event_at(number), self.flipped, hits[0], hits[1], p_lower, q_upper)
 
 
-class ProfileMethod:
+class ProfileMethod(Method):
     """Learns an order of all outputs and counts many nested events on fresh draws."""
 
     name = "profile"

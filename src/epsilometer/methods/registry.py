@@ -1,19 +1,26 @@
-"""All methods by name. A method's code is loaded when it is asked for: most audits need one of them."""
+"""All methods by name: ours, and those of other packages (entry points of the group `epsilometer.methods`).
+
+A method's code is loaded when it is asked for: most audits need one of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from epsilometer.claims import PureDP
+from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
+from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
+from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
-from epsilometer.result import Witness
+from epsilometer.result import Finding, Witness
 
 # Where each is at home. The class makes its method from an options object of its own, or from None for its defaults.
 _METHODS: dict[str, tuple[str, str]] = {
@@ -34,8 +41,16 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 
 def names() -> list[str]:
-    """Every name that `method=` takes."""
-    return list(_METHODS)
+    """Every name that `method=` takes, ours first."""
+    return [*_METHODS, *sorted(_brought().keys() - _METHODS.keys())]
+
+
+def origin(name: str) -> str:
+    """The package that brings a method."""
+    if name in _METHODS:
+        return "epsilometer"
+    source = _brought()[name].dist
+    return "?" if source is None else source.name
 
 
 def find_method(name: str, options: object = None) -> Method:
@@ -44,8 +59,9 @@ def find_method(name: str, options: object = None) -> Method:
     Args:
         options: an options object of that method's own, the same as a mapping, or None for the defaults.
     """
-    kind = getattr(_home(name), _METHODS[name][1])
-    method: Method = kind(as_options(name, options))
+    if name not in _METHODS and name in _brought():
+        return _made_elsewhere(_brought()[name], options)
+    method: Method = getattr(_home(name), _METHODS[name][1])(as_options(name, options))
     return method
 
 
@@ -60,12 +76,91 @@ def as_method(method: object, options: object = None) -> Method:
         raise InputError(f"method={method!r:.100} is neither a name of `epsilometer methods` nor a method: {hint}")
     if options is not None:
         raise InputError(f"options={options!r:.100}: a method that is given as an object brings its options with it")
-    return cast(Method, method)
+    return method if isinstance(method, Method) else _ForeignMethod(method)
+
+
+class _ForeignMethod(Method):
+    """An object that has the names of a method, completed with the defaults of what it does not have."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+        self.name, self.summary, self.guarantee = own.name, own.summary, own.guarantee
+
+    def __repr__(self) -> str:
+        return repr(self.own)
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:
+        """Its proposal, completed likewise."""
+        proposal = self.own.propose(left, right, task)
+        return proposal if isinstance(proposal, Proposal) else _ForeignProposal(proposal)
+
+    def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
+        """Asks it, if it can say."""
+        getattr(self.own, "check", super().check)(claim, n_pairs, samples)
+
+    def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
+        """Asks it, if it can say."""
+        sizes: tuple[int, int] | None = getattr(self.own, "fixed_sizes", super().fixed_sizes)(n_pairs, samples)
+        return sizes
+
+
+@dataclass(frozen=True)
+class _ForeignProposal(Proposal):
+    own: Any
+
+    @property
+    def predicted(self) -> float:
+        """As it says."""
+        return float(self.own.predicted)
+
+    @property
+    def event(self) -> Event | None:
+        """Its own, if it has one that we can count."""
+        event = getattr(self.own, "event", None)
+        return event if isinstance(event, Event) else None
+
+    @property
+    def detectable(self) -> float | None:
+        """As it says, if it does."""
+        value: float | None = getattr(self.own, "detectable", None)
+        return value
+
+    def tally(self, outputs: Outputs, side: int) -> Any:
+        """Its own."""
+        return self.own.tally(outputs, side)
+
+    def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
+        """Its own."""
+        finding: Finding = self.own.certify(left, right, pair, failure_probability)
+        return finding
+
+    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+        """Its own, if it has any."""
+        beside = getattr(self.own, "certify_beside", super().certify_beside)
+        return tuple(beside(left, right, pair, failure_probability))
+
+
+@cache
+def _brought() -> dict[str, EntryPoint]:
+    """What other packages bring. Looked up only for names that are not ours: it reads every package's metadata."""
+    return {each.name: each for each in entry_points(group="epsilometer.methods")}
+
+
+def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
+    """A method of another package: an object, or something that makes one, from options if there are any."""
+    try:
+        made = entry.load()
+        if isinstance(made, type) or not callable(getattr(made, "propose", None)):
+            made = made() if options is None else made(options)
+            options = None
+    except Exception as error:
+        raise InputError(f"the method {entry.name} of {entry.value} cannot be made: {error!r:.200}") from error
+    return as_method(made, options)
 
 
 def as_options(name: object, options: object) -> object:
     """Options that came as a mapping (from a command line, a file) as an object of the method's own; others as is."""
-    if not isinstance(name, str) or not isinstance(options, Mapping):
+    if not isinstance(name, str) or not isinstance(options, Mapping) or name not in _METHODS:
         return options
     known = option_names(name)
     if not known:
@@ -83,7 +178,7 @@ def as_options(name: object, options: object) -> object:
 
 def option_names(name: str) -> list[str]:
     """The names of a method's options."""
-    kind = getattr(_home(name), "Options", None)
+    kind = getattr(_home(name), "Options", None) if name in _METHODS else None
     return [] if kind is None else [field.name for field in fields(kind)]
 
 

@@ -14,7 +14,7 @@ from epsilometer.bounds.bets_on_means import JointBet, divergence_lower
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.log_ratios import Way, learn_ways
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
@@ -198,7 +198,7 @@ NAME = "renyi-bet"
 
 
 @dataclass(frozen=True, slots=True)
-class BetProposal:
+class BetProposal(Proposal):
     """A score to be bet on with fresh draws.
 
     Attributes:
@@ -257,7 +257,7 @@ class BetProposal:
         )
 
 
-class RenyiBetMethod:
+class RenyiBetMethod(Method):
     """Learns how much likelier each output is under one law, and bets on it."""
 
     name = NAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from epsilometer.bounds.betting import Lines, growth_rate, lines_of, place_bets
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
@@ -196,7 +196,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialProposal:
+class SequentialProposal(Proposal):
     """A bet on an event.
 
     Attributes:
@@ -208,7 +208,7 @@ class SequentialProposal:
         predicted: the bound to expect.
     """
 
-    event: Event
+    event: Event = field()  # not the default that Proposal has
     flipped: bool
     task: Task
     p: float
@@ -230,7 +230,7 @@ class SequentialProposal:
         return Finding("sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
 
 
-class SequentialMethod:
+class SequentialMethod(Method):
     """Bets against the claim on fresh draws and stops as soon as it is refuted."""
 
     name = "sequential"

@@ -323,11 +323,7 @@ class Bayesian(DomainFinder):
 def open_surrogate(name: str) -> Surrogate:
     """The model of that name; a MissingExtraError if its package is not installed."""
     if name == "gaussian-process":
-        pass  # MERGED
-
         return GreatestImprovement()
     if name == "tree":
-        pass  # MERGED
-
         return ParzenTrees()
     raise InputError(f"surrogate={name!r} is unknown; known are {', '.join(map(repr, SURROGATES))}")

@@ -1,13 +1,13 @@
 """The default method: one certified event.
 
-Reference: METHODS section 1 of our notes; the likelihood-ratio ordering goes back to Neyman and Pearson, sampling and
-splitting to StatDP and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
+Reference: ordering outputs by their likelihood ratio goes back to Neyman and Pearson, sampling and splitting to StatDP
+and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from epsilometer.bounds import Counts, certified_value, lower, upper
 from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
@@ -26,7 +26,7 @@ from epsilometer.result import Finding, Witness
 
 
 @dataclass(frozen=True, slots=True)
-class EventProposal:
+class EventProposal(Proposal):
     """An event to be counted on fresh draws.
 
     Attributes:
@@ -39,7 +39,7 @@ class EventProposal:
         q: under the other.
     """
 
-    event: Event
+    event: Event = field()  # not the default that Proposal has
     flipped: bool
     task: Task
     predicted: float
@@ -78,7 +78,7 @@ class EventProposal:
         return split
 
 
-class EventsMethod:
+class EventsMethod(Method):
     """Learns which outputs tell the two inputs apart, and counts them on fresh draws."""
 
     name = "events"

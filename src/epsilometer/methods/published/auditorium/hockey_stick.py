@@ -16,7 +16,7 @@ from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predictor
@@ -240,7 +240,7 @@ class ClassifierProposal(EventProposal):
         return replace(finding, method=NAME, lower_bound=bound, details=details)
 
 
-class HockeyStickMethod:
+class HockeyStickMethod(Method):
     """Learns to tell the two laws apart when one of them weighs e^ε, and counts what it takes for the other's."""
 
     name = NAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task, one_thread
+from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import (
     Shape,
@@ -177,7 +177,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionProposal:
+class FunctionProposal(Proposal):
     """A function of norm at most 1 whose means are compared on fresh draws.
 
     Attributes:
@@ -189,7 +189,7 @@ class FunctionProposal:
         predicted: the bound to expect.
     """
 
-    event: Event
+    event: Event = field()  # not the default that Proposal has
     cells: Event
     bet: MeanBet
     task: Task
@@ -220,7 +220,7 @@ class FunctionProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class PairsProposal:
+class PairsProposal(Proposal):
     """Embedding and bandwidth for the published estimate.
 
     Attributes:
@@ -252,7 +252,7 @@ class PairsProposal:
         return Finding(NAME, bound, "exact", 1.0 - failure_probability, None, self.task.claim, details)
 
 
-class MmdMethod:
+class MmdMethod(Method):
     """Compares the means of a smooth function of the outputs."""
 
     name = NAME

@@ -16,7 +16,7 @@ from epsilometer.claims import Claim
 from epsilometer.claims.base import as_number, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
@@ -148,7 +148,7 @@ class CellsProposal(EventProposal):
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateProposal:
+class EstimateProposal(Proposal):
     """A histogram of fresh draws for Algorithm 3.
 
     Attributes:
@@ -194,7 +194,7 @@ class EstimateProposal:
         return f"{text}, and asked for {found.wanted:,} draws per side where there were {found.used:,}"
 
 
-class PoissonHistogramMethod:
+class PoissonHistogramMethod(Method):
     """Cuts the outputs into cells and takes those that one law makes more than e^ε times as likely."""
 
     name = NAME

@@ -13,7 +13,7 @@ from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
 from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task, one_thread
+from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
 from epsilometer.outputs import Event, Outputs
@@ -68,7 +68,7 @@ _SHARES = np.linspace(0.1, 1.0, 19)
 
 
 @dataclass(frozen=True, slots=True)
-class VariationalProposal:
+class VariationalProposal(Proposal):
     """A function to be bet on with fresh draws.
 
     Attributes:
@@ -104,7 +104,7 @@ class VariationalProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedProposal:
+class PublishedProposal(Proposal):
     """A function for the published bound.
 
     Attributes:
@@ -140,7 +140,7 @@ class PublishedProposal:
         return Finding(NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details)
 
 
-class RenyiVariationalMethod:
+class RenyiVariationalMethod(Method):
     """Learns a bounded function that tells the laws apart, and bounds the divergence by it."""
 
     name = NAME

@@ -16,7 +16,7 @@ from epsilometer.engine import NoProgress, Phase, Progress, Sampler, check_seed,
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import as_pair
-from epsilometer.mechanisms import as_mechanism
+from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.methods.published.ldp.formulas import (
     CellCounts,
     Cells,
@@ -172,7 +172,7 @@ def estimate(
 
     Reference: Algorithm 1, Theorem 2, and their Rényi versions.
     """
-    inputs = as_pair(getattr(mechanism, "worst_pair", None) if pair is None else pair)
+    inputs = as_pair(as_subject(mechanism).worst_pair if pair is None else pair)
     smoothness = find_smoothness(mechanism, domain, lipschitz)
     plan = plan_pair(smoothness, precision, confidence, order, as_published)
     samples = check_n(n, plan, most_draws)

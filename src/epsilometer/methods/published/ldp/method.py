@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published.ldp.estimating import guarantee_of
 from epsilometer.methods.published.ldp.formulas import (
     CellCounts,
@@ -55,7 +55,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramProposal:
+class HistogramProposal(Proposal):
     """Cells that are fixed by the assumption and the number of draws.
 
     Attributes:
@@ -106,7 +106,7 @@ class HistogramProposal:
         )
 
 
-class HistogramMethod:
+class HistogramMethod(Method):
     """Histograms with two-sided guarantees for Lipschitz densities on an interval."""
 
     name = _NAME

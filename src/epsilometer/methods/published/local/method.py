@@ -1,7 +1,7 @@
 """The method `local`: finds the place of the greatest loss on training draws, and bounds the loss there on fresh ones.
 
 Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", Algorithms 3
-and 4, with the corrections of our notes.
+and 4. Decision record 0024 says where ours differs from the paper, and why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published.local.densities import Limits, kernel_values
 from epsilometer.methods.published.local.kernels import find_kernel, spreads
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
@@ -89,11 +89,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeProposal:
+class OutcomeProposal(Proposal):
     """One outcome of a discrete law."""
 
     found: Found
-    event: Event
+    event: Event = field()  # not the default that Proposal has
 
     @property
     def predicted(self) -> float:
@@ -132,7 +132,7 @@ class KernelTally:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceProposal:
+class PlaceProposal(Proposal):
     """One place of a continuous law.
 
     Attributes:
@@ -193,7 +193,7 @@ class PlaceProposal:
         return self.found.finding(proof, witness, n, {"proof_bandwidth": _plain(self.bandwidth)})
 
 
-class LocalMethod:
+class LocalMethod(Method):
     """Finds where two densities differ most, and bounds the loss there."""
 
     name = NAME

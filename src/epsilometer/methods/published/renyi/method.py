@@ -13,7 +13,7 @@ from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Task
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import lay_out
 from epsilometer.methods.events.learning import learn_partitions
@@ -150,7 +150,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class FlooredProposal:
+class FlooredProposal(Proposal):
     """What to count, and which divergence to bound.
 
     Attributes:
@@ -194,7 +194,7 @@ class FlooredProposal:
         }
 
 
-class RenyiFlooredMethod:
+class RenyiFlooredMethod(Method):
     """Plug-in estimates of the densities with a floor, and a normal approximation."""
 
     name = NAME
