@@ -13,8 +13,8 @@ from epsilometer.auditing.journals import FileJournal
 from epsilometer.auditing.packing import outputs_from_bytes, outputs_to_bytes, tally_from_data, tally_to_data
 from epsilometer.bounds import Counts
 from epsilometer.engine import Folded
+from epsilometer.engine.chunks import TwoTallies
 from epsilometer.mechanisms.functions import BatchMechanism
-from epsilometer.methods.bits import TwoCounts
 from epsilometer.outputs import read_outputs
 
 PAIR = (0.0, 1.0)
@@ -348,7 +348,7 @@ class TestPacking:
         "tally",
         [
             Counts(3, 7),
-            TwoCounts(3, 7, Counts(1, 7)),
+            TwoTallies(Counts(3, 7), Counts(1, 7)),
             np.arange(6, dtype=np.int64),
             np.array([[0.1, np.inf], [np.nan, -0.0]]),
             (1, 2.5, None, "x", True),

@@ -6,10 +6,10 @@ import pytest
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
 from epsilometer.engine import chunks as folding
+from epsilometer.engine.chunks import TwoTallies
 from epsilometer.engine.health import check_drift
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
-from epsilometer.methods.bits import TwoCounts
 
 PAIR = Pair(0.0, 1.0)
 
@@ -51,8 +51,8 @@ def test_the_total_and_the_sizes():
 def test_counts_of_two_events_keep_both_in_the_total_and_the_first_in_the_pieces():
     result = Folded()
     for _ in range(3):
-        result.add(TwoCounts(2, 5, Counts(1, 5)), 5, b"")
-    assert result.total == TwoCounts(6, 15, Counts(3, 15))
+        result.add(TwoTallies(Counts(2, 5), Counts(1, 5)), 5, b"")
+    assert result.total == TwoTallies(Counts(6, 15), Counts(3, 15))
     assert result.pieces.counts == [Counts(2, 5)] * 3
 
 
