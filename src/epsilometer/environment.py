@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 
@@ -16,6 +17,7 @@ def package_version() -> str:
         return "unknown"
 
 
+@cache
 def describe_environment() -> dict[str, str | int]:
     """Versions of what computes, and the kind of machine. Nothing that names the user or the host."""
     import numpy

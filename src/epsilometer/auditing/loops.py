@@ -27,6 +27,7 @@ from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
 from epsilometer.engine.chunks import order_rng
 from epsilometer.engine.health import check_drift, check_repeats
 from epsilometer.inputs import Pair
+from epsilometer.inputs.copying import shared_parts
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.base import check_returned
 from epsilometer.methods import Proposal, Task
@@ -77,7 +78,7 @@ class AuditRun:
         fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
         if fixed is not None:
             return self._audit_fixed(*fixed)
-        number, explored, spent = self._explore()
+        number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
         proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
         result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
         # Which of several pairs would have been certified is part of the power, and cannot be told.
@@ -128,12 +129,19 @@ class AuditRun:
         self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
     ) -> AuditResult:
         """Tallies the proposal on fresh draws and pays for the bound."""
-        pair, examples = self.pairs[number], self._examples(proposal, number, training)
-        left, right = self._fold(proposal, number, n_fresh, phase, examples)
-        finding, *beside = pay_and_prove(self.budget, proposal, (left.total, right.total), pair)
+        pair, journal = self.pairs[number], self.settings.journal
+        examples: tuple[Any, Any] = (None, None)
+        if journal.is_kept:  # what the proposal makes of the training draws, by which it is recognised
+            examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
+            journal.recognise(number, examples)
+        tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
+        folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
+        for side in (0, 1):  # a journal may yet have to write those of the draws
+            self.fingerprints[side] = folded[side].fingerprints.copy()
+        finding, *beside = pay_and_prove(self.budget, proposal, (folded[0].total, folded[1].total), pair)
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
-        reports = self._examine(proposal, (left, right), training)
+        reports = self._examine(proposal, folded, training)
         return conclude(
             self.question,
             [finding, *beside],
@@ -145,27 +153,6 @@ class AuditRun:
             began=self.began,
             training=training if len(training[0]) else None,
         )
-
-    def _examples(self, proposal: Proposal, number: int, training: Sides) -> tuple[Any, Any]:
-        """What the proposal makes of the training draws, for a journal that must recognise it; else nothing."""
-        journal = self.settings.journal
-        if not journal.is_kept:
-            return None, None
-        examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
-        journal.recognise(number, examples)
-        return examples
-
-    def _fold(
-        self, proposal: Proposal, number: int, n: int, phase: Phase, examples: tuple[Any, Any]
-    ) -> tuple[Folded, Folded]:
-        """What fresh draws add up to, left and right."""
-        tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
-        folded = self.sampler.fold(
-            phase, number, self.pairs[number], n, tally, earlier=self.fingerprints, examples=examples
-        )
-        for side in (0, 1):  # a journal may yet have to write those of the draws
-            self.fingerprints[side] = folded[side].fingerprints.copy()
-        return folded
 
     def _draw(self, number: int, n: int) -> Sides:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
@@ -221,12 +208,17 @@ class AuditRun:
         return without(reports + self.remarks(), self.settings.suppressed)
 
     def remarks(self) -> list[HealthReport]:
-        """What the draws could not be done as wished for."""
+        """What could not be done as wished for."""
+        reports = []
         own = self.sampler.own_generator
-        if own is None:
-            return []
-        text = (
-            f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the same "
-            "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
-        )
-        return [HealthReport("own-generator", text, untrusted=False)]
+        if own is not None:
+            text = (
+                f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the same "
+                "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
+            )
+            reports.append(HealthReport("own-generator", text, untrusted=False))
+        shared = sorted({name for pair in self.pairs for side in (0, 1) for name in shared_parts(pair.side(side))})
+        if shared:
+            text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
+            reports.append(HealthReport("shared-input", text, untrusted=False))
+        return reports

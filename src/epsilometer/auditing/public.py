@@ -27,7 +27,6 @@ from epsilometer.claims import Claim, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
-from epsilometer.inputs.copying import shared_parts
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.pairs import check_same, is_complete
 from epsilometer.mechanisms import Mechanism, as_mechanism, as_subject, keeping
@@ -36,7 +35,7 @@ from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, HealthReport, changed
+from epsilometer.result import AuditResult, HealthReport
 
 
 def audit(
@@ -111,8 +110,8 @@ def audit(
         distance=distance,
     )
     subject = as_subject(mechanism)
-    promised = as_claim(_own_claim(subject, inputs) if claim is None else claim).scaled(distance)
-    return _run(subject, inputs, Question(promised, judged=True), settings, record, checkpoint)
+    promised = _own_claim(subject, inputs) if claim is None else claim
+    return _run(subject, inputs, Question(_group_claim(promised, distance), judged=True), settings, record, checkpoint)
 
 
 def measure(
@@ -196,7 +195,7 @@ def compare(
     question = (
         Question(_open(claim, fixed), False)
         if isinstance(claim, type)
-        else Question(as_claim(claim).scaled(distance), True)
+        else Question(_group_claim(claim, distance), True)
     )
     left, right, note = recorded_pair(left_outputs, right_outputs)
     recorded = left, right
@@ -286,7 +285,7 @@ def replay(
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
-    return replace(again, health=(*again.health, *_without_noise(again), *_shared_inputs([inputs], settings)))
+    return replace(again, health=(*again.health, *_without_noise(again)))
 
 
 def _run(
@@ -309,8 +308,7 @@ def _run(
         ):
             return run_search(source, inputs, question, replace(settings, journal=journal))
     pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
-    result = _run_pairs(subject.mechanism, pairs, question, settings, record, checkpoint)
-    return changed(result, health=(*result.health, *_shared_inputs(pairs, settings)))
+    return _run_pairs(subject.mechanism, pairs, question, settings, record, checkpoint)
 
 
 def _run_pairs(
@@ -335,15 +333,6 @@ def _run_pairs(
             return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
 
 
-def _shared_inputs(pairs: list[Pair], settings: Settings) -> list[HealthReport]:
-    """A remark where calls share a part of their input: nobody knows what they did to it."""
-    shared = sorted({name for pair in pairs for side in (0, 1) for name in shared_parts(pair.side(side))})
-    if not shared or "shared-input" in settings.suppressed:
-        return []
-    text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
-    return [HealthReport("shared-input", text, untrusted=False)]
-
-
 def _without_noise(again: AuditResult) -> list[HealthReport]:
     """A remark where the event always happened for one input and never for the other."""
     if again.witness is None or not again.witness.is_deterministic:
@@ -366,6 +355,12 @@ def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
 def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
     """What a zoo entry, or an object of another library, claims itself."""
     return subject.promise([] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs))
+
+
+def _group_claim(claim: object, distance: int) -> Claim:
+    """The claim about inputs that are that many steps of neighbours apart."""
+    promised = claim if isinstance(claim, Claim) else as_claim(claim)
+    return promised if distance == 1 else promised.scaled(distance)
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:

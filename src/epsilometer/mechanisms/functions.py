@@ -32,9 +32,7 @@ class SingleMechanism(Mechanism):
     """f(dataset) or f(dataset, rng) returns one output."""
 
     def __init__(self, function: Callable[..., Any], on_error: OnError = "raise", name: str | None = None) -> None:
-        self.function = _check_function(function)
-        self.name = name or _function_name(function)
-        self.is_seeded = _takes_rng(function)
+        self.function, self.name, self.is_seeded = _described(function, name)
         self.chunk_size = _SINGLE_CHUNK
         if on_error not in ("raise", "outcome"):
             raise InputError(f"on_error={on_error!r} must be 'raise' or 'outcome'")
@@ -63,8 +61,7 @@ class BatchMechanism(Mechanism):
     """f(dataset, n, rng) returns n outputs."""
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        self.function = _check_function(function)
-        self.name = name or _function_name(function)
+        self.function, self.name, _ = _described(function, name)
         self.is_seeded = True
         self.chunk_size = _BATCH_CHUNK
 
@@ -155,14 +152,15 @@ def _opened(mechanism: object) -> Mechanism:
     )
 
 
-def _check_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable[..., Any], str, bool]:
+    """The function, its name, and whether it takes a generator."""
     if not callable(function):
         raise InputError(f"function={shown(function)} must be callable")
-    return function
-
-
-def _function_name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", None) or type(function).__name__)
+    try:
+        takes_rng = "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have no signature
+        takes_rng = False
+    return function, name or str(getattr(function, "__qualname__", None) or type(function).__name__), takes_rng
 
 
 def _never_returns(mechanism: SingleMechanism) -> bool:
@@ -176,13 +174,6 @@ def _never_returns(mechanism: SingleMechanism) -> bool:
         if step.opname == "RETURN_VALUE":
             returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
     return all(value is None for value in returned)
-
-
-def _takes_rng(function: Callable[..., Any]) -> bool:
-    try:
-        return "rng" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have no signature
-        return False
 
 
 def failed_run(kind: str) -> Enum:

@@ -12,7 +12,7 @@ from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.methods.base import Method, Task
 from epsilometer.methods.events import EventProposal, EventsMethod
-from epsilometer.methods.events.few import Ordered, learn_orders
+from epsilometer.methods.events.few import FEW, Ordered, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
 from epsilometer.methods.log_ratios import Way, learn_ways, way_of
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
@@ -76,9 +76,8 @@ class AutoMethod(Method):
         ways = learn_partitions(left, right)
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         n_train = min(len(left), len(right))
-        best = _better(
-            [*ways, *learn_orders(left, right)], learn_ways(left, right) if needs_bets else [], task, n_train
-        )
+        orders = learn_orders(left, right) if n_train < FEW else []
+        best = _better([*ways, *orders], learn_ways(left, right) if needs_bets else [], task, n_train)
         # More than one way means that outputs vary in several columns.
         trees = _by_trees(left, right, ways) if len(ways) > 1 else None
         if trees is None:

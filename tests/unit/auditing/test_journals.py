@@ -231,7 +231,7 @@ class TestBelonging:
 
     def test_not_to_one_that_stops_early(self, tmp_path):
         path = tmp_path / "audit.npz"
-        em.audit(em.from_batch(noisy), PAIR, "eps=1", samples=60, seed=2, checkpoint=path)
+        em.audit(em.from_batch(noisy), PAIR, "eps=1", samples=60, seed=2, stop_early=True, checkpoint=path)
         with pytest.raises(em.InputError, match="stops early"):
             self.run(path)
         self.run(tmp_path / "audit.journal")

@@ -138,10 +138,12 @@ def test_an_interrupted_audit_goes_on_as_if_nothing_had_happened(tmp_path, every
 def test_more_samples_continue_the_evidence(tmp_path):
     path = tmp_path / "audit.npz"
     mechanism = em.from_batch(half_noise, name="half")
-    few = em.audit(mechanism, PAIR, "eps=1.2", samples=100, seed=2, checkpoint=path)
+    few = em.audit(mechanism, PAIR, "eps=1.2", samples=100, seed=2, stop_early=True, checkpoint=path)
     assert few.findings[0].details["stopped"] == "samples"
     assert stored_seed(path) == 2
-    more = em.audit(mechanism, PAIR, "eps=1.2", samples=400, checkpoint=path)  # the seed is that of the file
+    more = em.audit(
+        mechanism, PAIR, "eps=1.2", samples=400, stop_early=True, checkpoint=path
+    )  # the seed is that of the file
     assert more.samples_used == (400, 400)
     assert (
         more.findings[0].details["wealth"][: len(few.findings[0].details["wealth"]) - 1]
@@ -166,16 +168,16 @@ def test_draws_of_every_kind_survive_the_checkpoint(tmp_path):
 def test_a_checkpoint_belongs_to_one_audit(tmp_path):
     path = tmp_path / "audit.npz"
     mechanism = em.from_batch(half_noise, name="half")
-    em.audit(mechanism, PAIR, "eps=1.2", samples=60, seed=2, checkpoint=path)
+    em.audit(mechanism, PAIR, "eps=1.2", samples=60, seed=2, stop_early=True, checkpoint=path)
     for changed in ({"claim": "eps=1"}, {"confidence": 0.9}, {"seed": 3}, {"inputs": (0.0, 2.0)}):
         settings = {"inputs": PAIR, "claim": "eps=1.2", "seed": 2} | changed
         with pytest.raises(em.InputError, match="another audit"):
-            em.audit(mechanism, samples=60, checkpoint=path, **settings)
+            em.audit(mechanism, samples=60, stop_early=True, checkpoint=path, **settings)
     path.write_bytes(b"no archive")
     with pytest.raises(em.InputError, match="no checkpoint"):
-        em.audit(mechanism, PAIR, "eps=1.2", samples=60, checkpoint=path)
+        em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=path)
     with pytest.raises(em.InputError, match="no folder"):
-        em.audit(mechanism, PAIR, "eps=1.2", samples=60, checkpoint=tmp_path / "no" / "file.npz")
+        em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=tmp_path / "no" / "file.npz")
 
 
 def test_the_current_bound_is_told():

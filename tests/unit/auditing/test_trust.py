@@ -13,6 +13,7 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import anytime_lower, anytime_upper, place_bets
 from epsilometer.engine.parcels import pack
+from epsilometer.methods import Method
 from epsilometer.methods.sequential import ladder_of
 
 PAIR = em.Pair(0, 1)
@@ -232,7 +233,7 @@ class TestNoFalseAlarm:
 def test_training_draws_are_learned_from_in_random_order(monkeypatch):
     seen = []
 
-    class Noting:
+    class Noting(Method):
         name, guarantee = "events", "exact"
 
         def __init__(self, method):

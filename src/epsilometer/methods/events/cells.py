@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, next_float
@@ -34,10 +34,10 @@ def learn_line(left: NDArray[np.generic], right: NDArray[np.generic], most_bins:
         most_bins: never more bins than this.
     """
     pooled = _pool(left, right)
-    pooled = _only(pooled, ~np.isnan(pooled))
+    pooled = pooled[~np.isnan(pooled)]
     atoms = _repeated(left, right, pooled)
     rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
-    rest = _only(rest, np.isfinite(rest))
+    rest = rest[np.isfinite(rest)]
     edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, next_float(atoms)])
     return Line(np.unique(edges[~np.isnan(edges)]))
 
@@ -97,11 +97,6 @@ def _empty_like(block: Block) -> Block:
 
 def _pool(left: NDArray[np.generic], right: NDArray[np.generic]) -> Floats:
     return np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
-
-
-def _only(values: Floats, wanted: Booleans) -> Floats:
-    """The wanted values; not even copied when that is all of them."""
-    return values if wanted.all() else values[wanted]
 
 
 def _repeated(left: NDArray[np.generic], right: NDArray[np.generic], pooled: Floats) -> Floats:

@@ -183,10 +183,6 @@ class Folds:
         """The two sides exchanged."""
         return Folds(self.right, self.left)
 
-    def sizes(self) -> tuple[int, int]:
-        """Draws of each side."""
-        return int(self.left[0].sum() + self.left[1].sum()), int(self.right[0].sum() + self.right[1].sum())
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -228,14 +224,16 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
         _candidates(folds, layout, task, doubt, False),
         _candidates(folds.swapped(), layout, task, doubt, True),
     ]
-    best, place = _best(directions)
+    best = max(directions, key=lambda each: float(each.predicted.max()))
+    place = int(np.argmax(best.predicted))
     if on_line:
         best, place = _safest_near_best(directions, best, place)
     counts = folds.swapped() if best.flipped else folds
     above = counts.left[0] + counts.left[1]
     order = orderings(above, counts.right[0] + counts.right[1], layout)[best.rules[place]]
     chosen = np.zeros(len(above), dtype=np.bool_)
-    chosen[_prefix(order, above, float(best.masses[place]))] = True
+    reach = int(np.searchsorted(np.cumsum(above[order]), float(best.masses[place]) * above.sum()))
+    chosen[order[: min(reach, len(order) - 1) + 1]] = True
     seen = above + counts.right[0] + counts.right[1]
     if chosen[seen > 0].all():  # everything always happens: it proves nothing, and hides correlation and drift
         chosen[order[seen[order] > 0][-1]] = False
@@ -251,7 +249,7 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
 def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped: bool) -> _Candidates:
     first = orderings(folds.left[0], folds.right[0], layout)
     second = orderings(folds.left[1], folds.right[1], layout)
-    n_left, n_right = folds.sizes()
+    n_left, n_right = (int(side[0].sum() + side[1].sum()) for side in (folds.left, folds.right))
     hits, misses = [], []
     for rule in first:
         # Ordered on one half, counted on the other.
@@ -280,11 +278,6 @@ def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Int
     return np.cumsum(above[order])[reach].astype(float), np.cumsum(below[order])[reach].astype(float)
 
 
-def _prefix(order: Integers, above: Integers, mass: float) -> Integers:
-    reach = int(np.searchsorted(np.cumsum(above[order]), mass * above.sum()))
-    return order[: min(reach, len(order) - 1) + 1]
-
-
 def _is_long(folds: Folds, layout: Layout) -> bool:
     """Whether the one line has so many bins or single values that the luckiest of them would win."""
     total = folds.left[0] + folds.left[1] + folds.right[0] + folds.right[1]
@@ -293,29 +286,22 @@ def _is_long(folds: Folds, layout: Layout) -> bool:
     return in_bins >= _ENOUGH_BINS * int(total.sum()) or n_atoms > _MANY_ATOMS
 
 
-def _best(directions: list[_Candidates]) -> tuple[_Candidates, int]:
-    best = max(directions, key=lambda each: float(each.predicted.max()))
-    return best, int(np.argmax(best.predicted))
-
-
 def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:
     """A monotone event that is about as good as the best if there is one, else the largest that is nearly as good."""
     top, spread = float(best.predicted[place]), float(best.spread[place])
-    every = [(each, int(near)) for each in directions for near in np.flatnonzero(each.predicted >= top - _MOST_SLACK)]
-    monotone = [found for found in every if _is_monotone(found) and _predicted(found) >= top - _NEAR_MONOTONE * spread]
+    # By prediction: (which, where, whether its cells run from one end of the line to the other).
+    every = [
+        (float(each.predicted[near]), each, int(near), isinstance(each.rules[near], str))
+        for each in directions
+        for near in np.flatnonzero(each.predicted >= top - _MOST_SLACK)
+    ]
+    monotone = [found for found in every if found[3] and found[0] >= top - _NEAR_MONOTONE * spread]
     if monotone:
-        return max(monotone, key=_predicted)
-    near = [found for found in every if _predicted(found) >= top - _NEAR_BEST * spread]
-    return max(near, key=lambda found: (round(float(found[0].p[found[1]]), 3), _predicted(found)))
-
-
-def _predicted(candidate: tuple[_Candidates, int]) -> float:
-    return float(candidate[0].predicted[candidate[1]])
-
-
-def _is_monotone(candidate: tuple[_Candidates, int]) -> bool:
-    """Whether the cells were taken from one end of the line to the other: one interval."""
-    return isinstance(candidate[0].rules[candidate[1]], str)
+        _, which, where, _ = max(monotone, key=lambda found: found[0])
+        return which, where
+    near = [found for found in every if found[0] >= top - _NEAR_BEST * spread]
+    _, which, where, _ = max(near, key=lambda found: (round(float(found[1].p[found[2]]), 3), found[0]))
+    return which, where
 
 
 def _fill_gaps(chosen: Booleans, seen: Integers, layout: Layout) -> Booleans:

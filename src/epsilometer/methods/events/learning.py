@@ -164,14 +164,6 @@ def _half(outputs: Outputs, number: int) -> Outputs:
     return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
 
 
-def _is_number(block: Block) -> bool:
-    return len(block.columns) == 1 and isinstance(block.columns[0], Numbers)
-
-
-def _number_partition(left: Block, right: Block) -> BlockPartition:
-    return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
-
-
 def _cut_by_value(group: Group, left: Block, right: Block, column: int) -> Group:
     """Cuts a group along one column of numbers; names stay one cell."""
     a, b = left.columns[column], right.columns[column]
@@ -199,8 +191,8 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
 
 def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockPartition:
     """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
-    if _is_number(left):
-        return _number_partition(left, right)
+    if len(left.columns) == 1 and isinstance(left.columns[0], Numbers):
+        return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
     place = _line_of_long_numbers(left, right) if is_long_number(left.shape) else None
     if place is not None:
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))

@@ -25,7 +25,7 @@ def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], do
     training draws times `doubt`: without the latter, tiny events win by chance.
     """
     claim = task.claim
-    cost = float(ndtri(1.0 - task.failure_probability))
+    cost = -float(ndtri(task.failure_probability))
     if isinstance(claim, ApproxDeltaDP):
         return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 300.0)), cost, doubt, n_train, n_fresh)
     if isinstance(claim, PureDP | ApproxDP):
@@ -39,12 +39,9 @@ def _predict_epsilon(
 ) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         above = p - delta
-
-        def spread(n: tuple[int, int]) -> Floats:
-            return np.sqrt(p * (1.0 - p) / (n[0] * above**2) + (1.0 - q) / (n[1] * q))
-
-        bound = np.log(above / q) - cost * spread(n_fresh) - doubt * spread(n_train)
-        return np.where((above > 0.0) & ~np.isnan(bound), bound, -np.inf), spread(n_train)
+        train, fresh = (np.sqrt(p * (1.0 - p) / (n[0] * above**2) + (1.0 - q) / (n[1] * q)) for n in (n_train, n_fresh))
+        bound = np.log(above / q) - cost * fresh - doubt * train
+        return np.where((above > 0.0) & ~np.isnan(bound), bound, -np.inf), train
 
 
 def _predict_delta(
@@ -59,7 +56,7 @@ def _predict_delta(
 def _predict_any(
     p: Floats, q: Floats, task: Task, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    cost = float(ndtri(1.0 - task.failure_probability / 2.0))
+    cost = -float(ndtri(task.failure_probability / 2.0))
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     bounds, spreads = np.full(len(p), -np.inf), np.zeros(len(p))
     for place, (a, b) in enumerate(zip(p, q, strict=True)):
@@ -104,7 +101,7 @@ def expected_bounds(
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
         delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-        z = float(ndtri(1.0 - task.failure_probability))
+        z = -float(ndtri(task.failure_probability))
         return _score_bound(p, q, delta, z, n_fresh) - doubt * _spread_of_ratio(p, q, delta, n_train)
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
@@ -152,8 +149,8 @@ def best_share(task: Task, p: float, q: float, n_fresh: tuple[int, int]) -> floa
         return 0.5  # the joint test does not split
 
     def bound(share: float) -> float:
-        low = p - float(ndtri(1.0 - task.failure_probability * share)) * math.sqrt(p * (1.0 - p) / n_fresh[0])
-        high = q + float(ndtri(1.0 - task.failure_probability * (1.0 - share))) * math.sqrt(q * (1.0 - q) / n_fresh[1])
+        low = p + float(ndtri(task.failure_probability * share)) * math.sqrt(p * (1.0 - p) / n_fresh[0])
+        high = q - float(ndtri(task.failure_probability * (1.0 - share))) * math.sqrt(q * (1.0 - q) / n_fresh[1])
         return task.claim.least_value(low, high) if 0.0 < high < low else -1.0
 
     return max(_SHARES, key=bound)
