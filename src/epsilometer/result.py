@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
@@ -326,7 +326,10 @@ class AuditResult:
 
 
 class _WhenAsked:
-    """A field that may hold a function instead of its value, which is called when the value is first asked for."""
+    """A field that may hold a function instead of its value, which is called when the value is first asked for.
+
+    For `detectable`, whose value takes longer than most audits. Whoever reads it gets a figure.
+    """
 
     def __init__(self, slot: Any) -> None:
         self.slot = slot
@@ -347,11 +350,6 @@ class _WhenAsked:
 def changed(result: AuditResult, **fields: Any) -> AuditResult:
     """The result with other fields. Unlike `dataclasses.replace`, it does not ask for what nobody has asked for yet."""
     return replace(result, **{"detectable": vars(AuditResult)["detectable"].slot.__get__(result), **fields})
-
-
-def when_asked(value: Callable[[], float | None]) -> float | None:
-    """For the field `detectable`, whose value takes longer than most audits. Whoever reads it gets a figure."""
-    return cast("float | None", value)
 
 
 AuditResult.detectable = _WhenAsked(vars(AuditResult)["detectable"])  # type: ignore[assignment, misc]

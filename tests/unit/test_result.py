@@ -12,7 +12,7 @@ import pytest
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, changed, when_asked
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, changed
 
 EVENT = Event(
     Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.5]))),)),)),
@@ -176,7 +176,7 @@ class TestWhatIsWorkedOutWhenAsked:
             asked.append(1)
             return 1.7
 
-        return result(detectable=when_asked(value)), asked
+        return result(detectable=value), asked
 
     def test_once_and_not_before(self):
         made, asked = self.late()

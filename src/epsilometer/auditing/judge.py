@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing.picture import binned_densities
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
@@ -17,15 +18,14 @@ from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
-from epsilometer.methods.published.local.binning import binned_densities
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
 
 
-def implied_findings(finding: Finding) -> tuple[Finding, ...]:
-    """The ε at the user's δ that a bound on μ means along the Gaussian curve; nothing for other claims.
+def _implied(finding: Finding) -> tuple[Finding, ...]:
+    """The ε at the user's δ that a bound on μ means along the Gaussian curve; nothing if there is no such δ.
 
     A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is known up to μ.
     """
@@ -92,7 +92,7 @@ def conclude(
         verdict=judge(question.claim, finding, reports) if judged else None,
         claim=question.claim,
         confidence=confidence,
-        findings=(finding, *beside, *implied_findings(finding)),
+        findings=(finding, *beside, *(_implied(finding) if isinstance(question.claim, GaussianDP) else ())),
         samples_used=used,
         # Few methods can tell it themselves; the loops rehearse others (`epsilometer.auditing.power`).
         detectable=proposal.detectable if judged and settings.get("pairs", 1) == 1 else None,

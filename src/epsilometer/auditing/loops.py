@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
-from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
+from epsilometer.auditing.power import FixedTrial, with_power
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
     FEWEST_PER_PAIR,
@@ -66,7 +66,8 @@ class AuditRun:
     @classmethod
     def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
         """Nothing is drawn yet."""
-        check_enough_for(len(pairs), settings.samples)
+        if len(pairs) > 1:
+            check_enough_for(len(pairs), settings.samples)
         settings.method.check(question.claim, len(pairs), settings.samples)
         settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
@@ -82,7 +83,7 @@ class AuditRun:
         proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
         result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
         # Which of several pairs would have been certified is part of the power, and cannot be told.
-        if len(self.pairs) > 1 or not can_rehearse(self.settings.method):
+        if len(self.pairs) > 1 or not self.settings.method.is_quick:
             return result
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         trial = FixedTrial(self.settings.method, task, (len(training[0]), len(training[1])))

@@ -23,10 +23,8 @@ from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, Verdict, changed, when_asked
+from epsilometer.result import AuditResult, Verdict, changed
 
-# Methods whose whole audit takes milliseconds, so that a hundred of them can be rehearsed.
-_QUICK_METHODS = ("auto", "events", "renyi-bet")
 # True values that are tried: so far above the claim, each a quarter further than the one before.
 _RUNGS = 50
 _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
@@ -229,9 +227,4 @@ def with_power(result: AuditResult, trial: Rehearsable, training: tuple[Outputs,
         return result
     event = result.witness.event.contains if result.witness else None
     rehearsal = Rehearsal(result.claim, trial, Soil.of(*training), event, seed)
-    return changed(result, detectable=when_asked(rehearsal.detectable))
-
-
-def can_rehearse(method: Method) -> bool:
-    """Whether the audits of this method are quick enough."""
-    return method.name in _QUICK_METHODS
+    return changed(result, detectable=rehearsal.detectable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.power import FixedTrial, can_rehearse, with_power
+from epsilometer.auditing.power import FixedTrial, with_power
 from epsilometer.auditing.search import check_search, run_search
 from epsilometer.auditing.settings import (
     FEWEST,
@@ -29,7 +29,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.pairs import check_same, is_complete
-from epsilometer.mechanisms import Mechanism, as_mechanism, as_subject, keeping
+from epsilometer.mechanisms import as_mechanism, as_subject, keeping
 from epsilometer.mechanisms.functions import Subject
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
@@ -234,7 +234,7 @@ def compare(
         began=began,
         training=train,
     )
-    if can_rehearse(settings.method):
+    if settings.method.is_quick:
         trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
         result = with_power(result, trial, train, settings.seed)
     return result
@@ -300,37 +300,27 @@ def _run(
         settings.note(recorded_to=str(record))
     if isinstance(inputs, Finder):
         check_search(subject.mechanism, question, settings)
-        with (
-            closing(settings.runner),
-            keeping(subject.mechanism, [], record) as source,
-            journal_of(checkpoint, source, inputs, question, settings) as journal,
-            watched(settings.progress, None),
-        ):
-            return run_search(source, inputs, question, replace(settings, journal=journal))
-    pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
-    return _run_pairs(subject.mechanism, pairs, question, settings, record, checkpoint)
-
-
-def _run_pairs(
-    mechanism: Mechanism,
-    pairs: list[Pair],
-    question: Question,
-    settings: Settings,
-    record: str | Path | None,
-    checkpoint: str | Path | None,
-) -> AuditResult:
-    prepared = mechanism.prepared(pairs, settings.samples)
-    with (
-        closing(settings.runner),
-        keeping(prepared, pairs, record) as source,
-        watched(settings.progress, 2 * settings.samples),
-    ):
+        pairs, source, total = [], subject.mechanism, None
+    else:
+        pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
+        source, total = subject.mechanism.prepared(pairs, settings.samples), 2 * settings.samples
+    with ExitStack() as opened:
+        opened.enter_context(closing(settings.runner))
+        if record is not None:
+            source = opened.enter_context(keeping(source, pairs, record))
+        if checkpoint is not None and not settings.method.stops_early:
+            asked = inputs if isinstance(inputs, Finder) else pairs
+            settings = replace(
+                settings, journal=opened.enter_context(journal_of(checkpoint, source, asked, question, settings))
+            )
+        opened.enter_context(watched(settings.progress, total))
+        if isinstance(inputs, Finder):
+            return run_search(source, inputs, question, settings)
         if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # few audits stop early
 
             return run_sequential(source, pairs, question, settings)
-        with journal_of(checkpoint, source, pairs, question, settings) as journal:
-            return AuditRun.start(source, pairs, question, replace(settings, journal=journal)).audit()
+        return AuditRun.start(source, pairs, question, settings).audit()
 
 
 def _without_noise(again: AuditResult) -> list[HealthReport]:

@@ -98,7 +98,8 @@ def open_settings(
         from epsilometer.auditing.checkpoints import stored_seed  # which knows how audits are set up
 
         seed = stored_seed(checkpoint)
-    options = as_options(method, options)
+    if options is not None:
+        options = as_options(method, options)
     settings = Settings(
         check_samples(samples),
         check_confidence(confidence),
@@ -114,8 +115,8 @@ def open_settings(
         settings.note(options=repr(method if options is None else options))  # an object is its own options
     if representation != "value":
         settings.note(representation=representation)
-    if check_whole("distance", distance) != 1:
-        settings.note(distance=distance)
+    if distance != 1:
+        settings.note(distance=check_whole("distance", distance))
     return settings
 
 

@@ -146,7 +146,7 @@ def _opened(mechanism: object) -> Mechanism:
         if adapted is not None:
             return adapted
     if callable(mechanism):
-        return from_callable(mechanism)
+        return SingleMechanism(mechanism)
     raise InputError(
         f"mechanism={shown(mechanism)} is neither a mechanism nor a function nor an object with a method randomise"
     )

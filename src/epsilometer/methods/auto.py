@@ -9,7 +9,6 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
-from epsilometer.errors import InputError
 from epsilometer.methods.base import Method, Task
 from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.events.few import FEW, Ordered, learn_orders
@@ -64,12 +63,9 @@ class AutoMethod(Method):
     name = "auto"
     summary = "events, of vectors also by trees; for RenyiDP and ZCDP the better of events and renyi-bet"
     guarantee = "exact"
+    is_quick = True
     # A finding carries the name of the method that made it.
     chooses_from = (EventsMethod.name, RenyiBetMethod.name)
-
-    def __init__(self, options: None = None) -> None:
-        if options is not None:
-            raise InputError(f"options={options!r:.100}: the method auto has none; name the method they belong to")
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""

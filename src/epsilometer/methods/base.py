@@ -98,6 +98,8 @@ class Method:
         summary: what it does, in one line.
         guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
         stops_early: whether it draws in growing batches until it has proved enough; only `sequential` does.
+        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to tell what an audit could
+            have found.
     """
 
     __slots__ = ()
@@ -106,6 +108,7 @@ class Method:
     summary: str
     guarantee: str
     stops_early: bool = False
+    is_quick: bool = False
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:
         """Learns from training draws what to prove on fresh ones."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields, replace
 from epsilometer.arrays import Integers
 from epsilometer.bounds import Counts
 from epsilometer.engine.chunks import TwoTallies
-from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal, EventsMethod
@@ -39,10 +38,6 @@ class BitsMethod(Method):
     name = "bits"
     summary = "one event of sign, exponent and trailing zero bits: leaks of noise that is computed in floating point"
     guarantee = "exact"
-
-    def __init__(self, options: None = None) -> None:
-        if options is not None:
-            raise InputError(f"options={options!r:.100}: the method bits has none")
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BitsProposal:
         """The event of codes with the best predicted bound."""
@@ -111,7 +106,7 @@ class WithBits(Method):
 
     def __init__(self, values: Method, bits: Method) -> None:
         self.values, self.bits = values, bits
-        self.name, self.guarantee = values.name, values.guarantee
+        self.name, self.guarantee, self.is_quick = values.name, values.guarantee, values.is_quick
         self.summary = f"{values.name}, and a separate finding about floating-point bits"
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:

@@ -13,7 +13,6 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.bands import Band, band_from_counts
 from epsilometer.bounds.binomial import Counts
 from epsilometer.claims import TradeOffDP
-from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Layout, lay_out, orderings
@@ -256,10 +255,6 @@ class ProfileMethod(Method):
     name = "profile"
     summary = "many nested events in one simultaneous band: ε at every δ, μ and the trade-off curve at once"
     guarantee = "exact"
-
-    def __init__(self, options: None = None) -> None:
-        if options is not None:
-            raise InputError(f"options={options!r:.100}: the method profile has none")
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
         """Draws per side that train and that prove; None leaves it to the audit, for several pairs and few draws."""

@@ -179,10 +179,6 @@ class Folds:
     left: tuple[Integers, Integers]
     right: tuple[Integers, Integers]
 
-    def swapped(self) -> Folds:
-        """The two sides exchanged."""
-        return Folds(self.right, self.left)
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -218,17 +214,15 @@ class _Candidates:
 
 def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     """The event, size and direction with the best predicted bound."""
-    on_line = layout.is_one_line and _is_long(folds, layout)
+    on_line = _is_long_line(folds, layout)
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
-    directions = [
-        _candidates(folds, layout, task, doubt, False),
-        _candidates(folds.swapped(), layout, task, doubt, True),
-    ]
+    both = folds, Folds(folds.right, folds.left)
+    directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
     best = max(directions, key=lambda each: float(each.predicted.max()))
     place = int(np.argmax(best.predicted))
     if on_line:
         best, place = _safest_near_best(directions, best, place)
-    counts = folds.swapped() if best.flipped else folds
+    counts = both[best.flipped]
     above = counts.left[0] + counts.left[1]
     order = orderings(above, counts.right[0] + counts.right[1], layout)[best.rules[place]]
     chosen = np.zeros(len(above), dtype=np.bool_)
@@ -278,8 +272,10 @@ def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Int
     return np.cumsum(above[order])[reach].astype(float), np.cumsum(below[order])[reach].astype(float)
 
 
-def _is_long(folds: Folds, layout: Layout) -> bool:
-    """Whether the one line has so many bins or single values that the luckiest of them would win."""
+def _is_long_line(folds: Folds, layout: Layout) -> bool:
+    """Whether all is one line of values with so many bins or single values that the luckiest of them would win."""
+    if len(layout.bins) != 1 or layout.n_scores:
+        return False
     total = folds.left[0] + folds.left[1] + folds.right[0] + folds.right[1]
     in_bins = int(total[layout.bins[0]].sum())
     n_atoms = int(np.count_nonzero(total[layout.atoms[0]]))

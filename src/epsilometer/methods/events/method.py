@@ -14,7 +14,6 @@ import numpy as np
 
 from epsilometer.bounds import Counts, certified_value, lower, upper
 from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
-from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
@@ -64,14 +63,12 @@ class EventProposal(Proposal):
             p_lower=lower(above, failure_probability / 2),
             q_upper=upper(below, failure_probability / 2),
         )
-        details = self._split(below, failure_probability)
+        details = {} if isinstance(self.task.claim, PureDP | ApproxDP) else self._split(below, failure_probability)
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 
     def _split(self, below: Counts, failure_probability: float) -> dict[str, Any]:
-        """What `epsilometer.checker` needs besides the counts; nothing for a joint test, which has no split."""
+        """What `epsilometer.checker` needs besides the counts; a joint test has no split."""
         claim = self.task.claim
-        if isinstance(claim, PureDP | ApproxDP):
-            return {}
         split: dict[str, Any] = {"left_share": self.left_share}
         if isinstance(claim, TradeOffDP):  # a file holds the curve at some points only; here it was used
             split["curve_at"] = claim.point_at(upper(below, failure_probability * (1.0 - self.left_share)))
@@ -84,10 +81,7 @@ class EventsMethod(Method):
     name = "events"
     summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
     guarantee = "exact"
-
-    def __init__(self, options: None = None) -> None:
-        if options is not None:
-            raise InputError(f"options={options!r:.100}: the method events has none")
+    is_quick = True
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""
@@ -104,7 +98,7 @@ class EventsMethod(Method):
             choice.flipped,
             task,
             choice.predicted,
-            best_share(task, choice.p, choice.q, n_fresh),
+            0.5 if isinstance(task.claim, PureDP | ApproxDP) else best_share(task, choice.p, choice.q, n_fresh),
             choice.p,
             choice.q,
         )

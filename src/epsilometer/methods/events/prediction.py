@@ -145,8 +145,6 @@ def _value_between(claim: Claim, low: float, high: float) -> float:
 
 def best_share(task: Task, p: float, q: float, n_fresh: tuple[int, int]) -> float:
     """The split of the failure probability for the two-bound test, chosen on training frequencies."""
-    if isinstance(task.claim, PureDP | ApproxDP):
-        return 0.5  # the joint test does not split
 
     def bound(share: float) -> float:
         low = p + float(ndtri(task.failure_probability * share)) * math.sqrt(p * (1.0 - p) / n_fresh[0])
