@@ -62,10 +62,11 @@ def find_method(name: str, options: object = None) -> Method:
     if name not in _METHODS and name in _brought():
         return _made_elsewhere(_brought()[name], options)
     kind = getattr(_home(name), _METHODS[name][1])
-    if options is not None and not option_names(name):
+    chosen = None if options is None else as_options(name, options)
+    if chosen is not None and not option_names(name):
         hint = "; name the method they belong to" if name == "auto" else ""
         raise InputError(f"options={options!r:.100}: the method {name} has none{hint}")
-    method: Method = kind() if options is None else kind(as_options(name, options))
+    method: Method = kind() if chosen is None else kind(chosen)
     return method
 
 
