@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import math
 import time
+from contextlib import closing
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.checkpoints import Checkpoint, key_of
+from epsilometer.auditing.journals import audit_key
 from epsilometer.auditing.judge import Question, conclude, examine_draws, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.sequential_state import State
@@ -32,6 +33,7 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import Chosen, Ladder, SequentialMethod, cautious_rate, choose, ladder_of
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, Witness
+from epsilometer.storage.journal import JournalFile
 
 # A pilot of so many draws per side finds an event that is good enough to start with.
 _PILOT = 40
@@ -55,17 +57,19 @@ _MOST_BETS = 1000
 
 
 class SequentialRun:
-    """One sequential audit under way."""
+    """One sequential audit under way.
 
-    def __init__(self, run: AuditRun) -> None:
+    Its state is written after every batch, before the batch's result is shown: a batch is either counted in the file,
+    or it never happened. No evidence is spent twice, and nobody can look at a batch and take it back.
+    """
+
+    def __init__(self, run: AuditRun, journal: JournalFile | None) -> None:
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
         self.run = run
         self.options = method.options
         self.ladder: Ladder = ladder_of(run.question.claim)
-        self.checkpoint = None
-        if self.options.checkpoint is not None:
-            self.checkpoint = Checkpoint(self.options.checkpoint, key_of(run))
+        self.journal = journal
         self.began = time.perf_counter()
         self.state = self._resume() or State.empty(len(self.ladder.values))
         self.pilot = self._pilot_size()
@@ -79,7 +83,11 @@ class SequentialRun:
         return self._conclude()
 
     def _resume(self) -> State | None:
-        state = None if self.checkpoint is None else self.checkpoint.read()
+        if self.journal is None:
+            return None
+        with self.journal.explained():
+            stored = self.journal.state()
+        state = None if stored is None else State.from_bytes(stored)
         if state is not None and state.stopped in ("samples", "seconds"):
             state.stopped = ""  # more samples or time may have been granted
         return state
@@ -199,8 +207,9 @@ class SequentialRun:
         return limit is not None and time.perf_counter() - self.began > limit
 
     def _save(self) -> None:
-        if self.checkpoint is not None:
-            self.checkpoint.write(self.state)
+        if self.journal is not None:
+            with self.journal.explained():
+                self.journal.put_state(self.state.to_bytes())
 
     def _tell(self, bound: float) -> None:
         tell = getattr(self.run.settings.progress, "tell", None)
@@ -282,4 +291,11 @@ def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, 
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
     sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
     budget = ErrorBudget(settings.failure_probability)
-    return SequentialRun(AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())).audit()
+    run = AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())
+    method = settings.method
+    assert isinstance(method, SequentialMethod)
+    path = method.options.checkpoint
+    if path is None:
+        return SequentialRun(run, None).audit()
+    with closing(JournalFile(path, audit_key(mechanism, pairs, question, settings))) as journal:
+        return SequentialRun(run, journal).audit()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints
+from epsilometer.errors import InputError
 from epsilometer.methods.sequential import Chosen
 from epsilometer.outputs import Event, Outputs
+from epsilometer.storage.packing import pack_outputs, unpack_outputs
 
 NOTHING = Outputs((), 0)
 NOTHING_SEEN = Counts(0, 0)
@@ -157,6 +163,30 @@ class State:
             "batches": self.batches,
             "stopped": self.stopped,
         }
+
+    def to_bytes(self) -> bytes:
+        """Everything, as the bytes of an .npz file; `from_bytes` is the inverse."""
+        arrays: dict[str, NDArray[Any]] = {"log_wealth": self.log_wealth, "best": self.best}
+        tables = [pack_outputs(side, draws, arrays) for side, draws in (("left", self.left), ("right", self.right))]
+        arrays["meta"] = np.frombuffer(json.dumps({"state": self.to_dict(), "tables": tables}).encode(), np.uint8)
+        file = io.BytesIO()
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mixes up its keywords
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> State:
+        """The inverse of `to_bytes`."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            meta = json.loads(arrays["meta"].tobytes())
+            draws = [
+                unpack_outputs(side, table, arrays)
+                for side, table in zip(("left", "right"), meta["tables"], strict=True)
+            ]
+            return cls.from_dict(meta["state"], arrays["log_wealth"], arrays["best"], draws)
+        except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
+            raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], log_wealth: Floats, best: Floats, draws: list[Outputs]) -> State:

@@ -95,7 +95,7 @@ def open_settings(
     elif representation != "value":
         method = _seen_as(representation, method)
     if seed is None and checkpoint is not None:
-        from epsilometer.auditing.checkpoints import stored_seed  # which knows how audits are set up
+        from epsilometer.storage.journal import stored_seed  # few audits have one
 
         seed = stored_seed(checkpoint)
     if options is not None:

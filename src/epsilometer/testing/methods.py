@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer.auditing.packing import tally_from_data, tally_to_data
 from epsilometer.claims import Claim
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.inputs import Pair
@@ -20,6 +19,7 @@ from epsilometer.methods import Method, Proposal, Task
 from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
+from epsilometer.storage.packing import tally_from_data, tally_to_data
 from epsilometer.testing.fakes import Coin, hostile
 from epsilometer.testing.rarity import assert_rare
 from epsilometer.testing.soundness import SoundnessConformance, assert_counts, pickled

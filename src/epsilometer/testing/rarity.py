@@ -12,12 +12,12 @@ from scipy.special import betainc
 from scipy.stats import binom
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.packing import tally_to_data
 from epsilometer.claims import Claim
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
 from epsilometer.outputs import read_outputs
+from epsilometer.storage.packing import tally_to_data
 from epsilometer.testing.fakes import Disguise
 
 

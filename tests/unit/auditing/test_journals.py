@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.checkpoints import stored_seed
 from epsilometer.auditing.journals import FileJournal
-from epsilometer.auditing.packing import outputs_from_bytes, outputs_to_bytes, tally_from_data, tally_to_data
 from epsilometer.bounds import Counts
 from epsilometer.engine import Folded
 from epsilometer.engine.chunks import TwoTallies
 from epsilometer.mechanisms.functions import BatchMechanism
 from epsilometer.outputs import read_outputs
+from epsilometer.storage.journal import stored_seed
+from epsilometer.storage.packing import outputs_from_bytes, outputs_to_bytes, tally_from_data, tally_to_data
 
 PAIR = (0.0, 1.0)
 STREAM = (2, 0, 0)
@@ -230,12 +230,12 @@ class TestBelonging:
             self.run(path, **changed)
 
     def test_not_to_one_that_stops_early(self, tmp_path):
-        path = tmp_path / "audit.npz"
+        path = tmp_path / "early.journal"
         em.audit(em.from_batch(noisy), PAIR, "eps=1", samples=60, seed=2, stop_early=True, checkpoint=path)
-        with pytest.raises(em.InputError, match="stops early"):
+        with pytest.raises(em.InputError, match=r"belongs to another audit \(its .*method"):
             self.run(path)
         self.run(tmp_path / "audit.journal")
-        with pytest.raises(em.InputError, match="no checkpoint of a sequential audit"):
+        with pytest.raises(em.InputError, match=r"belongs to another audit \(its .*method"):
             self.run(tmp_path / "audit.journal", method="sequential")
 
     def test_not_to_two_at_once(self, tmp_path):
@@ -245,6 +245,22 @@ class TestBelonging:
             FileJournal(path, {"seed": 1})
         first.close()
         FileJournal(path, {"seed": 1}).close()
+
+    @pytest.mark.parametrize("stop_early", [False, True])
+    def test_the_second_audit_is_told(self, tmp_path, stop_early):
+        keywords = {"samples": 200, "seed": 2, "stop_early": stop_early, "checkpoint": tmp_path / "audit.journal"}
+        told = []
+
+        def nested(dataset, n, rng):
+            if not told:
+                told.append(None)
+                with pytest.raises(em.InputError, match="in use by another audit"):
+                    em.audit(em.from_batch(nested), PAIR, "eps=1", **keywords)
+                told[0] = True
+            return noisy(dataset, n, rng)
+
+        em.audit(em.from_batch(nested), PAIR, "eps=1", **keywords)
+        assert told == [True]
 
     def test_files_of_others(self, tmp_path):
         path = tmp_path / "audit.journal"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.checkpoints import stored_seed
+from epsilometer.storage.journal import stored_seed
 
 PAIR = (0.0, 1.0)
 

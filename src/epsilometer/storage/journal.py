@@ -1,0 +1,184 @@
+"""The file of an audit that may be interrupted: what `checkpoint=` names, for every kind of audit.
+
+An SQLite database: a transaction is in the file or never happened, whenever the process is killed, and the file stays
+small however many draws there are. One audit holds it at a time. Plain bytes and JSON, nothing pickled; what they mean
+is known to those who write them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from epsilometer.errors import InputError
+
+# Phase, number of the pair, side.
+Stream = tuple[int, int, int]
+
+_VERSION = 3
+# What was drawn is safely on the disk after so many seconds at the latest, or when writing has cost a fiftieth of the
+# time since.
+_SECONDS, _SHARE = 0.5, 50.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE IF NOT EXISTS outputs (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, fingerprint BLOB,
+    outputs BLOB, PRIMARY KEY (phase, pair, side, chunk));
+CREATE TABLE IF NOT EXISTS folded (phase INTEGER, pair INTEGER, side INTEGER, chunks INTEGER, size INTEGER, total TEXT,
+    pieces BLOB, width INTEGER, filled INTEGER, fingerprints BLOB,
+    PRIMARY KEY (phase, pair, side));
+CREATE TABLE IF NOT EXISTS state (number INTEGER PRIMARY KEY, content BLOB);
+"""
+
+
+def stored_seed(path: str | Path) -> int | None:
+    """The seed of the audit that a file belongs to; None if there is no file, or nothing in it yet."""
+    target = Path(path)
+    if not target.is_file() or not target.stat().st_size:
+        return None
+    with explained(target):
+        # Not read-only: what a killed process left half written has to be taken back first.
+        connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)
+        try:
+            is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchall()
+            rows = [] if is_new else connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
+        finally:
+            connection.close()
+        return int(json.loads(rows[0][0])["seed"]) if rows else None
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Says what is wrong with a checkpoint."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise InputError(f"checkpoint={str(path)!r} is in use by another audit") from error
+        raise InputError(f"checkpoint={str(path)!r} cannot be used: {error}") from error
+    except (sqlite3.Error, zipfile.BadZipFile, json.JSONDecodeError, KeyError, TypeError, OSError) as error:
+        raise InputError(f"checkpoint={str(path)!r} is no checkpoint of such an audit: {error}") from error
+
+
+class JournalFile:
+    """The file of one audit, held until it is closed.
+
+    Args:
+        path: made if it is not there yet.
+        key: what must be the same for the audit to go on; an InputError if the file belongs to another one.
+    """
+
+    def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise InputError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}")
+        with self.explained():
+            self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=0.0)
+            try:
+                self._open(dict(key))
+            except BaseException:
+                self._connection.close()
+                raise
+        self._due = time.monotonic() + _SECONDS
+
+    def _open(self, key: dict[str, Any]) -> None:
+        # Held until the end: two audits in one file would count each other's draws.
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        for statement in _TABLES.split(";\n")[:-1]:
+            self._connection.execute(statement)
+        stored = self.about("key")
+        if stored is None:
+            self.tell("version", str(_VERSION))
+            self.tell("key", json.dumps(key))
+        elif self.about("version") != str(_VERSION):
+            raise InputError(f"checkpoint={str(self.path)!r} was written by another version of this program")
+        else:
+            self._compare(json.loads(stored), key)
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN")
+
+    def _compare(self, stored: dict[str, Any], key: dict[str, Any]) -> None:
+        different = [name for name in {**stored, **key} if stored.get(name) != key.get(name)]
+        if different:
+            raise InputError(
+                f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
+                "give another file, or the same mechanism, inputs and settings"
+            )
+
+    def about(self, name: str) -> str | None:
+        """A remark of that name."""
+        row = self._connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def tell(self, name: str, value: str) -> None:
+        """Makes a remark, in place of an earlier one of that name."""
+        self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+    def chunk(self, stream: Stream, chunk: int) -> tuple[bytes, bytes] | None:
+        """The stored outputs of a chunk and their fingerprint; None if it was not drawn before."""
+        row = self._connection.execute(
+            "SELECT outputs, fingerprint FROM outputs WHERE phase = ? AND pair = ? AND side = ? AND chunk = ?",
+            (*stream, chunk),
+        ).fetchone()
+        return None if row is None else (bytes(row[0]), bytes(row[1]))
+
+    def put_chunk(self, stream: Stream, chunk: int, outputs: bytes, fingerprint: bytes) -> None:
+        """Remembers the outputs of a chunk."""
+        row = (*stream, chunk, fingerprint, outputs)
+        self._connection.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def folded(self, stream: Stream) -> Sequence[Any] | None:
+        """What the first chunks of a stream add up to, as it was put; None if nothing is known of it."""
+        row: Sequence[Any] | None = self._connection.execute(
+            "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded "
+            "WHERE phase = ? AND pair = ? AND side = ?",
+            stream,
+        ).fetchone()
+        return row
+
+    def put_folded(self, stream: Stream, row: Sequence[Any]) -> None:
+        """Remembers what the chunks of a stream add up to so far, in place of what was known before."""
+        values = (*stream, *row)
+        self._connection.execute(f"INSERT OR REPLACE INTO folded VALUES ({', '.join('?' * len(values))})", values)
+
+    def state(self) -> bytes | None:
+        """The state of an audit that goes in batches, after the last one; None before the first."""
+        row = self._connection.execute("SELECT content FROM state WHERE number = 0").fetchone()
+        return None if row is None else bytes(row[0])
+
+    def put_state(self, content: bytes) -> None:
+        """Replaces the state; safely on the disk when this returns."""
+        self._connection.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (content,))
+        self.commit()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to put things on the disk."""
+        return time.monotonic() >= self._due
+
+    def commit(self) -> None:
+        """Puts everything safely on the disk."""
+        began = time.monotonic()
+        if self._connection.in_transaction:  # it may be interrupted just here
+            self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN")
+        ended = time.monotonic()
+        self._due = ended + max(_SECONDS, _SHARE * (ended - began))
+
+    def close(self) -> None:
+        """Everything that was put is in the file."""
+        with self.explained():
+            try:
+                self.commit()
+            finally:
+                self._connection.close()
+
+    def explained(self) -> Any:
+        """A context that says what is wrong with this file."""
+        return explained(self.path)
