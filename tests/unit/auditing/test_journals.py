@@ -105,7 +105,7 @@ def test_every_method(tmp_path, method, claim, options):
 def test_both_views(tmp_path):
     def run(**keywords):
         settings = {"samples": 200_000, "seed": 5, "representation": "all"}
-        return em.audit(em.from_batch(noisy), PAIR, "eps=1", **settings, **keywords)
+        return em.audit(em.from_batch(noisy), PAIR, "eps=0.5", **settings, **keywords)
 
     assert len(whole_and_in_legs(tmp_path, run, 65_536).findings) == 2
 
