@@ -62,3 +62,16 @@ class PrivacyViolation(EpsilometerError, AssertionError):
 
 class EpsilometerWarning(UserWarning):
     """Something the user should know that does not change the answer."""
+
+
+# How much of a dataset or of a text is shown in messages.
+_SHOWN = 120
+
+
+def shown(value: object) -> str:
+    """A short text for a value, safe against hostile `__repr__`."""
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

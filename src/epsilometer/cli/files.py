@@ -64,7 +64,7 @@ def read_dataset(path: Path, option: str) -> Any:
 
 
 def _read_table(path: Path) -> list[Any]:
-    from epsilometer.mechanisms.recorded_texts import cell_value, csv_rows, header_of
+    from epsilometer.storage.recorded_texts import cell_value, csv_rows, header_of
 
     _check_file(path)
     rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(path)]

@@ -26,10 +26,9 @@ from epsilometer.engine.chunks import (
 )
 from epsilometer.engine.parcels import own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, shown
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
-from epsilometer.mechanisms.base import shown
 from epsilometer.outputs import Outputs, concatenate
 
 T = TypeVar("T")

@@ -9,13 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import MechanismError
+from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
-
-# How much of a dataset or of a text is shown in messages.
-_SHOWN = 120
 
 
 class Keeper(Protocol):
@@ -79,15 +76,6 @@ class Mechanism(ABC):
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """What the mechanism itself claims for these pairs, if it says so."""
         return self.claim
-
-
-def shown(value: object) -> str:
-    """A short text for a value, safe against hostile `__repr__`."""
-    try:
-        text = repr(value)
-    except Exception as error:
-        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def failure_text(name: str, dataset: Any, error: Exception) -> str:

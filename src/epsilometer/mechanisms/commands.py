@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError
-from epsilometer.mechanisms.base import Mechanism, shown
-from epsilometer.mechanisms.exchange import decode, read_json, read_value, to_argument, to_json
+from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
+from epsilometer.storage.exchange import decode, read_json, read_value, to_argument, to_json
 
 # So much of what a program writes to standard error is kept for messages: its end.
 _COMPLAINT = 2000

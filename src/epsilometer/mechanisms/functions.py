@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import InputError, MechanismError
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, shown
+from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned
 from epsilometer.mechanisms.libraries import adapt
 from epsilometer.outputs import Outputs, read_outputs
 

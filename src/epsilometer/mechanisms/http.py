@@ -15,11 +15,11 @@ from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError
-from epsilometer.mechanisms.base import Mechanism, shown
-from epsilometer.mechanisms.exchange import decode, read_json, to_json
+from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.mechanisms.base import Mechanism
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
+from epsilometer.storage.exchange import decode, read_json, to_json
 
 if TYPE_CHECKING:
     pass

@@ -17,15 +17,15 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
-from epsilometer.mechanisms.base import Mechanism, shown
-from epsilometer.mechanisms.recorded_texts import json_values, text_lines
+from epsilometer.mechanisms.base import Mechanism
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.storage import Undigestible
+from epsilometer.storage.recorded_texts import json_values, text_lines
 
 _VERSION = 1
 _USUAL_NAN = struct.pack(">d", math.nan).hex()

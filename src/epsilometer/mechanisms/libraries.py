@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
-from epsilometer.errors import InputError, MechanismError
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.base import Mechanism, failure_text, shown
+from epsilometer.mechanisms.base import Mechanism, failure_text
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import Undigestible, code_digest
 

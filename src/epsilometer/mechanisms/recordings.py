@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair, as_pair
-from epsilometer.mechanisms.base import Mechanism, shown
-from epsilometer.mechanisms.exchange import settle
+from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.kept_draws import (
     ABOUT,
     About,
@@ -26,7 +25,11 @@ from epsilometer.mechanisms.kept_draws import (
     array_names,
     key_of,
 )
-from epsilometer.mechanisms.recorded_arrays import (
+from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
+from epsilometer.outputs.columns import EXACT
+from epsilometer.storage import files_digest
+from epsilometer.storage.exchange import settle
+from epsilometer.storage.recorded_arrays import (
     ArrayFile,
     RecordedSide,
     Source,
@@ -37,9 +40,6 @@ from epsilometer.mechanisms.recorded_arrays import (
     settled,
     split_place,
 )
-from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
-from epsilometer.outputs.columns import EXACT
-from epsilometer.storage import files_digest
 
 # Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.mechanisms.exchange import decode, read_json, read_value, settle, to_argument, to_json
+from epsilometer.storage.exchange import decode, read_json, read_value, settle, to_argument, to_json
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.mechanisms import recorded_outputs, recorded_texts
+from epsilometer.mechanisms import recorded_outputs
 from epsilometer.outputs import read_outputs
+from epsilometer.storage import recorded_texts
 
 NUMBERS = [0.5, 1.0, -2.25, float("inf"), 3.0]
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError
-from epsilometer.mechanisms.base import shown
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.outputs.columns import EXACT
 
 

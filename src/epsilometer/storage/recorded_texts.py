@@ -10,9 +10,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from epsilometer.errors import InputError
-from epsilometer.mechanisms.base import shown
-from epsilometer.mechanisms.exchange import number_or_text, settle, settled_texts
+from epsilometer.errors import InputError, shown
+from epsilometer.storage.exchange import number_or_text, settle, settled_texts
 
 # Characters of a quoted cell: a quote that is never closed would otherwise take the rest of the file with it.
 _LONGEST_CELL = 1 << 20

@@ -13,10 +13,12 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.errors import InputError, MechanismError, MissingExtraError
-from epsilometer.mechanisms.base import shown
-from epsilometer.mechanisms.exchange import settle
-from epsilometer.mechanisms.recorded_texts import (
+from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
+from epsilometer.outputs import Outputs, concatenate, read_outputs
+from epsilometer.outputs.columns import EXACT
+from epsilometer.outputs.reading_numbers import arrow_values
+from epsilometer.storage.exchange import settle
+from epsilometer.storage.recorded_texts import (
     SIDES,
     CsvRows,
     JsonLines,
@@ -25,9 +27,6 @@ from epsilometer.mechanisms.recorded_texts import (
     has_side,
     json_values,
 )
-from epsilometer.outputs import Outputs, concatenate, read_outputs
-from epsilometer.outputs.columns import EXACT
-from epsilometer.outputs.reading_numbers import arrow_values
 
 # Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
 _PIECE_BYTES = 4 << 20
