@@ -87,7 +87,7 @@ def _code_page(path: Path, name: str) -> str:
     """A file as it is; a folder as a list of what its files say about themselves. Not for the search box."""
     head = f"---\nsearch:\n  exclude: true\n---\n\n# {name}\n\n"
     if path.is_file():
-        return f"{head}````py\n{path.read_text(encoding='utf-8')}````\n"
+        return f"{head}````{path.suffix[1:]}\n{path.read_text(encoding='utf-8')}````\n"
     rows = [f"| `{each.relative_to(path)}` | {_first_line(each)} |" for each in sorted(path.rglob("*.py"))]
     return "\n".join([f"{head}| file | |", "|---|---|", *rows, ""])
 

@@ -18,9 +18,16 @@ from halton import Halton, noisy_sum
 from kolmogorov_smirnov import KolmogorovSmirnov
 from queue_mechanism import QueueMechanism, noisy_count
 from total_variation import TotalVariation
+from visits import Visits, night_visits
 
 import epsilometer as em
-from epsilometer.testing import ClaimConformance, FinderConformance, MechanismConformance, MethodConformance
+from epsilometer.testing import (
+    ClaimConformance,
+    DomainConformance,
+    FinderConformance,
+    MechanismConformance,
+    MethodConformance,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SURE = 1 - 1e-9
@@ -181,3 +188,16 @@ class TestHalton(FinderConformance):
         assert result.verdict is em.Verdict.REFUTED
         assert result.settings["finder"]["name"] == "halton"
         assert json.loads(result.to_json())["settings"]["finder"] == finder.describe()
+
+
+class TestVisits(DomainConformance):
+    @pytest.fixture(params=[1, 3])
+    def domain(self, request):
+        return Visits(request.param)
+
+    def test_a_leak_is_found_in_it(self):
+        """The true ε is 2 on every pair whose last visit is at night: one trial of four, and the pairs are fixed."""
+        finder = em.finders.Random(Visits(3), trials=20, samples=2_000)
+        result = em.audit(em.from_batch(night_visits), finder, em.PureDP(1.0), samples=20_000, seed=0)
+        assert result.verdict is em.Verdict.REFUTED
+        assert result.witness.pair.left[-1] < 360
