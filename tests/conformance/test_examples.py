@@ -87,6 +87,36 @@ class TestKolmogorovSmirnov(MethodConformance):
         assert result.lower_bound > 1.2
 
 
+class Plain:
+    """A proposal that has the names of the contract and no base class."""
+
+    def __init__(self, proposal):
+        self.predicted, self.tally, self.certify = proposal.predicted, proposal.tally, proposal.certify
+
+
+class PlainMethod:
+    """A method likewise."""
+
+    name, summary, guarantee = "plain", "without base classes", "exact"
+
+    def propose(self, left, right, task):
+        return Plain(KolmogorovSmirnov().propose(left, right, task))
+
+
+class TestWithoutBaseClasses(MethodConformance):
+    @pytest.fixture
+    def method(self):
+        return PlainMethod()
+
+    def test_it_finds_the_same(self, method):
+        settings = {"claim": em.PureDP(1.0), "samples": 20_000, "seed": 0}
+        found = [
+            em.audit(em.zoo.laplace(epsilon=2.0), method=each, **settings) for each in (method, KolmogorovSmirnov())
+        ]
+        assert found[0].findings[0].to_dict() == found[1].findings[0].to_dict()
+        assert found[0].settings["method"] == "plain"
+
+
 class TestQuickEvents(MethodConformance):
     @pytest.fixture
     def method(self):
