@@ -1,18 +1,18 @@
 """A finder of your own: pairs of inputs from the Halton sequence, which covers a domain more evenly than chance.
 
-A finder is asked for a pair and told how much that pair promised. `DomainFinder` does all of it, except to choose the
+A finder is asked for a pair and told how much that pair promised. `em.finders.DomainFinder` does all but choose the
 next point of the unit cube: every point stands for a pair of neighbours of the domain.
 """
 
 from scipy.stats import qmc
 
-from epsilometer.inputs.finders.base import DomainFinder
+import epsilometer as em
 
 
-class Halton(DomainFinder):
+class Halton(em.finders.DomainFinder):
     name = "halton"
 
-    def _next_point(self, number):
+    def next_point(self, number):
         sequence = qmc.Halton(len(self.neighbours.coordinates), scramble=False)
         sequence.fast_forward(number + 1)  # its first point is a corner
         return sequence.random()[0]

@@ -224,7 +224,7 @@ class TestHalton(FinderConformance):
     def test_points_are_those_of_the_sequence(self):
         """Digits mirrored at the point: 6 = 110 in base 2 becomes 0.011, in base 3 20 becomes 0.02."""
         finder = Halton(em.domains.Vector(1, low=0, high=1), trials=8)
-        points = np.array([finder._next_point(number) for number in range(6)])
+        points = np.array([finder.next_point(number) for number in range(6)])
         assert np.allclose(points[:, 0], [1 / 2, 1 / 4, 3 / 4, 1 / 8, 5 / 8, 3 / 8])
         assert np.allclose(points[:, 1], [1 / 3, 2 / 3, 1 / 9, 4 / 9, 7 / 9, 2 / 9])
 

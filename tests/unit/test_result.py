@@ -215,3 +215,15 @@ class TestWhatIsWorkedOutWhenAsked:
         assert "detectable=1.7" in repr(made)
         with pytest.raises(FrozenInstanceError):
             made.detectable = 2.0
+
+
+def test_results_with_arrays_in_their_witness_can_be_compared():
+    def audited(seed):
+        return em.audit(em.zoo.laplace(epsilon=2.0), claim="eps=1", samples=2000, seed=seed)
+
+    one, other = audited(0), audited(1)
+    assert one.witness is not None
+    assert one == one
+    assert one == AuditResult.from_json(one.to_json())
+    assert one != other
+    assert one != "a result"

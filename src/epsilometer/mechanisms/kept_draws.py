@@ -20,7 +20,7 @@ import numpy as np
 from epsilometer.errors import InputError, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
-from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.base import Keeper, Mechanism
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
@@ -103,17 +103,14 @@ class Keys:
         return known
 
 
-class Keeper(Protocol):
-    """Takes draws as they are made."""
-
-    def keep(self, dataset: Any, outputs: Outputs) -> None:
-        """Outputs of one dataset, in the order in which they were drawn."""
+class FileKeeper(Keeper, Protocol):
+    """Keeps draws in a file, as they are made."""
 
     def close(self) -> None:
         """Nothing more will come."""
 
 
-def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -> Keeper:
+def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -> FileKeeper:
     """Where an audit of these pairs keeps its draws: .jsonl or .npz."""
     target = Path(path)
     about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
@@ -133,7 +130,7 @@ def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -
 class KeptMechanism(Mechanism):
     """Another mechanism, whose draws the sampler hands to `keeper`, in order, wherever they were drawn."""
 
-    def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
+    def __init__(self, mechanism: Mechanism, keeper: FileKeeper) -> None:
         self.mechanism, self.keeper = mechanism, keeper
         self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
 

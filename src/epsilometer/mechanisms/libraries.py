@@ -256,7 +256,8 @@ def adapt(candidate: object) -> Mechanism | None:
 @cache
 def brought_mechanisms() -> dict[str, EntryPoint]:
     """Mechanisms that installed packages bring, by name: entry points of the group `epsilometer.mechanisms`."""
-    return {each.name: each for each in entry_points(group="epsilometer.mechanisms")}
+    found = sorted(entry_points(group="epsilometer.mechanisms"), key=lambda each: each.value, reverse=True)
+    return {each.name: each for each in found}
 
 
 def find_brought(name: str) -> Any:
@@ -267,7 +268,7 @@ def find_brought(name: str) -> Any:
         raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
     try:
         return known[name].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"the mechanism {name!r} of {known[name].value} cannot be loaded: {error!r:.200}") from error
 
 

@@ -70,7 +70,7 @@ class Proposal:
     def detectable(self) -> float | None:
         """The smallest true value that it would refute with 90 % power, where the method itself can tell.
 
-        Most cannot; the audit then rehearses.
+        Most cannot. The audit rehearses those methods that are quick.
         """
         return None
 

@@ -147,8 +147,12 @@ class _ForeignProposal(Proposal):
 
 @cache
 def _brought() -> dict[str, EntryPoint]:
-    """What other packages bring. Looked up only for names that are not ours: it reads every package's metadata."""
-    return {each.name: each for each in entry_points(group="epsilometer.methods")}
+    """What other packages bring. Looked up only for names that are not ours: it reads every package's metadata.
+
+    Of two that bring one name, the one whose home comes first by the alphabet has it; our own names stay ours.
+    """
+    found = sorted(entry_points(group="epsilometer.methods"), key=lambda each: each.value, reverse=True)
+    return {each.name: each for each in found}
 
 
 def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
@@ -158,7 +162,7 @@ def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
         if isinstance(made, type) or not callable(getattr(made, "propose", None)):
             made = made() if options is None else made(options)
             options = None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"the method {entry.name} of {entry.value} cannot be made: {error!r:.200}") from error
     return as_method(made, options)
 

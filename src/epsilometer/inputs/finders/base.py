@@ -78,7 +78,7 @@ class PointFinder(ABC):
         if self._asked is None:
             if len(self._told) >= self.trials:
                 return None
-            self._asked = tuple(float(u) for u in self._next_point(len(self._told)))
+            self._asked = tuple(float(u) for u in self.next_point(len(self._told)))
         return self._pair(self._asked)
 
     def tell(self, score: float | None) -> None:
@@ -122,7 +122,7 @@ class PointFinder(ABC):
         """Whether it could have proposed a point."""
 
     @abstractmethod
-    def _next_point(self, number: int) -> Point | Floats:
+    def next_point(self, number: int) -> Point | Floats:
         """The point of trial `number`, which counts from 0."""
 
     @abstractmethod
@@ -131,7 +131,7 @@ class PointFinder(ABC):
 
 
 class DomainFinder(PointFinder):
-    """A finder over the unit cube of a domain's pairs of neighbours."""
+    """A finder over the unit cube of a domain's pairs of neighbours; subclasses choose the next point."""
 
     def __init__(
         self,

@@ -311,7 +311,8 @@ class Bayesian(DomainFinder):
         """The settings, with the model."""
         return {**super().describe(), "surrogate": self.surrogate}
 
-    def _next_point(self, number: int) -> Floats:
+    def next_point(self, number: int) -> Floats:
+        """The point of trial `number`."""
         coordinates, rng = self.neighbours.coordinates, self._rng(number)
         scored = {each.score for each in self._told if each.score is not None}
         has_model = number >= self.first_trials and len(scored) > 1

@@ -107,7 +107,8 @@ class Patterns(PointFinder):
     def _knows(self, point: tuple[float, ...]) -> bool:
         return len(point) == 1 and point[0] in range(len(self._found))
 
-    def _next_point(self, number: int) -> tuple[float]:
+    def next_point(self, number: int) -> tuple[float]:
+        """The point of trial `number`."""
         return (float(number),)
 
     def _pair(self, point: tuple[float, ...]) -> Pair:

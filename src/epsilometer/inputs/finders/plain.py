@@ -37,7 +37,8 @@ class Random(DomainFinder):
 
     name = "random"
 
-    def _next_point(self, number: int) -> Floats:
+    def next_point(self, number: int) -> Floats:
+        """The point of trial `number`."""
         return self._rng(number).random(len(self.neighbours.coordinates))
 
 
@@ -94,7 +95,8 @@ class Grid(DomainFinder):
     def _size_with(self, levels: int) -> int:
         return math.prod(len(coordinate.grid(levels)) for coordinate in self.neighbours.coordinates)
 
-    def _next_point(self, number: int) -> Floats:
+    def next_point(self, number: int) -> Floats:
+        """The point of trial `number`."""
         place = self._mixed(number) if self.shuffled else number
         point = np.empty(len(self._axes))
         for axis in reversed(range(len(self._axes))):
