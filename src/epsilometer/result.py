@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epsilometer.bounds import Counts
+from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import Claim
 from epsilometer.claims import from_dict as claim_from_dict
 from epsilometer.errors import InputError, PrivacyViolation
@@ -54,6 +54,15 @@ class Witness:
     right_counts: Counts
     p_lower: float
     q_upper: float
+
+    @classmethod
+    def of(
+        cls, pair: Pair, event: Event | LogRatio, flipped: bool, left: Counts, right: Counts, failure_probability: float
+    ) -> Witness:
+        """An event with its counts, either of which is bounded at half of the failure probability."""
+        above, below = (right, left) if flipped else (left, right)
+        bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
+        return cls(pair, event, flipped, left, right, *bounds)
 
     @property
     def counts(self) -> tuple[Counts, Counts]:

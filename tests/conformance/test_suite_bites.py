@@ -128,7 +128,8 @@ class StopsWhenItLooksGood(Keeping):
 
 class ChoosesItsDirection(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        turned = replace(self.inner, flipped=not self.inner.flipped)
+        candidate = self.inner.candidate
+        turned = replace(self.inner, candidate=replace(candidate, flipped=not candidate.flipped))
         found = [each.certify(left, right, pair, failure_probability) for each in (self.inner, turned)]
         return best(found)
 
@@ -140,7 +141,8 @@ class ChoosesAmongThree(Keeping):
         event, found = self.inner.event, []
         cells = np.arange(len(event.chosen)) % 3
         for part in range(3):
-            proposal = replace(self.inner, event=replace(event, chosen=event.chosen ^ (cells == part)))
+            other = replace(event, chosen=event.chosen ^ (cells == part))
+            proposal = replace(self.inner, candidate=replace(self.inner.candidate, event=other))
             tallies = proposal.tally(left, 0), proposal.tally(right, 1)
             found.append(proposal.certify(*tallies, pair, failure_probability))
         return best(found)
@@ -165,9 +167,9 @@ class CountsTwiceInSecret(CountsTwice):
 
 class CountsOneHitMore(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        above, below = (right, left) if self.inner.flipped else (left, right)
+        above, below = (right, left) if self.inner.candidate.flipped else (left, right)
         above = Counts(min(above.hits + 1, above.trials), above.trials)
-        sides = (below, above) if self.inner.flipped else (above, below)
+        sides = (below, above) if self.inner.candidate.flipped else (above, below)
         return replace(self.inner.certify(*sides, pair, failure_probability), witness=None)
 
 
@@ -184,9 +186,9 @@ class DropsWhatDoesNotFit(Keeping):
 
     def certify(self, left, right, pair, failure_probability):
         a, b = self.inner.tally(left, 0), self.inner.tally(right, 1)
-        below = a if self.inner.flipped else b
+        below = a if self.inner.candidate.flipped else b
         fewer = Counts(below.hits - below.hits // 3, below.trials - below.hits // 3)
-        sides = (fewer, b) if self.inner.flipped else (a, fewer)
+        sides = (fewer, b) if self.inner.candidate.flipped else (a, fewer)
         return replace(self.inner.certify(*sides, pair, failure_probability), witness=None)
 
 
@@ -228,14 +230,14 @@ def estimate(claim, above, below):
 
 class Estimates(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        above, below = (right, left) if self.inner.flipped else (left, right)
+        above, below = (right, left) if self.inner.candidate.flipped else (left, right)
         value = estimate(self.task.claim, above, below)
         return Finding("mine", value, "exact", 1.0 - failure_probability, None, self.task.claim)
 
 
 class ApproximatesByNormalLaws(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        above, below = (right, left) if self.inner.flipped else (left, right)
+        above, below = (right, left) if self.inner.candidate.flipped else (left, right)
         z = -float(ndtri(failure_probability / 2))
         p, q = (each.share for each in (above, below))
         p_lower = max(p - z * math.sqrt(p * (1 - p) / above.trials), 0.0)

@@ -99,7 +99,7 @@ def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool
     claim = task.claim
     if not isinstance(claim, PureDP | ApproxDP) or claim.parameter != "epsilon" or type(proposal) is not EventProposal:
         return proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
-    above, below = (right, left) if proposal.flipped else (left, right)
+    above, below = proposal.candidate.oriented(left, right)
     delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
     if above.hits <= above.trials * delta:
         return False

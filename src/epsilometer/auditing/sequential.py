@@ -11,6 +11,7 @@ import copy
 import math
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
@@ -179,7 +180,7 @@ class SequentialRun:
     def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> Floats:
         """What one bet won on a batch; its counts are remembered for the next guess."""
         state, stake = self.state, self.state.stakes[place]
-        counts = [Counts(stake.chosen.event.count(side), len(side)) for side in (left, right)]
+        counts = [Counts(stake.chosen.candidate.event.count(side), len(side)) for side in (left, right)]
         state.batches.append(stake.bet_to_dict(state.batch, place, share, *counts))
         stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
         return bet.log_wealth(*stake.ordered(*counts))
@@ -228,8 +229,8 @@ class SequentialRun:
         stake = state.stakes[0]
         n = max(stake.left.trials, 1)
         task = Task(question.claim, (n, n), failure)
-        event, flipped = stake.chosen.event, stake.chosen.flipped
-        proposal = EventProposal(event, flipped, task, finding.lower_bound, 0.5, *stake.guess())
+        p, q = stake.guess()
+        proposal = EventProposal(replace(stake.chosen.candidate, p=p, q=q, predicted=finding.lower_bound), task, 0.5)
         # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
@@ -255,8 +256,8 @@ class SequentialRun:
         share = failure * 3.0 / (math.pi * state.choices) ** 2
         witness = Witness(
             self.run.pairs[state.pair],
-            stake.chosen.event,
-            stake.chosen.flipped,
+            stake.chosen.candidate.event,
+            stake.chosen.candidate.flipped,
             stake.left,
             stake.right,
             anytime_lower(above, share),

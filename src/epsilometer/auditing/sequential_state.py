@@ -15,6 +15,7 @@ from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints
 from epsilometer.errors import InputError
+from epsilometer.methods.base import Candidate
 from epsilometer.methods.sequential import Chosen
 from epsilometer.outputs import Event, Outputs
 from epsilometer.storage.packing import pack_outputs, unpack_outputs
@@ -33,7 +34,7 @@ class Stake:
 
     def ordered(self, left: Counts, right: Counts) -> tuple[Counts, Counts]:
         """Counts under the larger law and the other."""
-        return (right, left) if self.chosen.flipped else (left, right)
+        return self.chosen.candidate.oriented(left, right)
 
     @property
     def worth(self) -> float:
@@ -44,7 +45,8 @@ class Stake:
         """The event's probabilities under the larger and the other law, from earlier draws."""
         above, below = self.ordered(self.left, self.right)
         weight = self.chosen.weight
-        return (weight * self.chosen.p + above.hits) / self.worth, (weight * self.chosen.q + below.hits) / self.worth
+        p, q = self.chosen.candidate.p, self.chosen.candidate.q
+        return (weight * p + above.hits) / self.worth, (weight * q + below.hits) / self.worth
 
     def bet_to_dict(self, batch: int, place: int, share: float, left: Counts, right: Counts) -> dict[str, Any]:
         """A bet as plain data, before the counts of its batch are added to the stake.
@@ -61,7 +63,7 @@ class Stake:
             "batch": batch,
             "stake": place,
             "share": share,
-            "flipped": self.chosen.flipped,
+            "flipped": self.chosen.candidate.flipped,
             "p1": p,
             "q1": q,
             "left": [left.hits, left.trials],
@@ -70,10 +72,10 @@ class Stake:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        chosen = self.chosen
+        found = self.chosen.candidate
         return {
-            "event": chosen.event.to_dict(),
-            "chosen": [chosen.flipped, chosen.p, chosen.q, chosen.weight, chosen.rate],
+            "event": found.event.to_dict(),
+            "chosen": [found.flipped, found.p, found.q, self.chosen.weight, self.chosen.rate],
             "counts": [self.left.hits, self.left.trials, self.right.hits, self.right.trials],
         }
 
@@ -81,7 +83,8 @@ class Stake:
     def from_dict(cls, data: dict[str, Any]) -> Stake:
         """The inverse of `to_dict`."""
         flipped, p, q, weight, rate = data["chosen"]
-        chosen = Chosen(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(weight), float(rate))
+        found = Candidate(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate))
+        chosen = Chosen(found, float(weight), float(rate))
         counts = [int(count) for count in data["counts"]]
         return cls(chosen, Counts(counts[0], counts[1]), Counts(counts[2], counts[3]))
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding
+from epsilometer.result import Finding, Witness
+
+T = TypeVar("T")
 
 
 @cache
@@ -44,6 +47,37 @@ class Task:
     claim: Claim
     n_fresh: tuple[int, int]
     failure_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An event that may be worth proving, with what the draws that chose it say.
+
+    Attributes:
+        event: the set of outputs.
+        flipped: False when the left outputs fall into it more often.
+        p: its frequency on the side that has it more often.
+        q: on the other.
+        predicted: the bound to expect.
+    """
+
+    event: Event
+    flipped: bool
+    p: float
+    q: float
+    predicted: float
+
+    def oriented(self, left: T, right: T) -> tuple[T, T]:
+        """The side that has the event more often, then the other."""
+        return (right, left) if self.flipped else (left, right)
+
+    def tally(self, outputs: Outputs) -> Counts:
+        """How often the event happened."""
+        return Counts(self.event.count(outputs), len(outputs))
+
+    def witness(self, pair: Pair, left: Counts, right: Counts, failure_probability: float) -> Witness:
+        """The event with its counts on fresh draws."""
+        return Witness.of(pair, self.event, self.flipped, left, right, failure_probability)
 
 
 class Proposal:

@@ -42,8 +42,8 @@ class BitsMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BitsProposal:
         """The event of codes with the best predicted bound."""
         found = EventsMethod().propose(bits_view(left), bits_view(right), task)
-        settings = {each.name: getattr(found, each.name) for each in fields(found)}
-        return BitsProposal(**{**settings, "event": as_bits_event(found.event)})
+        candidate = replace(found.candidate, event=as_bits_event(found.event))
+        return BitsProposal(candidate, task, found.left_share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
@@ -226,4 +226,4 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
         if isinstance(task.claim, PureDP):
             return restored_function(witness.event, witness.flipped, task, n_known)
         return restored_bet(witness.event, witness.flipped, task, predicted, n_known)
-    return EventProposal(witness.event, witness.flipped, task, predicted, 0.5, above.share, below.share)
+    return EventProposal(Candidate(witness.event, witness.flipped, above.share, below.share, predicted), task, 0.5)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds import Counts, lower, upper
+from epsilometer.bounds import Counts
 from epsilometer.bounds.bets_on_means import JointBet, divergence_lower
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
@@ -245,16 +245,7 @@ class BetProposal(Proposal):
         """The score, with the counts of the outputs that it favours."""
         favoured = self.score.favourable.chosen
         counts = [Counts(int(side[favoured].sum()), int(side.sum())) for side in (left, right)]
-        above, below = counts[::-1] if self.flipped else counts
-        return Witness(
-            pair=pair,
-            event=self.score,
-            flipped=self.flipped,
-            left_counts=counts[0],
-            right_counts=counts[1],
-            p_lower=lower(above, failure_probability / 2),
-            q_upper=upper(below, failure_probability / 2),
-        )
+        return Witness.of(pair, self.score, self.flipped, counts[0], counts[1], failure_probability)
 
 
 class RenyiBetMethod(Method):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.bounds import Counts, lower, upper
+from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import Lines, growth_rate, lines_of, place_bets
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 # Candidate events: their share of all training draws.
 _MASSES: Floats = np.concatenate([[1e-3, 2e-3, 5e-3, 0.01, 0.02], np.linspace(0.04, 0.92, 23)])
@@ -37,21 +37,15 @@ _WEIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An event with what the draws that chose it say.
+    """An event to bet on.
 
     Attributes:
-        event: the set of outputs.
-        flipped: False when the left law makes it likelier.
-        p: its probability under the larger law, a guess.
-        q: under the other.
+        candidate: the event, with guesses of its probabilities.
         weight: how many draws the guess is worth.
         rate: the cautious growth per pair of draws.
     """
 
-    event: Event
-    flipped: bool
-    p: float
-    q: float
+    candidate: Candidate
     weight: float
     rate: float
 
@@ -79,7 +73,7 @@ def _chosen(found: list[Ranking], place: int, p: float, q: float, fewest: int, r
     # The best of many looks better than it is: the guess starts in the cautious place, and weighs half.
     low, high = moved_together(np.array([p]), np.array([q]), fewest, np.array([_DOUBT_SIMPLE]))
     guess = max(float(low[0]), float(high[0])), float(high[0])
-    return Chosen(_event(ranking, mass), ranking.flipped, *guess, _WEIGHT * fewest, rate)
+    return Chosen(Candidate(_event(ranking, mass), ranking.flipped, *guess, rate), _WEIGHT * fewest, rate)
 
 
 def moved_together(p: Floats, q: Floats, n: float, doubt: Floats) -> tuple[Floats, Floats]:
@@ -200,33 +194,34 @@ class SequentialProposal(Proposal):
     """A bet on an event.
 
     Attributes:
-        event: the set of outputs.
-        flipped: False when the left outputs should fall into it more often.
+        candidate: the event, with guesses of its probabilities.
         task: what is to be proved.
-        p: the guessed probability under the larger law.
-        q: under the other.
-        predicted: the bound to expect.
     """
 
-    event: Event = field()  # not the default that Proposal has
-    flipped: bool
+    candidate: Candidate
     task: Task
-    p: float
-    q: float
-    predicted: float
+
+    @property
+    def predicted(self) -> float:
+        """The bound to expect."""
+        return self.candidate.predicted
+
+    @property
+    def event(self) -> Event:
+        """The set of outputs."""
+        return self.candidate.event
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the event happened."""
-        return Counts(self.event.count(outputs), len(outputs))
+        return self.candidate.tally(outputs)
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The values against which the bet won."""
-        above, below = (right, left) if self.flipped else (left, right)
+        above, below = self.candidate.oriented(left, right)
         ladder = ladder_of(self.task.claim)
-        bets = place_bets(ladder.lines, self.p, self.q, above.trials, below.trials)
+        bets = place_bets(ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
         bound = ladder.bound(bets.log_wealth(above, below), failure_probability)
-        bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
-        witness = Witness(pair, self.event, self.flipped, left, right, *bounds)
+        witness = self.candidate.witness(pair, left, right, failure_probability)
         return Finding("sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
 
 
@@ -246,6 +241,6 @@ class SequentialMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> SequentialProposal:
         """The event whose bet should grow fastest."""
-        chosen = choose(left, right, ladder_of(task.claim).claim_lines())[0]
-        predicted = task.claim.least_value(chosen.p, chosen.q) if chosen.p > chosen.q else 0.0
-        return SequentialProposal(chosen.event, chosen.flipped, task, chosen.p, chosen.q, predicted)
+        found = choose(left, right, ladder_of(task.claim).claim_lines())[0].candidate
+        predicted = task.claim.least_value(found.p, found.q) if found.p > found.q else 0.0
+        return SequentialProposal(replace(found, predicted=predicted), task)

@@ -7,21 +7,21 @@ and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from epsilometer.bounds import Counts, certified_value, lower, upper
+from epsilometer.bounds import Counts, certified_value, upper
 from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.events.prediction import best_share
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +29,34 @@ class EventProposal(Proposal):
     """An event to be counted on fresh draws.
 
     Attributes:
-        event: the set of outputs.
-        flipped: False when the left outputs should fall into it more often.
+        candidate: the event.
         task: what is to be proved.
-        predicted: the bound to expect.
         left_share: split of the failure probability for notions without a joint test.
-        p: frequency under the larger law, estimated on training draws.
-        q: under the other.
     """
 
-    event: Event = field()  # not the default that Proposal has
-    flipped: bool
+    candidate: Candidate
     task: Task
-    predicted: float
     left_share: float
-    p: float
-    q: float
+
+    @property
+    def predicted(self) -> float:
+        """The bound to expect."""
+        return self.candidate.predicted
+
+    @property
+    def event(self) -> Event:
+        """The set of outputs."""
+        return self.candidate.event
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the event happened."""
-        return Counts(self.event.count(outputs), len(outputs))
+        return self.candidate.tally(outputs)
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        above, below = (right, left) if self.flipped else (left, right)
+        above, below = self.candidate.oriented(left, right)
         bound = certified_value(self.task.claim, above, below, failure_probability, self.left_share)
-        witness = Witness(
-            pair=pair,
-            event=self.event,
-            flipped=self.flipped,
-            left_counts=left,
-            right_counts=right,
-            p_lower=lower(above, failure_probability / 2),
-            q_upper=upper(below, failure_probability / 2),
-        )
+        witness = self.candidate.witness(pair, left, right, failure_probability)
         details = {} if isinstance(self.task.claim, PureDP | ApproxDP) else self._split(below, failure_probability)
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 
@@ -92,16 +86,11 @@ class EventsMethod(Method):
         found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
         # Nothing at all is predicted to prove 0, which looks better than an event that may disappoint.
         way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
-        n_fresh = task.n_fresh[::-1] if choice.flipped else task.n_fresh
-        return EventProposal(
-            Event(way.partition, choice.chosen).simplified(),
-            choice.flipped,
-            task,
-            choice.predicted,
-            0.5 if isinstance(task.claim, PureDP | ApproxDP) else best_share(task, choice.p, choice.q, n_fresh),
-            choice.p,
-            choice.q,
-        )
+        event = Event(way.partition, choice.chosen).simplified()
+        candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
+        if isinstance(task.claim, PureDP | ApproxDP):  # the joint test does not split
+            return EventProposal(candidate, task, 0.5)
+        return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
 
 
 def _choose(way: Learned | Ordered, task: Task) -> Choice | None:

@@ -44,7 +44,7 @@ def test_the_event_is_where_the_ratio_exceeds_the_mixture(epsilon):
     outputs = np.linspace(-4.0, 5.0, 901)
     inside = proposal.event.contains(outputs)
     edge = (1.0 - epsilon) / 2.0
-    expected = outputs > 1.0 - edge if proposal.flipped else outputs < edge
+    expected = outputs > 1.0 - edge if proposal.candidate.flipped else outputs < edge
     assert np.mean(inside != expected) < 0.06
 
 

@@ -16,7 +16,7 @@ from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Task
+from epsilometer.methods.base import Candidate, Method, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predictor
@@ -33,23 +33,15 @@ _DOUBT_FIXED, _DOUBT_FREE = 1.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class ExcessEvent:
-    """An event with its direction.
+    """The outputs that a classifier takes for those of one side.
 
     Attributes:
-        event: the outputs that the classifier takes for the larger law's.
+        candidate: the event, with cross-validated frequencies.
         epsilon: of the mixture.
-        flipped: False when the left law is the larger one.
-        predicted: the bound to expect.
-        p: cross-validated frequency under the larger law.
-        q: under the other.
     """
 
-    event: Event
+    candidate: Candidate
     epsilon: float
-    flipped: bool
-    predicted: float
-    p: float
-    q: float
 
 
 def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
@@ -90,11 +82,13 @@ def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> ExcessEv
     totals = above[0] + above[1], below[0] + below[1]
     chosen = _mask(best.way.fits[best.fit](*totals), np.array([best.epsilon]), totals[0] + totals[1])[0]
     event = Event(best.way.partition, chosen).simplified()
-    return ExcessEvent(event, best.epsilon, best.flipped, best.predicted, best.p, best.q)
+    return ExcessEvent(Candidate(event, best.flipped, best.p, best.q, best.predicted), best.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Look:
+    """One way, fit and direction at its best mixture."""
+
     way: Way
     fit: int
     flipped: bool
@@ -108,7 +102,7 @@ class _Candidate:
         return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
 
 
-def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats) -> _Candidate:
+def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats) -> _Look:
     """Learned on one half, counted on the other."""
     above, below = (way.right, way.left) if flipped else (way.left, way.right)
     hits, misses = np.zeros(len(mixtures)), np.zeros(len(mixtures))
@@ -124,7 +118,7 @@ def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats)
     predicted = predictor(task, (sizes[0], sizes[1]), n_fresh, doubt)(p, q)[0]
     place = int(np.argmax(predicted))
     value = float(predicted[place])
-    return _Candidate(way, number, flipped, float(mixtures[place]), value, float(p[place]), float(q[place]))
+    return _Look(way, number, flipped, float(mixtures[place]), value, float(p[place]), float(q[place]))
 
 
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
@@ -228,7 +222,7 @@ class ClassifierProposal(EventProposal):
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         if self.certificate == "exact":
             return replace(finding, method=NAME, details={"mixture_epsilon": self.epsilon})
-        above, below = (right, left) if self.flipped else (left, right)
+        above, below = self.candidate.oriented(left, right)
         excess = published_excess(above, below, self.epsilon, failure_probability)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
         details: dict[str, Any] = {
@@ -261,7 +255,7 @@ class HockeyStickMethod(Method):
         self.check(task.claim)
         mixtures = mixtures_of(task.claim, self.options.epsilon)
         choice = choose_excess(self._ways(left, right), task, mixtures)
-        return as_proposal(choice, task, self.options.certificate)
+        return ClassifierProposal(choice.candidate, task, 0.5, choice.epsilon, self.options.certificate)
 
     def _ways(self, left: Outputs, right: Outputs) -> list[Way]:
         wished = self.options.classifier
@@ -270,18 +264,3 @@ class HockeyStickMethod(Method):
             return [way_of(boosted)]
         # Single numbers need no trees: cells see all that there is.
         return learn_ways(left, right) + ([way_of(boosted)] if boosted is not None else [])
-
-
-def as_proposal(choice: ExcessEvent, task: Task, certificate: str) -> ClassifierProposal:
-    """The event of a choice, ready to be counted."""
-    return ClassifierProposal(
-        choice.event,
-        choice.flipped,
-        task,
-        choice.predicted,
-        0.5,
-        choice.p,
-        choice.q,
-        choice.epsilon,
-        certificate,
-    )

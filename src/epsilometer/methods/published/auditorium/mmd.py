@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds import Counts, lower, upper
+from epsilometer.bounds import Counts
 from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
@@ -206,15 +206,7 @@ class FunctionProposal(Proposal):
         discrepancy = difference_lower(self.bet, left, right, failure_probability)
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
         counts = [Counts(int(side[self.cells.chosen].sum()), int(side.sum())) for side in (left, right)]
-        witness = Witness(
-            pair=pair,
-            event=self.event,
-            flipped=False,
-            left_counts=counts[0],
-            right_counts=counts[1],
-            p_lower=lower(counts[0], failure_probability / 2),
-            q_upper=upper(counts[1], failure_probability / 2),
-        )
+        witness = Witness.of(pair, self.event, False, counts[0], counts[1], failure_probability)
         details: dict[str, Any] = {"discrepancy_lower": discrepancy, "threshold": self.threshold}
         return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 

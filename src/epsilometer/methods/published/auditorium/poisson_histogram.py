@@ -171,7 +171,7 @@ class EstimateProposal(Proposal):
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The published estimate; it has no guarantee and decides nothing."""
-        above, below = (right, left) if self.choice.flipped else (left, right)
+        above, below = self.choice.candidate.oriented(left, right)
         epsilon = self.choice.epsilon
         found = estimate(above, below, epsilon, self.options.tolerance, self.options.margin)
         bound = value_of_excess(check_claim(NAME, self.task.claim), epsilon, found.value)
@@ -182,7 +182,7 @@ class EstimateProposal(Proposal):
             "poisson_mean": found.mean,
             "draws_wanted": found.wanted,
             "draws_used": found.used,
-            "direction": "right ‖ left" if self.choice.flipped else "left ‖ right",
+            "direction": "right ‖ left" if self.choice.candidate.flipped else "left ‖ right",
         }
         confidence = 1.0 - failure_probability
         return Finding(NAME, bound, self._guarantee(found), confidence, None, self.task.claim, details)
@@ -217,9 +217,8 @@ class PoissonHistogramMethod(Method):
         way = make_way(learned, (_log_ratio_of_counts,))
         choice = choose_excess([way], task, mixtures_of(task.claim, self.options.epsilon))
         if self.options.certificate == "published":
-            return EstimateProposal(learned.partition, choice, task, self.options, choice.predicted)
-        event = choice.event, choice.flipped, task, choice.predicted, 0.5, choice.p, choice.q
-        return CellsProposal(*event, choice.epsilon, learned.partition.n_cells)
+            return EstimateProposal(learned.partition, choice, task, self.options, choice.candidate.predicted)
+        return CellsProposal(choice.candidate, task, 0.5, choice.epsilon, learned.partition.n_cells)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into so many cells; other outputs as the method `events` cuts them, vectors by a score."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
-from epsilometer.bounds import Counts, lower, upper
+from epsilometer.bounds import Counts
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -82,10 +82,7 @@ class Found:
 
     def witness(self, event: Event, counts: tuple[Counts, Counts], pair: Pair, failure_probability: float) -> Witness:
         """The event around t̂ with its counts; they speak for themselves by exact bounds."""
-        flipped = self.direction < 0
-        above, below = counts[::-1] if flipped else counts
-        share = failure_probability / 2
-        return Witness(pair, event, flipped, *counts, p_lower=lower(above, share), q_upper=upper(below, share))
+        return Witness.of(pair, event, self.direction < 0, *counts, failure_probability)
 
 
 @dataclass(frozen=True, slots=True)
