@@ -84,7 +84,7 @@ def audit(
         checkpoint: a file from which an interrupted audit goes on, to the result of an audit without interruption.
         representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
             floating-point numbers, "all" by their values, with a separate finding about the bits.
-        distance: the inputs are so many steps of neighbours apart; the claim is scaled to the group.
+        distance: how many steps of neighbours the inputs are apart; the claim is scaled to the group.
         record: a .jsonl or .npz file in which all draws are kept; `from_recording` of it gives the same result again.
 
     Returns:

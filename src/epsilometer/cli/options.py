@@ -116,7 +116,7 @@ AllViews = Annotated[
     bool | None, typer.Option("--all", help="Add a finding about floating-point bits; it does not decide.")
 ]
 Distance = Annotated[
-    int | None, typer.Option("--distance", help="The inputs are so many steps apart: group privacy.  [default: 1]")
+    int | None, typer.Option("--distance", help="The inputs are this many steps apart: group privacy.  [default: 1]")
 ]
 Finder = Annotated[
     str | None,

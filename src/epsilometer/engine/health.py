@@ -23,7 +23,7 @@ CHECKS = {
     "shared-input": "an input holds something that cannot be copied, so that all calls share it",
     "repeated-chunks": "runs of outputs repeat: a frozen seed inside the mechanism, or copies of one generator",
     "serial-correlation": "an output depends on those before it",
-    "drift": "the law of the outputs changes while they are drawn",
+    "drift": "the distribution of the outputs changes while they are drawn",
     "own-generator": "workers had nothing to do: the mechanism draws from a generator that must not be copied",
 }
 _CONSTANT = (

@@ -194,7 +194,7 @@ class LocalMethod(Method):
     """Finds where two densities differ most, and bounds the loss there."""
 
     name = NAME
-    summary = "the loss at one output, by densities (TKDE, TDDE, MPL); discrete or continuous laws, pure ε"
+    summary = "the loss at one output, by densities (TKDE, TDDE, MPL); discrete or continuous distributions, pure ε"
     guarantee = GUARANTEE
 
     def __init__(self, options: Options | None = None) -> None:

@@ -38,7 +38,7 @@ _SMALL = 1 << 18
 # An odd 64-bit multiplier for the hash of rows; two outcomes with one hash would be counted together.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
-MIXED = "the local approach needs a purely discrete or a purely continuous law; use method='events', which takes both"
+MIXED = "the local approach needs purely discrete or purely continuous outputs; use method='events', which takes both"
 
 
 @dataclass(frozen=True, slots=True)

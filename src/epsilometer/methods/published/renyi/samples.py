@@ -84,7 +84,9 @@ def _is_discrete(left: Array, right: Array) -> bool:
     if repeated < _ACCIDENT:
         return False
     if _single_share(look) > 0.05:
-        raise InputError("some outputs repeat and others do not: floored densities cannot treat mixed laws; use auto")
+        raise InputError(
+            "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
+        )
     return True
 
 
