@@ -84,8 +84,8 @@ def check_pair(pair: Pair) -> Pair:
     check_reusable(pair.right, "the right input")
     if not pair.equal and pair.has_equal_sides:
         raise InputError(
-            f"the two inputs of the pair are equal ({_shown(pair.left)}), so their outputs have one distribution and no "
-            "claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a deliberate control"
+            f"the two inputs of the pair are equal ({_shown(pair.left)}), so their outputs have one distribution and "
+            "no claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a deliberate control"
         )
     return pair
 

@@ -123,7 +123,7 @@ _PROMISES = {
     "tradeoff": "f-differential privacy with the given trade-off curve",
 }
 _GUARANTEES = {
-    "exact": "exact: it holds for any number of draws and any distribution of outputs, as long as draws are independent",
+    "exact": "exact: it holds for any number of draws and distribution of outputs, as long as draws are independent",
     "asymptotic": "asymptotic: it holds approximately, the better the more draws",
 }
 
