@@ -85,7 +85,7 @@ def check_pair(pair: Pair) -> Pair:
     if not pair.equal and pair.has_equal_sides:
         raise InputError(
             f"the two inputs of the pair are equal ({_shown(pair.left)}), so their outputs have one distribution and "
-            "no claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a deliberate control"
+            "no claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a control"
         )
     return pair
 
