@@ -86,7 +86,12 @@ def conclude(
 ) -> AuditResult:
     """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
     finding, *beside = findings
-    finding = _with_picture(finding, training)
+    try:
+        densities = None if training is None else binned_densities(*training)
+    except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
+        densities = None
+    if densities is not None:
+        finding = replace(finding, details={**finding.details, "densities": densities})
     judged = question.judged
     return AuditResult(
         verdict=judge(question.claim, finding, reports) if judged else None,
@@ -101,14 +106,6 @@ def conclude(
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
     )
-
-
-def _with_picture(finding: Finding, training: tuple[Outputs, Outputs] | None) -> Finding:
-    try:
-        densities = None if training is None else binned_densities(*training)
-    except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
-        densities = None
-    return finding if densities is None else replace(finding, details={**finding.details, "densities": densities})
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

@@ -110,8 +110,10 @@ def audit(
         distance=distance,
     )
     subject = as_subject(mechanism)
-    promised = _own_claim(subject, inputs) if claim is None else claim
-    return _run(subject, inputs, Question(_group_claim(promised, distance), judged=True), settings, record, checkpoint)
+    asked = _own_claim(subject, inputs) if claim is None else claim
+    promised = asked if isinstance(asked, Claim) else as_claim(asked)
+    question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
+    return _run(subject, inputs, question, settings, record, checkpoint)
 
 
 def measure(
@@ -195,7 +197,7 @@ def compare(
     question = (
         Question(_open(claim, fixed), False)
         if isinstance(claim, type)
-        else Question(_group_claim(claim, distance), True)
+        else Question(as_claim(claim).scaled(distance), True)
     )
     left, right, note = recorded_pair(left_outputs, right_outputs)
     recorded = left, right
@@ -345,12 +347,6 @@ def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
 def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
     """What a zoo entry, or an object of another library, claims itself."""
     return subject.promise([] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs))
-
-
-def _group_claim(claim: object, distance: int) -> Claim:
-    """The claim about inputs that are that many steps of neighbours apart."""
-    promised = claim if isinstance(claim, Claim) else as_claim(claim)
-    return promised if distance == 1 else promised.scaled(distance)
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:

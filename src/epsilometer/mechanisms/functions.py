@@ -125,9 +125,17 @@ def as_subject(candidate: object) -> Subject:
     """
     if isinstance(candidate, Subject):
         return candidate
-    inner = getattr(candidate, "mechanism", None)
-    claim, pair = getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None)
-    return Subject(inner if isinstance(inner, Mechanism) else _opened(candidate), claim, pair)
+    source = candidate if isinstance(candidate, Mechanism) else getattr(candidate, "mechanism", None)
+    if not isinstance(source, Mechanism) and not inspect.isfunction(candidate):
+        source = adapt(candidate)
+    if not isinstance(source, Mechanism):
+        if not callable(candidate):
+            raise InputError(
+                f"mechanism={shown(candidate)} is neither a mechanism nor a function nor an object with a method "
+                "randomise"
+            )
+        source = SingleMechanism(candidate)
+    return Subject(source, getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None))
 
 
 def as_mechanism(mechanism: object) -> Mechanism:
@@ -136,20 +144,6 @@ def as_mechanism(mechanism: object) -> Mechanism:
     A bare callable is taken as `from_callable` takes it.
     """
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
-
-
-def _opened(mechanism: object) -> Mechanism:
-    if isinstance(mechanism, Mechanism):
-        return mechanism
-    if not inspect.isfunction(mechanism):
-        adapted = adapt(mechanism)
-        if adapted is not None:
-            return adapted
-    if callable(mechanism):
-        return SingleMechanism(mechanism)
-    raise InputError(
-        f"mechanism={shown(mechanism)} is neither a mechanism nor a function nor an object with a method randomise"
-    )
 
 
 def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable[..., Any], str, bool]:

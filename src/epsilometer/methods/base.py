@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 T = TypeVar("T")
 
@@ -70,14 +69,6 @@ class Candidate:
     def oriented(self, left: T, right: T) -> tuple[T, T]:
         """The side that has the event more often, then the other."""
         return (right, left) if self.flipped else (left, right)
-
-    def tally(self, outputs: Outputs) -> Counts:
-        """How often the event happened."""
-        return Counts(self.event.count(outputs), len(outputs))
-
-    def witness(self, pair: Pair, left: Counts, right: Counts, failure_probability: float) -> Witness:
-        """The event with its counts on fresh draws."""
-        return Witness.of(pair, self.event, self.flipped, left, right, failure_probability)
 
 
 class Proposal:

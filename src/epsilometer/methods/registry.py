@@ -61,7 +61,9 @@ def find_method(name: str, options: object = None) -> Method:
     """
     if name not in _METHODS and name in _brought():
         return _made_elsewhere(_brought()[name], options)
-    kind = getattr(_home(name), _METHODS[name][1])
+    if name not in _METHODS:
+        raise _unknown(name)
+    kind = getattr(import_module(_METHODS[name][0]), _METHODS[name][1])
     chosen = None if options is None else as_options(name, options)
     if chosen is not None and not option_names(name):
         hint = "; name the method they belong to" if name == "auto" else ""
@@ -180,23 +182,21 @@ def as_options(name: object, options: object) -> object:
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             raise InputError(f"the method {name} has no option {key!r}; {hint}")
     try:
-        return _home(name).Options(**{key: _as_tuples(value) for key, value in options.items()})
+        return import_module(_METHODS[name][0]).Options(**{key: _as_tuples(value) for key, value in options.items()})
     except TypeError as error:  # one that is needed is missing, or a text stands where a number belongs
         raise InputError(f"these are no options of the method {name}: {error}") from error
 
 
 def option_names(name: str) -> list[str]:
     """The names of a method's options."""
-    kind = getattr(_home(name), "Options", None) if name in _METHODS else None
+    kind = getattr(import_module(_METHODS[name][0]), "Options", None) if name in _METHODS else None
     return [] if kind is None else [field.name for field in fields(kind)]
 
 
-def _home(name: str) -> Any:
-    if name not in _METHODS:
-        close = get_close_matches(str(name), names(), 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
-    return import_module(_METHODS[name][0])
+def _unknown(name: object) -> InputError:
+    close = get_close_matches(str(name), names(), 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
 
 
 def _is_text(value: object) -> bool:

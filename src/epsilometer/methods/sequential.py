@@ -18,7 +18,7 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding
+from epsilometer.result import Finding, Witness
 
 # Candidate events: their share of all training draws.
 _MASSES: Floats = np.concatenate([[1e-3, 2e-3, 5e-3, 0.01, 0.02], np.linspace(0.04, 0.92, 23)])
@@ -213,7 +213,7 @@ class SequentialProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the event happened."""
-        return self.candidate.tally(outputs)
+        return Counts(self.candidate.event.count(outputs), len(outputs))
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The values against which the bet won."""
@@ -221,7 +221,7 @@ class SequentialProposal(Proposal):
         ladder = ladder_of(self.task.claim)
         bets = place_bets(ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
         bound = ladder.bound(bets.log_wealth(above, below), failure_probability)
-        witness = self.candidate.witness(pair, left, right, failure_probability)
+        witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
         return Finding("sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
 
 

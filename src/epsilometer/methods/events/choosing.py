@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.prediction import expected_bounds, few_doubt, predictor
-from epsilometer.outputs import Line, Partition
+from epsilometer.outputs import Partition
 from epsilometer.outputs.lines import next_float
 
 # Widths (in bins) of the smoothing along a line; 0 trusts every bin by itself.
@@ -52,7 +52,10 @@ def lay_out(partition: Partition) -> Layout:
     for block in partition.blocks:
         for part in block.groups:
             if part.line:
-                single = _single_values(part.line)
+                single = np.zeros(part.line.n_cells, dtype=np.bool_)  # which cells are single values, or NaN
+                if len(part.line.edges) > 1:
+                    single[1:-2] = next_float(part.line.edges[:-1]) == part.line.edges[1:]
+                single[-1] = True
                 bins.append(first + np.flatnonzero(~single))
                 atoms.append(first + np.flatnonzero(single))
             n_scores += part.score is not None
@@ -62,15 +65,6 @@ def lay_out(partition: Partition) -> Layout:
         group.append(number)
         first, number = first + 1, number + 1
     return Layout(np.array([*group, number]), tuple(bins), tuple(atoms), n_scores)
-
-
-def _single_values(line: Line) -> Booleans:
-    """Which cells of a line are single values (or NaN)."""
-    single = np.zeros(line.n_cells, dtype=np.bool_)
-    if len(line.edges) > 1:
-        single[1:-2] = next_float(line.edges[:-1]) == line.edges[1:]
-    single[-1] = True
-    return single
 
 
 def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable, Integers]:

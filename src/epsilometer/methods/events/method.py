@@ -21,7 +21,7 @@ from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.events.prediction import best_share
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding
+from epsilometer.result import Finding, Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,13 @@ class EventProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the event happened."""
-        return self.candidate.tally(outputs)
+        return Counts(self.candidate.event.count(outputs), len(outputs))
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
         above, below = self.candidate.oriented(left, right)
         bound = certified_value(self.task.claim, above, below, failure_probability, self.left_share)
-        witness = self.candidate.witness(pair, left, right, failure_probability)
+        witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
         details = {} if isinstance(self.task.claim, PureDP | ApproxDP) else self._split(below, failure_probability)
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 
