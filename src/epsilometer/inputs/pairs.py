@@ -15,7 +15,6 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.copying import check_reusable
 from epsilometer.storage.digests import Undigestible, content_digest
 
-
 # Values of these types are equal if and only if their digests are.
 _COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 

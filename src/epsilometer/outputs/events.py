@@ -151,16 +151,21 @@ class Event:
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,). Takes `Outputs` or anything a mechanism may return."""
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return self.chosen[self.partition.index(read)]
+        inside = np.full(read.size, self.chosen[-1])
+        for first, part, block in self.partition.matches(read):
+            if part.is_single_line:  # numbers on one line are only compared, which is faster than to find their cells
+                group = part.groups[0]
+                assert group.line is not None
+                found = group.line.contains(group.numbers(block), self.chosen[first : first + group.n_cells])
+            else:
+                found = self.chosen[first + part.index(block)]
+            if block.rows is None:
+                return found
+            inside[block.rows] = found
+        return inside
 
     def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event; numbers on one line are only compared, never indexed."""
-        if len(self.partition.blocks) == 1 and len(outputs.blocks) == 1:
-            partition, block = self.partition.blocks[0], outputs.blocks[0]
-            if partition.is_single_line and partition.shape == block.shape:
-                group = partition.groups[0]
-                assert group.line is not None
-                return group.line.count_chosen(group.numbers(block, slice(None)), self.chosen[: group.n_cells])
+        """How many outputs lie in the event."""
         return int(np.count_nonzero(self.contains(outputs)))
 
     def simplified(self) -> Event:
