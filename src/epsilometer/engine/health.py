@@ -90,12 +90,12 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
     """
     reports = []
     for side, prints in enumerate(fingerprints):
-        heads = prints.heads()
+        heads = prints.heads
         if heads:
             coincidence = _coincidence_rate(heads)
             reports += _repeated(side, heads, coincidence)
             reports += _sticking(side, heads) or _equal_neighbours(side, heads, coincidence)
-    if not reports and sum(_same_order(prints.heads()) for prints in fingerprints) > -np.log(_FALSE_ALARM):
+    if not reports and sum(_same_order(prints.heads) for prints in fingerprints) > -np.log(_FALSE_ALARM):
         text = f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
         reports.append(HealthReport("repeated-chunks", text, untrusted=True))
     return reports
