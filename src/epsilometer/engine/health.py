@@ -13,6 +13,7 @@ from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
 
 from epsilometer.arrays import Booleans
 from epsilometer.bounds import Counts
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.engine.chunks import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
@@ -229,12 +230,12 @@ def _rate_within(heads: Sequence[Hashes]) -> float:
     sizes = np.array([len(head) for head in heads], dtype=np.float64)
     if any(len(np.unique(head)) < len(head) for head in heads):
         return 1.0
-    low, high = 0.0, 1.0 - 1e-12
-    for _ in range(_HALVINGS):
-        p = 0.5 * (low + high)
-        at_most_once = float(((sizes - 1.0) * np.log1p(-p) + np.log1p((sizes - 1.0) * p)).sum())
-        low, high = (low, p) if at_most_once < np.log(_FALSE_ALARM) else (p, high)
-    return high**2
+
+    def rejects(p: float) -> bool:
+        at_most_once = ((sizes - 1.0) * np.log1p(-p) + np.log1p((sizes - 1.0) * p)).sum()
+        return bool(at_most_once < np.log(_FALSE_ALARM))
+
+    return rejected_end(rejects, 1.0 - 1e-12, 0.0, _HALVINGS) ** 2
 
 
 def _upper_rate(hashes: Hashes) -> float:
