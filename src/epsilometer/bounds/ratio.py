@@ -73,12 +73,20 @@ class RatioTest:
 
 
 def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> RatioTest:
-    """The test whose region is all counts with a score bound on ε at this δ that is at least that of these counts."""
+    """The test whose region is all counts with a score bound on ε at this δ that is at least that of these counts.
+
+    The approximate score bound of counts x of n and y of m is r = n·e^ε/m with s − r·y = z·√(r·(s + y) + n·δ), where
+    s = x − n·δ. Solved for x, it is the threshold of the region.
+    """
     level = failure_probability * (1.0 - _NUISANCE_SHARE)
     z = -float(ndtri(level))  # not ndtri(1 − level), which is infinite for a tiny level
-    r, shift = _score_ratio(left, right, delta, z), left.trials * delta
-    if r <= 0.0:  # no score bound: every count is at least as extreme as these
+    shift = left.trials * delta
+    s, y = left.hits - shift, float(right.hits)
+    constant = s * s - z * z * shift
+    if s <= 0.0 or constant <= 0.0:  # no score bound: every count is at least as extreme as these
         return RatioTest(left, right, failure_probability, Region(np.zeros_like, left.trials, right.trials))
+    middle = 2.0 * s * y + z * z * (s + y)
+    r = 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
     region = Region(
         lambda y: shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift),
         left.trials,
@@ -124,17 +132,6 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
     return _largest_rejected(test, lambda delta: (epsilon, delta), excess)
 
 
-def _score_ratio(left: Counts, right: Counts, delta: float, z: float) -> float:
-    """n·e^ε/m at the approximate score bound: the r with (s − r·y) = z·√(r·(s + y) + n·δ), s = x − n·δ; 0 if none."""
-    shift = left.trials * delta
-    s, y = left.hits - shift, float(right.hits)
-    constant = s * s - z * z * shift
-    if s <= 0.0 or constant <= 0.0:
-        return 0.0
-    middle = 2.0 * s * y + z * z * (s + y)
-    return 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
-
-
 def _reach(level: float) -> float:
     """So many spreads of the right count that what lies beyond is nothing beside the level."""
     return max(5.5, math.sqrt(-2.0 * math.log(level)) + 2.5)
@@ -155,8 +152,10 @@ def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, 
     kept, value = guide, guide - step
     while value > 0.0:
         if test.rejects(*claim_at(value)):
+            if step <= _COARSE:
+                return value
             # Small counts make the p-value jump, so that steps may be too long: halve the way back to what was kept.
-            halvings = max(math.ceil(math.log2((kept - value) / _COARSE)), 0)
+            halvings = math.ceil(math.log2(step / _COARSE))
             return rejected_end(lambda between: test.rejects(*claim_at(between)), value, kept, halvings)
         step *= 2.0
         kept, value = value, value - step

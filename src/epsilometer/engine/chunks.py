@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from epsilometer.bounds import Counts
 from epsilometer.errors import InputError
 from epsilometer.outputs import Labels, Outputs
-from epsilometer.outputs.columns import Column
 
 
 class Phase(IntEnum):
@@ -90,9 +89,13 @@ def row_hashes(outputs: Outputs) -> Hashes:
     hashes = np.empty(outputs.size, dtype=np.uint64)
     for block in outputs.blocks:
         shape = np.array([zlib.crc32(block.shape.encode(errors="replace"))], dtype=np.uint64)
+        columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
         total = np.zeros(1, dtype=np.uint64)  # spread over the rows by the first column
-        for bits in (shape, *map(_column_bits, block.columns)):
-            total = total * _GOLDEN + bits
+        for each in (shape, *columns):
+            is_wide = each.dtype.itemsize == 8
+            total = total * _GOLDEN + (
+                np.ascontiguousarray(each).view(np.uint64) if is_wide else each.astype(np.uint64)
+            )
             for shift, factor in _MIX:
                 total = (total ^ (total >> shift)) * factor
             total = total ^ (total >> _LAST_SHIFT)
@@ -100,13 +103,10 @@ def row_hashes(outputs: Outputs) -> Hashes:
     return hashes
 
 
-def _column_bits(column: Column) -> Hashes:
-    if isinstance(column, Labels):
-        used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
-        table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
-        return np.array(table, dtype=np.uint64)[place.ravel()]
-    values = np.ascontiguousarray(column.values)
-    return values.astype(np.uint64) if values.dtype.itemsize != 8 else values.view(np.uint64)
+def _label_bits(column: Labels) -> Hashes:
+    used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
+    table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
+    return np.array(table, dtype=np.uint64)[place.ravel()]
 
 
 def fingerprint(outputs: Outputs) -> bytes:

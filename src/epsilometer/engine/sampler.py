@@ -102,7 +102,7 @@ class _Drawing:
     """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunks."""
 
     mechanism: Mechanism
-    pair: Pair
+    inputs: tuple[Any, Any]
     stream: tuple[int, int, int]
     reductions: Reductions
 
@@ -111,13 +111,13 @@ class _Drawing:
         chunks = []
         for piece in task:
             rng = chunk_rng(*self.stream, piece.side, piece.chunk)
-            outputs = self.mechanism.sample(self.pair.side(piece.side), piece.n, rng)
+            outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
             chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, fingerprint(outputs)))
         return chunks
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
-        return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0].side))}"
+        return f"{self.mechanism.name} on the input {shown(self.inputs[task[0].side])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +200,15 @@ class Sampler:
         keeper = self.mechanism.keeper
         if keeper is not None:
             reductions = _Kept(reductions[0]), _Kept(reductions[1])
-        drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)
+        drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
         sent, awaited = tee(pieces)
         # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
         is_slow = self.mechanism.chunk_size < _MANY_AT_ONCE
         together = 1 if is_slow else _pieces_together(self.block_size(n), n)
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
-            self._count(piece.side, chunk.size)
+            self.drawn[piece.side] += chunk.size
+            self.progress.advance(chunk.size)
             if keeper is not None:
                 value, outputs = chunk.value
                 keeper.keep(pair.side(piece.side), outputs)
@@ -271,7 +272,7 @@ class Sampler:
             known = self.journal.resume((int(phase), number, side), examples[side])
             if known is not None:
                 sides[side] = known
-                self._count(side, known.size)
+                self._count_known(side, known.size)
         done = sides[0].chunks, sides[1].chunks
         missing = (piece for piece in self.pieces(phase, number, n) if piece.chunk >= done[piece.side])
         for piece, chunk in self.draw(phase, number, pair, n, missing, reductions):
@@ -287,12 +288,12 @@ class Sampler:
         if known is None:
             return None
         outputs, print_of = known
-        if len(outputs) != piece.n:
-            raise InputError(f"a chunk of {len(outputs)} outputs was remembered where {piece.n} are drawn")
-        self._count(piece.side, len(outputs))
-        return Chunk(outputs, len(outputs), print_of)
+        if outputs.size != piece.n:
+            raise InputError(f"a chunk of {outputs.size} outputs was remembered where {piece.n} are drawn")
+        self._count_known(piece.side, outputs.size)
+        return Chunk(outputs, outputs.size, print_of)
 
-    def _count(self, side: int, n: int) -> None:
-        if n:
-            self.drawn[side] += n
-            self.progress.advance(n)
+    def _count_known(self, side: int, n: int) -> None:
+        """Outputs of an audit that was interrupted count as if they had just been drawn."""
+        self.drawn[side] += n
+        self.progress.advance(n)

@@ -172,10 +172,21 @@ class Event:
         """The same event on the coarsest partition that still tells it from the rest."""
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
-            part, mask = _simplify_block(block, self.chosen[first : first + block.n_cells])
-            first += block.n_cells
+            other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups
+            groups: list[Group] = []
+            masks: list[Booleans] = []
+            for group in block.groups:
+                mask = self.chosen[first : first + group.n_cells]
+                first += group.n_cells
+                # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
+                if mask.any() or self.chosen[other]:
+                    line, mask = group.line.merged(mask) if group.line else (None, mask)
+                    groups.append(replace(group, line=line))
+                    masks.append(mask)
+            first = other + 1
+            mask = np.concatenate([*masks, self.chosen[other:first]])
             if mask.any() or self.chosen[-1]:
-                blocks.append(part)
+                blocks.append(replace(block, groups=tuple(groups)))
                 chosen.append(mask)
         return Event(Partition(tuple(blocks)), np.concatenate([*chosen, self.chosen[-1:]]))
 
@@ -208,24 +219,6 @@ class Event:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"the stored event cannot be read: {error!r}") from error
         return _KINDS.get(str(data.get("kind")), cls)(partition, chosen)
-
-
-def _simplify_block(block: BlockPartition, chosen: Booleans) -> tuple[BlockPartition, Booleans]:
-    groups: list[Group] = []
-    masks: list[Booleans] = []
-    first = 0
-    for group in block.groups:
-        mask = chosen[first : first + group.n_cells]
-        first += group.n_cells
-        # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
-        if not mask.any() and not chosen[-1]:
-            continue
-        if group.line:
-            line, mask = group.line.merged(mask)
-            group = Group(group.signature, line, group.column, group.score)
-        groups.append(group)
-        masks.append(mask)
-    return BlockPartition(block.shape, block.atoms, tuple(groups)), np.concatenate([*masks, chosen[-1:]])
 
 
 def _describe_block(block: BlockPartition, chosen: Booleans) -> list[str]:
