@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.binomial import check_failure_probability
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 
@@ -85,23 +84,12 @@ def divergence_lower(bet: JointBet, left: Integers, right: Integers, failure_pro
     if not left.sum() or not right.sum():
         return 0.0
     needed = -math.log(failure_probability) + ROUNDING
-    low, high = 0.0, bet.greatest(int(left.sum()), int(right.sum()))
-    if high <= 0.0 or bet.log_wealth(left, right, low) < needed:
+    high = bet.greatest(int(left.sum()), int(right.sum()))
+    if high <= 0.0 or bet.log_wealth(left, right, 0.0) < needed:
         return 0.0
     if bet.log_wealth(left, right, high) >= needed:
         return high
-    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
-
-
-def greatest_rejected(log_wealth: Callable[[float], float], needed: float, low: float, high: float) -> float:
-    """The greatest claim that a falling wealth rejects, from below, between one that it rejects and one it may not."""
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if log_wealth(middle) >= needed:
-            low = middle
-        else:
-            high = middle
-    return low
+    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +148,9 @@ def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_prob
     if not left.sum() or not right.sum():
         return 0.0
     needed = -math.log(failure_probability) + ROUNDING
-    low, high = 0.0, 2.0
-    if bet.log_wealth(left, right, low) < needed:
+    if bet.log_wealth(left, right, 0.0) < needed:
         return 0.0
-    return greatest_rejected(partial(bet.log_wealth, left, right), needed, low, high)
+    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, 2.0, _HALVINGS)
 
 
 THRESHOLDS = ("tight", "published")
@@ -195,11 +182,7 @@ def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> 
     if threshold == "published":
         return max(divergence, math.sqrt(divergence / (2.0 * order)))
     # The threshold grows with ε and is at least ε − ln 2/(order − 1); the lower end of the bracket is always refuted.
-    low, high = divergence, divergence + math.log(2.0) / (order - 1.0) + 1e-9
-    for _ in range(_PURE_BY_RENYI_HALVINGS):
-        middle = 0.5 * (low + high)
-        if greatest_divergence(middle, order) < divergence:
-            low = middle
-        else:
-            high = middle
-    return low
+    high = divergence + math.log(2.0) / (order - 1.0) + 1e-9
+    return rejected_end(
+        lambda epsilon: greatest_divergence(epsilon, order) < divergence, divergence, high, _PURE_BY_RENYI_HALVINGS
+    )

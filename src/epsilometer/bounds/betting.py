@@ -26,6 +26,7 @@ from scipy.special import betaln, ndtr, rel_entr
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.claims.renyi import bernoulli_divergence
 from epsilometer.errors import InputError
@@ -209,13 +210,14 @@ def anytime_lower(counts: Counts, failure_probability: float) -> float:
     """
     hits, misses = counts.hits, counts.trials - counts.hits
     mixed = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + float(np.log(failure_probability))
-    low, high = 0.0, hits / max(counts.trials, 1)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
+    if not hits:
+        return 0.0
+
+    def rejects(p: float) -> bool:
         with np.errstate(divide="ignore"):
-            logged = hits * np.log(middle) + misses * np.log1p(-middle) if hits else 0.0
-        low, high = (middle, high) if mixed > logged else (low, middle)
-    return low
+            return bool(mixed > hits * np.log(p) + misses * np.log1p(-p))
+
+    return rejected_end(rejects, 0.0, hits / counts.trials, _HALVINGS)
 
 
 def anytime_upper(counts: Counts, failure_probability: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from epsilometer.arrays import Floats
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.errors import BudgetError, InputError
 
 # Halvings of the fallback bisection; 2^-200 of an interval on the log scale is far below a float's spacing.
@@ -77,14 +78,9 @@ def check_failure_probability(value: float) -> float:
 
 def _bisect_lower(a: float, b: float, failure_probability: float) -> float:
     """The largest x found with betainc(a, b, x) ≤ failure_probability, on the log scale."""
-    below, above = -745.0, 0.0  # exp(-745) is the smallest positive float
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (below + above)
-        if betainc(a, b, np.exp(middle)) <= failure_probability:
-            below = middle
-        else:
-            above = middle
-    return float(np.exp(below)) if below > -745.0 else 0.0
+    least = -745.0  # exp(-745) is the smallest positive float
+    found = rejected_end(lambda x: bool(betainc(a, b, np.exp(x)) <= failure_probability), least, 0.0, _HALVINGS)
+    return float(np.exp(found)) if found > least else 0.0
 
 
 # Sums of shares such as 0.1 + 0.2 may exceed their total by rounding, never by more than this.

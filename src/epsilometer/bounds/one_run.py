@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.claims import GaussianDP
 from epsilometer.errors import InputError
 
@@ -86,8 +87,4 @@ def _largest_rejected(p_value: Callable[[float], float], level: float, top: floa
     """The largest value below `top` with a p-value below the level; p-values grow with the value."""
     if p_value(0.0) >= level:
         return 0.0
-    rejected, kept = 0.0, top
-    for _ in range(halvings):
-        middle = 0.5 * (rejected + kept)
-        rejected, kept = (middle, kept) if p_value(middle) < level else (rejected, middle)
-    return rejected
+    return rejected_end(lambda value: p_value(value) < level, 0.0, top, halvings)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.bounds.supremum import (
     NullLine,
     Region,
@@ -57,13 +57,15 @@ class RatioTest:
             return smooth
         return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
 
-    def rough_p_value(self, epsilon: float, delta: float) -> float:
-        """The p-value at a few values of q only: a guide, not a proof."""
+    def rough_height(self, epsilon: float, delta: float) -> float:
+        """How far the p-value is above the level, in normal quantiles, at a few values of q only: a guide, no proof."""
         null = NullLine(_grow(epsilon), delta)
         q = evenly_spread(self.q_range, _ROUGH_POINTS)
         if self._is_large:
-            return float(normal_probability(self.region, null.power(q), q, _BLOCKS).max())
-        return float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
+            p_value = float(normal_probability(self.region, null.power(q), q, _BLOCKS).max())
+        else:
+            p_value = float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
+        return float(ndtri(min(max(p_value, 1e-300), 1.0 - 1e-16))) - float(ndtri(self.level))
 
     def rejects(self, epsilon: float, delta: float) -> bool:
         """Whether the claim is refuted."""
@@ -71,9 +73,27 @@ class RatioTest:
 
 
 def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> RatioTest:
-    """The test whose region is ordered by the score bound on ε at this δ."""
+    """The test whose region is all counts with a score bound on ε at this δ that is at least that of these counts.
+
+    The approximate score bound of counts x of n and y of m is r = n·e^ε/m with s − r·y = z·√(r·(s + y) + n·δ), where
+    s = x − n·δ. Solved for x, it is the threshold of the region.
+    """
     level = failure_probability * (1.0 - _NUISANCE_SHARE)
-    return RatioTest(left, right, failure_probability, _score_region(left, right, delta, level))
+    z = -float(ndtri(level))  # not ndtri(1 − level), which is infinite for a tiny level
+    shift = left.trials * delta
+    s, y = left.hits - shift, float(right.hits)
+    constant = s * s - z * z * shift
+    if s <= 0.0 or constant <= 0.0:  # no score bound: every count is at least as extreme as these
+        return RatioTest(left, right, failure_probability, Region(np.zeros_like, left.trials, right.trials))
+    middle = 2.0 * s * y + z * z * (s + y)
+    r = 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
+    region = Region(
+        lambda y: shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift),
+        left.trials,
+        right.trials,
+        _reach(level),
+    )
+    return RatioTest(left, right, failure_probability, region)
 
 
 def epsilon_lower(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> float:
@@ -112,30 +132,6 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
     return _largest_rejected(test, lambda delta: (epsilon, delta), excess)
 
 
-def _score_ratio(left: Counts, right: Counts, delta: float, z: float) -> float:
-    """n·e^ε/m at the approximate score bound: the r with (s − r·y) = z·√(r·(s + y) + n·δ), s = x − n·δ; 0 if none."""
-    shift = left.trials * delta
-    s, y = left.hits - shift, float(right.hits)
-    constant = s * s - z * z * shift
-    if s <= 0.0 or constant <= 0.0:
-        return 0.0
-    middle = 2.0 * s * y + z * z * (s + y)
-    return 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
-
-
-def _score_region(left: Counts, right: Counts, delta: float, level: float) -> Region:
-    """All counts whose score bound is at least that of these counts."""
-    z = float(ndtri(1.0 - level))
-    r, shift = _score_ratio(left, right, delta, z), left.trials * delta
-
-    def threshold(y: Floats) -> Floats:
-        return shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift)
-
-    if r <= 0.0:  # no score bound: every count is at least as extreme as these
-        return Region(np.zeros_like, left.trials, right.trials)
-    return Region(threshold, left.trials, right.trials, _reach(level))
-
-
 def _reach(level: float) -> float:
     """So many spreads of the right count that what lies beyond is nothing beside the level."""
     return max(5.5, math.sqrt(-2.0 * math.log(level)) + 2.5)
@@ -151,39 +147,28 @@ def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, 
 
     The rough p-value (a maximum over points, not a supremum) only guides; what is returned was rejected by the test.
     """
-    if top <= 0.0 or test.rough_p_value(*claim_at(0.0)) > test.level:
-        return 0.0
-    guide = _crossing(lambda value: test.rough_p_value(*claim_at(value)), test.level, top)
+    guide = _crossing(lambda value: test.rough_height(*claim_at(value)), top) if top > 0.0 else 0.0
     step = max(min(top - guide, 0.5) * _SLACK, 1e-9)
     kept, value = guide, guide - step
     while value > 0.0:
         if test.rejects(*claim_at(value)):
-            return _refined(test, claim_at, value, kept) if step > _COARSE else value
+            if step <= _COARSE:
+                return value
+            # Small counts make the p-value jump, so that steps may be too long: halve the way back to what was kept.
+            halvings = math.ceil(math.log2(step / _COARSE))
+            return rejected_end(lambda between: test.rejects(*claim_at(between)), value, kept, halvings)
         step *= 2.0
         kept, value = value, value - step
     return 0.0
 
 
-def _refined(test: RatioTest, claim_at: Callable[[float], tuple[float, float]], rejected: float, kept: float) -> float:
-    """Halves the way back to what was kept: small counts make the p-value jump, so the first steps may be too long."""
-    while kept - rejected > _COARSE:
-        middle = 0.5 * (rejected + kept)
-        if test.rejects(*claim_at(middle)):
-            rejected = middle
-        else:
-            kept = middle
-    return rejected
-
-
-def _crossing(p_value: Callable[[float], float], level: float, top: float) -> float:
-    """Where a growing p-value passes the level, between 0 and top: regula falsi on the scale of normal quantiles."""
-    target = float(ndtri(level))
-
-    def height(value: float) -> float:
-        return float(ndtri(min(max(p_value(value), 1e-300), 1.0 - 1e-16))) - target
-
+def _crossing(height: Callable[[float], float], top: float) -> float:
+    """Where a growing function passes 0, between 0 and top, by regula falsi; 0 if it is above at once."""
     low, high = 0.0, top
-    at_low, at_high = height(low), max(height(high), 0.5)
+    at_low = height(low)
+    if at_low > 0.0:
+        return 0.0
+    at_high = max(height(high), 0.5)
     for turn in range(_LOOKS):
         # Every third look halves the bracket: the p-value may be far from linear when counts are small.
         part = 0.5 if turn % 3 == 2 else min(max(-at_low / (at_high - at_low), 0.02), 0.98)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from epsilometer.bounds import Counts
 from epsilometer.errors import InputError
 from epsilometer.outputs import Labels, Outputs
-from epsilometer.outputs.columns import Column
 
 
 class Phase(IntEnum):
@@ -53,20 +52,19 @@ TURNS, FEWEST_PER_TURN = 64, 64
 _COINS = 64
 
 
-def turn_of(seed: int, phase: int, pair: int, block: int) -> tuple[int, int]:
-    """Which side of a block is drawn first and which second: left and right by the toss of a coin of its own.
+def turns(seed: int, phase: int, pair: int, blocks: range) -> Iterator[tuple[int, int]]:
+    """Which side of each block is drawn first and which second: left and right by the toss of a coin of its own.
 
     A fixed order would be in step with whatever changes at the same pace.
     """
-    coin = _coins(seed, phase, pair, block // _COINS)[block % _COINS]
-    return coin, 1 - coin
-
-
-@lru_cache(maxsize=64)
-def _coins(seed: int, phase: int, pair: int, number: int) -> list[int]:
-    """From a stream that no chunk has: there is no third side."""
-    words = np.random.SeedSequence(seed, spawn_key=(phase, pair, 2, number)).generate_state(_COINS)
-    return [int(word) & 1 for word in words]
+    coins: list[int] = []
+    for block in blocks:
+        if not coins or block % _COINS == 0:
+            # From a stream that no chunk has: there is no third side.
+            key = phase, pair, 2, block // _COINS
+            coins = (np.random.SeedSequence(seed, spawn_key=key).generate_state(_COINS) & 1).tolist()
+        coin = coins[block % _COINS]
+        yield coin, 1 - coin
 
 
 def order_rng(seed: int, pair: int, side: int) -> np.random.Generator:
@@ -88,86 +86,74 @@ _LAST_SHIFT = np.uint64(31)
 
 def row_hashes(outputs: Outputs) -> Hashes:
     """A number per output: equal outputs, equal numbers; every bit of it is as good as a coin."""
-    hashes = np.empty(len(outputs), dtype=np.uint64)
-    for block in outputs:
-        total = _shape_bits(block.shape)
-        for column in block.columns:
-            total = _mixed(total * _GOLDEN + _column_bits(column))
+    hashes = np.empty(outputs.size, dtype=np.uint64)
+    for block in outputs.blocks:
+        shape = np.array([zlib.crc32(block.shape.encode(errors="replace"))], dtype=np.uint64)
+        columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
+        total = np.zeros(1, dtype=np.uint64)  # spread over the rows by the first column
+        for each in (shape, *columns):
+            is_wide = each.dtype.itemsize == 8
+            total = total * _GOLDEN + (
+                np.ascontiguousarray(each).view(np.uint64) if is_wide else each.astype(np.uint64)
+            )
+            for shift, factor in _MIX:
+                total = (total ^ (total >> shift)) * factor
+            total = total ^ (total >> _LAST_SHIFT)
         hashes[slice(None) if block.rows is None else block.rows] = total
     return hashes
 
 
-@lru_cache(maxsize=4096)
-def _shape_bits(shape: str) -> Hashes:
-    """Of shape (1,), so that it is spread over the rows."""
-    return _mixed(np.array([zlib.crc32(shape.encode(errors="replace"))], dtype=np.uint64))
-
-
-def _column_bits(column: Column) -> Hashes:
-    if isinstance(column, Labels):
-        used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
-        table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
-        return np.array(table, dtype=np.uint64)[place.ravel()]
-    values = np.ascontiguousarray(column.values)
-    return values.astype(np.uint64) if values.dtype.itemsize != 8 else values.view(np.uint64)
-
-
-def _mixed(bits: Hashes) -> Hashes:
-    for shift, factor in _MIX:
-        bits = (bits ^ (bits >> shift)) * factor
-    return bits ^ (bits >> _LAST_SHIFT)
+def _label_bits(column: Labels) -> Hashes:
+    used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
+    table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
+    return np.array(table, dtype=np.uint64)[place.ravel()]
 
 
 def fingerprint(outputs: Outputs) -> bytes:
     """The numbers of the first outputs of a chunk, in order."""
-    return row_hashes(outputs.take(slice(0, HEAD)) if len(outputs) > HEAD else outputs).tobytes()
+    return row_hashes(outputs.take(slice(0, HEAD)) if outputs.size > HEAD else outputs).tobytes()
 
 
+@dataclass(slots=True, eq=False)
 class Fingerprints:
     """The heads of the chunks of one side, in the order in which they were drawn.
 
     Attributes:
         chunks: how many were added. Beyond `MOST_ROWS` outputs no further one is remembered: a frozen seed, or a
             generator that every worker has a copy of, repeats the first draws.
+        heads: those that are remembered, the oldest first.
+        rows: the outputs in them.
     """
 
-    def __init__(self) -> None:
-        self._heads: list[Hashes] = []
-        self._rows = self.chunks = 0
+    chunks: int = 0
+    heads: list[Hashes] = field(default_factory=list)
+    rows: int = 0
 
     def add(self, fingerprint: bytes) -> None:
         """One more chunk."""
-        wanted = min(HEAD if self.chunks < LONG_HEADS else SHORT_HEAD, MOST_ROWS - self._rows)
+        wanted = min(HEAD if self.chunks < LONG_HEADS else SHORT_HEAD, MOST_ROWS - self.rows)
         self.chunks += 1
         head = np.frombuffer(fingerprint, dtype=np.uint64)[:wanted]
         if len(head):
-            self._heads.append(head)
-            self._rows += len(head)
-
-    def heads(self) -> list[Hashes]:
-        """Those that are remembered, the oldest first."""
-        return list(self._heads)
+            self.heads.append(head)
+            self.rows += len(head)
 
     def copy(self) -> Fingerprints:
         """Another memory of the same ones, for further chunks that do not belong here."""
-        copied = Fingerprints()
-        copied._heads, copied._rows, copied.chunks = list(self._heads), self._rows, self.chunks
-        return copied
+        return Fingerprints(self.chunks, list(self.heads), self.rows)
 
     def to_bytes(self) -> bytes:
         """Plain bytes; `from_bytes` is the inverse."""
-        sizes = np.array([self.chunks, len(self._heads), *map(len, self._heads)], dtype="<u8")
-        return b"".join([sizes.tobytes(), *(head.astype("<u8").tobytes() for head in self._heads)])
+        sizes = np.array([self.chunks, len(self.heads), *map(len, self.heads)], dtype="<u8")
+        return b"".join([sizes.tobytes(), *(head.astype("<u8").tobytes() for head in self.heads)])
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Fingerprints:
         """The inverse of `to_bytes`."""
         numbers = np.frombuffer(content, dtype="<u8").astype(np.uint64)
-        restored, n = cls(), int(numbers[1])
-        ends = 2 + n + np.cumsum(numbers[2 : 2 + n]).astype(np.int64)
-        restored._heads = np.split(numbers[2 + n :], ends[:-1] - 2 - n) if n else []
-        restored.chunks, restored._rows = int(numbers[0]), len(numbers) - 2 - n
-        return restored
+        n = int(numbers[1])
+        ends, rows = np.cumsum(numbers[2 : 2 + n]).astype(np.int64), numbers[2 + n :]
+        return cls(int(numbers[0]), np.split(rows, ends[:-1]) if n else [], len(rows))
 
 
 # Counts are kept in at most so many pieces of neighbouring chunks: enough to see a drift of any shape.

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
 
-from epsilometer.arrays import Booleans, Floats
+from epsilometer.arrays import Booleans
 from epsilometer.bounds import Counts
+from epsilometer.bounds.bisection import rejected_end
 from epsilometer.engine.chunks import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
@@ -67,19 +68,14 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
 
 def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
     """Whether each input always gets the same answer."""
-    if not (_is_constant(left) and _is_constant(right)):
-        return []
-    hashes = [row_hashes(side.take(slice(0, 1))) for side in (left, right)]
-    text = "every output of both inputs is the same value" if hashes[0][0] == hashes[1][0] else _CONSTANT
-    return [HealthReport("constant", text, untrusted=False)]
-
-
-def _is_constant(outputs: Outputs) -> bool:
     for n in (_FEWEST_ROWS, _MOST_ROWS):  # a few rows tell it of almost all
-        hashes = row_hashes(outputs.take(slice(0, n)))
-        if len(hashes) < 2 or np.any(hashes != hashes[0]):
-            return False
-    return True
+        for side in (left, right):
+            hashes = row_hashes(side.take(slice(0, n)))
+            if len(hashes) < 2 or np.any(hashes != hashes[0]):
+                return []
+    firsts = [row_hashes(side.take(slice(0, 1)))[0] for side in (left, right)]
+    text = "every output of both inputs is the same value" if firsts[0] == firsts[1] else _CONSTANT
+    return [HealthReport("constant", text, untrusted=False)]
 
 
 def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
@@ -88,14 +84,24 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
     Args:
         fingerprints: of all chunks of the left and of the right side.
     """
-    reports = []
+    reports: list[HealthReport] = []
+    repeating: list[Sequence[Hashes]] = []  # the heads of sides with an output that comes twice
     for side, prints in enumerate(fingerprints):
-        heads = prints.heads()
-        if heads:
+        heads = prints.heads
+        if not heads:
+            continue
+        rows = np.concatenate(heads)
+        # Equal outputs keep together or apart if one draw is handed out several times, say. A bit is an event like any
+        # other: half of all values, whichever these are.
+        bits = [(rows[:_MOST_BITS_ROWS] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)]
+        sticking = _correlated(side, bits)
+        if len(np.unique(rows)) < len(rows):  # or else the other looks have nothing to find
+            repeating.append(heads)
             coincidence = _coincidence_rate(heads)
             reports += _repeated(side, heads, coincidence)
-            reports += _sticking(side, heads) or _equal_neighbours(side, heads, coincidence)
-    if not reports and sum(_same_order(prints.heads()) for prints in fingerprints) > -np.log(_FALSE_ALARM):
+            sticking = sticking or _equal_neighbours(side, heads, coincidence)
+        reports += sticking
+    if not reports and sum(map(_same_order, repeating)) > -np.log(_FALSE_ALARM):
         text = f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
         reports.append(HealthReport("repeated-chunks", text, untrusted=True))
     return reports
@@ -116,13 +122,6 @@ def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[He
     else:
         return []
     return [HealthReport("repeated-chunks", f"{text}: {_FROZEN}", untrusted=True)]
-
-
-def _sticking(side: int, heads: Sequence[Hashes]) -> list[HealthReport]:
-    """Whether equal outputs keep together or apart: one draw that is handed out several times, say."""
-    rows = np.concatenate(heads)[:_MOST_BITS_ROWS]
-    # A bit is an event like any other: half of all values, whichever these are.
-    return _correlated(side, [(rows >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)])
 
 
 def _equal_neighbours(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
@@ -146,29 +145,34 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
     """Whether numbers depend on those before them: sorted, summed up, alternating, or calm and wild by turns."""
     reports = []
     for side, outputs in enumerate((left, right)):
+        blocks = outputs.take(slice(0, _MOST_ROWS)).blocks
+        columns = [column.values for block in blocks for column in block.columns if isinstance(column, Numbers)]
         indicators = []
-        for values in _numbers(outputs.take(slice(0, _MOST_ROWS))):
-            low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-            indicators += [values > middle, (values < low) | (values > high)]
+        for column in sorted(columns, key=len, reverse=True)[:_MOST_COLUMNS]:
+            numbers = np.asarray(column, dtype=np.float64)
+            values = numbers[np.isfinite(numbers)]
+            if len(values) >= _FEWEST_ROWS:
+                low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+                indicators += [values > middle, (values < low) | (values > high)]
         reports += _correlated(side, indicators)
     return reports
 
 
-def _numbers(outputs: Outputs) -> list[Floats]:
-    """The finite values of some columns of numbers, each in order."""
-    columns = [column for block in outputs for column in block.columns if isinstance(column, Numbers)]
-    wide = [np.asarray(column.values, dtype=np.float64) for column in columns if len(column) >= _FEWEST_ROWS]
-    finite = [values[np.isfinite(values)] for values in sorted(wide, key=len, reverse=True)[:_MOST_COLUMNS]]
-    return [values for values in finite if len(values) >= _FEWEST_ROWS]
-
-
 def _correlated(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
-    """A report if one of the indicators depends on its own past; all together have one false alarm."""
+    """A report if one of the indicators depends on its own past; all together have one false alarm.
+
+    Independent draws are exchangeable, so given k hits of n every order is as likely; laying the draws out in strides
+    of the lag makes neighbours of what is a lag apart, and the hits that a hit follows have a hypergeometric law.
+    """
     threshold = _FALSE_ALARM / max(1, len(indicators))
     for lag in _LAGS:
-        if any(_lag_tail(hits, lag) < threshold for hits in indicators):
-            text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
-            return [HealthReport("serial-correlation", text, untrusted=True)]
+        for hits in indicators:
+            order = np.concatenate([hits[start::lag] for start in range(lag)])
+            n_hits = int(np.count_nonzero(order))
+            followed = int(np.count_nonzero(order[1:] & order[:-1]))
+            if n_hits > 1 and hypergeometric_tails(followed, len(order), n_hits - 1, n_hits) < threshold:
+                text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
+                return [HealthReport("serial-correlation", text, untrusted=True)]
     return []
 
 
@@ -192,11 +196,14 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
     """
     reports = []
     for side, chunks in enumerate(tallies):
-        halves = _total(chunks[: len(chunks) // 2]), _total(chunks[(len(chunks) + 1) // 2 :])
-        if _halves_tail(*halves) < _FALSE_ALARM:
+        halves = chunks[: len(chunks) // 2], chunks[(len(chunks) + 1) // 2 :]
+        hits = [sum(chunk.hits for chunk in half) for half in halves]
+        trials = [sum(chunk.trials for chunk in half) for half in halves]
+        # Given all hits, those of the first half are a draw without replacement.
+        if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0]) < _FALSE_ALARM:
             text = (
-                f"the event's share among {_SIDES[side]} outputs moved from {halves[0].share:.4g} in the first half "
-                f"of the draws to {halves[1].share:.4g} in the second"
+                f"the event's share among {_SIDES[side]} outputs moved from {hits[0] / trials[0]:.4g} in the first "
+                f"half of the draws to {hits[1] / trials[1]:.4g} in the second"
             )
             reports.append(HealthReport("drift", text, untrusted=True))
         elif _dispersion_tail(chunks) < _FALSE_ALARM:
@@ -223,12 +230,12 @@ def _rate_within(heads: Sequence[Hashes]) -> float:
     sizes = np.array([len(head) for head in heads], dtype=np.float64)
     if any(len(np.unique(head)) < len(head) for head in heads):
         return 1.0
-    low, high = 0.0, 1.0 - 1e-12
-    for _ in range(_HALVINGS):
-        p = 0.5 * (low + high)
-        at_most_once = float(((sizes - 1.0) * np.log1p(-p) + np.log1p((sizes - 1.0) * p)).sum())
-        low, high = (low, p) if at_most_once < np.log(_FALSE_ALARM) else (p, high)
-    return high**2
+
+    def rejects(p: float) -> bool:
+        at_most_once = ((sizes - 1.0) * np.log1p(-p) + np.log1p((sizes - 1.0) * p)).sum()
+        return bool(at_most_once < np.log(_FALSE_ALARM))
+
+    return rejected_end(rejects, 1.0 - 1e-12, 0.0, _HALVINGS) ** 2
 
 
 def _upper_rate(hashes: Hashes) -> float:
@@ -315,18 +322,6 @@ def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
     return same, compared
 
 
-def _lag_tail(hits: Booleans, lag: int) -> float:
-    """The tail probability of the number of hits followed by a hit, given how many there are.
-
-    Independent draws are exchangeable, so given k hits of n every order is as likely; laying the draws out in strides
-    of the lag makes neighbours of what is a lag apart, and the neighbouring hits follow a hypergeometric law.
-    """
-    order = np.concatenate([hits[start::lag] for start in range(lag)])
-    n_hits = int(np.count_nonzero(order))
-    followed = int(np.count_nonzero(order[1:] & order[:-1]))
-    return hypergeometric_tails(followed, len(order), n_hits - 1, n_hits) if n_hits > 1 else 1.0
-
-
 def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) -> float:
     """Twice the smaller tail of the number of marked among the drawn, at what was seen.
 
@@ -341,43 +336,28 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) ->
     if low >= high:
         return 1.0
     x = np.arange(low, high + 1.0)
-    mass = np.exp(
-        _log_choose(marked, x) + _log_choose(population - marked, drawn - x) - _log_choose(population, float(drawn))
+    marked_ones, others, all_of_them = (
+        gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)  # ln of "n choose k"
+        for n, k in ((marked, x), (population - marked, drawn - x), (population, drawn))
     )
+    mass = np.exp(marked_ones + others - all_of_them)
     return min(1.0, 2.0 * float(min(mass[x <= seen].sum(), mass[x >= seen].sum())))
-
-
-def _log_choose(n: int, k: Floats | float) -> Floats:
-    return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(n - np.asarray(k) + 1.0))
-
-
-def _total(chunks: Sequence[Counts]) -> Counts:
-    return sum(chunks, Counts(0, 0))
-
-
-def _halves_tail(first: Counts, second: Counts) -> float:
-    """Given all hits, those of the first half are a draw without replacement."""
-    both = first + second
-    if not first.trials or not second.trials:
-        return 1.0
-    return hypergeometric_tails(first.hits, both.trials, both.hits, first.trials)
 
 
 def _dispersion_tail(chunks: Sequence[Counts]) -> float:
     """Tail probability of the deviance over pieces large enough for it: chunks, or several in a row."""
-    share = _total(chunks).share
-    if not 0.0 < share < 1.0:
+    n_hits, n_trials = sum(chunk.hits for chunk in chunks), sum(chunk.trials for chunk in chunks)
+    if not 0 < n_hits < n_trials:
         return 1.0
-    pieces, rest = [], Counts(0, 0)
+    share = n_hits / n_trials
+    pieces, rest = [], (0, 0)
     for chunk in chunks:
-        rest = rest + chunk
-        if rest.trials * min(share, 1.0 - share) >= _FEWEST_EXPECTED:
+        rest = rest[0] + chunk.hits, rest[1] + chunk.trials
+        if rest[1] * min(share, 1.0 - share) >= _FEWEST_EXPECTED:
             pieces.append(rest)
-            rest = Counts(0, 0)
+            rest = 0, 0
     if len(pieces) < 3:
         return 1.0
-    hits, trials = (
-        np.array(each, dtype=np.float64) for each in zip(*((c.hits, c.trials) for c in pieces), strict=True)
-    )
+    hits, trials = np.array(pieces, dtype=np.float64).T
     deviance = rel_entr(hits, trials * share) + rel_entr(trials - hits, trials * (1.0 - share))
     return float(chdtrc(len(pieces) - 1, 2.0 * float(deviance.sum()) * _DEVIANCE_MARGIN))

@@ -227,9 +227,9 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
-    if _is_dask_client(engine):
-        return _dask_runner(engine)
     if not isinstance(engine, str):
+        if _is_dask_client(engine):
+            return _dask_runner(engine)
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     scheme, separator, place = engine.partition("://")
     if separator and place and scheme in _DASK_SCHEMES:
@@ -245,6 +245,8 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
 
 def engine_name(engine: Any) -> str:
     """The engine as a text, for the record of an audit."""
+    if isinstance(engine, str):
+        return engine
     return f"dask at {engine.scheduler.address}" if _is_dask_client(engine) else str(engine)
 
 

@@ -6,6 +6,7 @@ that moves while it is drawn moves for both sides alike, and is not mistaken for
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from epsilometer.engine.chunks import (
     Phase,
     chunk_rng,
     fingerprint,
-    turn_of,
+    turns,
 )
 from epsilometer.engine.parcels import own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
@@ -100,22 +101,22 @@ class _Drawing:
     """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunks."""
 
     mechanism: Mechanism
-    pair: Pair
+    inputs: tuple[Any, Any]
     stream: tuple[int, int, int]
     reductions: Reductions
 
     def __call__(self, task: Sequence[ChunkRequest]) -> list[Chunk[Any]]:
         """Draws some chunks, in the given order."""
-        return [self._draw(piece) for piece in task]
-
-    def _draw(self, piece: ChunkRequest) -> Chunk[Any]:
-        rng = chunk_rng(*self.stream, piece.side, piece.chunk)
-        outputs = self.mechanism.sample(self.pair.side(piece.side), piece.n, rng)
-        return Chunk(self.reductions[piece.side](outputs), len(outputs), fingerprint(outputs))
+        chunks = []
+        for piece in task:
+            rng = chunk_rng(*self.stream, piece.side, piece.chunk)
+            outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
+            chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, fingerprint(outputs)))
+        return chunks
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
-        return f"{self.mechanism.name} on the input {shown(self.pair.side(task[0].side))}"
+        return f"{self.mechanism.name} on the input {shown(self.inputs[task[0].side])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +131,11 @@ class _Kept:
         return self.reduce(outputs), kept
 
 
-def _pieces_together(chunk_size: int, size: int, n: int) -> int:
-    """How many chunks a worker is asked for at a time; what they give does not depend on it.
+def _pieces_together(size: int, n: int) -> int:
+    """How many chunks of many outputs a worker is asked for at a time; what they give does not depend on it.
 
-    Outputs that are drawn one at a time are spread as finely as they can be. Both sides of a block of many outputs go
-    to one worker, so that they are drawn one right after the other.
+    Both sides of a block go to one worker, so that they are drawn one right after the other.
     """
-    if chunk_size < _MANY_AT_ONCE:
-        return 1
     least = _LEAST_LARGE_TASKS if size >= _LARGE_BLOCK else _LEAST_TASKS
     return 2 * max(1, min(n // size // least, _MOST_TOGETHER))
 
@@ -183,8 +181,10 @@ class Sampler:
             skip: chunks of these streams that were drawn before.
         """
         size = self.block_size(n)
-        for block, start in enumerate(range(0, n, size), start=skip):
-            for side in turn_of(self.seed, phase, number, block):
+        starts = range(0, n, size)
+        blocks = range(skip, skip + len(starts))
+        for block, start, sides in zip(blocks, starts, turns(self.seed, phase, number, blocks), strict=True):
+            for side in sides:
                 yield ChunkRequest(side, block, min(size, n - start))
 
     def draw(
@@ -199,12 +199,15 @@ class Sampler:
         keeper = self.mechanism.keeper
         if keeper is not None:
             reductions = _Kept(reductions[0]), _Kept(reductions[1])
-        drawing = _Drawing(self.mechanism, pair, (self.seed, phase, number), reductions)
+        drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
         sent, awaited = tee(pieces)
-        together = _pieces_together(self.mechanism.chunk_size, self.block_size(n), n)
+        # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
+        is_slow = self.mechanism.chunk_size < _MANY_AT_ONCE
+        together = 1 if is_slow else _pieces_together(self.block_size(n), n)
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
-            self._count(piece.side, chunk.size)
+            self.drawn[piece.side] += chunk.size
+            self.progress.advance(chunk.size)
             if keeper is not None:
                 value, outputs = chunk.value
                 keeper.keep(pair.side(piece.side), outputs)
@@ -228,15 +231,13 @@ class Sampler:
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
     ) -> Iterator[tuple[int, Chunk[Outputs]]]:
         """Draws n outputs of both sides and keeps them all; a chunk that the journal knows is not drawn again."""
-        missing: list[ChunkRequest] = []
-        for piece in self.pieces(phase, number, n, skip):
-            known = None if missing else self._recalled(phase, number, piece)
-            if known is None:
-                missing.append(piece)
-            else:
-                yield piece.side, known
+        missing = deque(self.pieces(phase, number, n, skip))
+        is_kept = self.journal.is_kept
+        while is_kept and missing and (known := self._recalled(phase, number, missing[0])) is not None:
+            yield missing.popleft().side, known
         for piece, chunk in self.draw(phase, number, pair, n, missing, (Outputs.copied, Outputs.copied)):
-            self.journal.keep((int(phase), number, piece.side), piece.chunk, chunk.value, chunk.fingerprint)
+            if is_kept:
+                self.journal.keep((int(phase), number, piece.side), piece.chunk, chunk.value, chunk.fingerprint)
             yield piece.side, chunk
 
     def both(self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0) -> tuple[Outputs, Outputs]:
@@ -264,18 +265,20 @@ class Sampler:
             earlier: fingerprints of other draws of each side; those of these draws are added to them.
             examples: what other outputs of each side are reduced to; only a journal that is kept needs them.
         """
-        sides = []
-        for side in (0, 1):
+        prints = (Fingerprints(), Fingerprints()) if earlier is None else earlier
+        sides = [Folded(fingerprints=each) for each in prints]
+        for side in (0, 1) if self.journal.is_kept else ():
             known = self.journal.resume((int(phase), number, side), examples[side])
-            prints = Fingerprints() if earlier is None else earlier[side]
-            sides.append(Folded(fingerprints=prints) if known is None else known)
-            self._count(side, sides[side].size)
+            if known is not None:
+                sides[side] = known
+                self._count_known(side, known.size)
         done = sides[0].chunks, sides[1].chunks
         missing = (piece for piece in self.pieces(phase, number, n) if piece.chunk >= done[piece.side])
         for piece, chunk in self.draw(phase, number, pair, n, missing, reductions):
             folded = sides[piece.side]
             folded.add(chunk.value, chunk.size, chunk.fingerprint)
-            self.journal.save((int(phase), number, piece.side), folded)
+            if self.journal.is_kept:
+                self.journal.save((int(phase), number, piece.side), folded)
         return sides[0], sides[1]
 
     def _recalled(self, phase: Phase, number: int, piece: ChunkRequest) -> Chunk[Outputs] | None:
@@ -284,12 +287,12 @@ class Sampler:
         if known is None:
             return None
         outputs, print_of = known
-        if len(outputs) != piece.n:
-            raise InputError(f"a chunk of {len(outputs)} outputs was remembered where {piece.n} are drawn")
-        self._count(piece.side, len(outputs))
-        return Chunk(outputs, len(outputs), print_of)
+        if outputs.size != piece.n:
+            raise InputError(f"a chunk of {outputs.size} outputs was remembered where {piece.n} are drawn")
+        self._count_known(piece.side, outputs.size)
+        return Chunk(outputs, outputs.size, print_of)
 
-    def _count(self, side: int, n: int) -> None:
-        if n:
-            self.drawn[side] += n
-            self.progress.advance(n)
+    def _count_known(self, side: int, n: int) -> None:
+        """Outputs of an audit that was interrupted count as if they had just been drawn."""
+        self.drawn[side] += n
+        self.progress.advance(n)

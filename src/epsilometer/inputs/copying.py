@@ -47,6 +47,8 @@ def check_reusable(value: Any, name: str) -> None:
     Raises:
         InputError: every call after the first one would see another dataset.
     """
+    if type(value) in _ATOMS:
+        return
     waiting, met = [value], set()
     while waiting:
         each = waiting.pop()
@@ -76,12 +78,12 @@ def _held(value: Any) -> Collection[Any]:
 
 def copier(value: Any) -> Make:
     """A function that makes copies of a value, one per call; the value itself where nobody can change it."""
-    return _Plan(value).make
+    return (lambda: value) if type(value) in _ATOMS else _Plan(value).make
 
 
 def shared_parts(value: Any) -> list[str]:
     """The types of what cannot be copied in a value, like connections: all calls share it."""
-    return _Plan(value).shared
+    return [] if type(value) in _ATOMS else _Plan(value).shared
 
 
 class _Plan:

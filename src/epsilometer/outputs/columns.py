@@ -103,10 +103,6 @@ class Numbers:
         """The given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
-    def copied(self) -> Numbers:
-        """All rows, in memory of their own."""
-        return Numbers(self.values.copy(), self.widths)  # nobody outside holds the widths
-
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -134,10 +130,6 @@ class Labels:
         recode = np.empty(len(order), dtype=np.int32)
         recode[order] = np.arange(len(order), dtype=np.int32)
         return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
-
-    def copied(self) -> Labels:
-        """All rows, in memory of their own."""
-        return Labels(self.codes.copy(), self.labels)
 
 
 Column = Numbers | Labels
@@ -183,13 +175,16 @@ class Outputs:
 
     def copied(self) -> Outputs:
         """A copy that does not change when the mechanism reuses its arrays."""
-        return Outputs(
-            tuple(
-                Block(block.shape, block.rows, tuple(column.copied() for column in block.columns), block.size)
-                for block in self.blocks
-            ),
-            self.size,
-        )
+        blocks = []
+        for block in self.blocks:
+            columns = tuple(
+                Labels(column.codes.copy(), column.labels)
+                if isinstance(column, Labels)
+                else Numbers(column.values.copy(), column.widths)  # nobody outside holds the widths
+                for column in block.columns
+            )
+            blocks.append(Block(block.shape, block.rows, columns, block.size))
+        return Outputs(tuple(blocks), self.size)
 
     def take(self, rows: Integers | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
@@ -219,33 +214,35 @@ def _row_numbers(block: Block) -> Integers:
 
 def concatenate(parts: Sequence[Outputs]) -> Outputs:
     """Several batches of outputs as one, in order."""
-    parts = [part for part in parts if len(part)]
+    parts = [part for part in parts if part.size]
     if len(parts) <= 1:
         return parts[0] if parts else Outputs((), 0)
-    starts = np.cumsum([0] + [len(part) for part in parts])
     by_shape: dict[str, list[tuple[int, Block]]] = {}
-    for start, part in zip(starts[:-1], parts, strict=True):
-        for block in part:
+    total = 0
+    for part in parts:
+        for block in part.blocks:
             if block.size:
-                by_shape.setdefault(block.shape, []).append((int(start), block))
-    total = int(starts[-1])
-    return Outputs(tuple(_join(shape, pieces, total) for shape, pieces in by_shape.items()), total)
+                by_shape.setdefault(block.shape, []).append((total, block))
+        total += part.size
+    joined = []
+    for shape, pieces in by_shape.items():
+        size = sum(block.size for _, block in pieces)
+        rows = None
+        if size != total:
+            rows = np.concatenate([start + _row_numbers(block) for start, block in pieces])
+        columns = tuple(_join(same) for same in zip(*(block.columns for _, block in pieces), strict=True))
+        joined.append(Block(shape, rows, columns, size))
+    return Outputs(tuple(joined), total)
 
 
-def _join(shape: str, pieces: list[tuple[int, Block]], total: int) -> Block:
-    blocks = [block for _, block in pieces]
-    size = sum(block.size for block in blocks)
-    rows = None
-    if size != total:
-        rows = np.concatenate([start + _row_numbers(block) for start, block in pieces])
-    columns = tuple(_join_columns(list(same)) for same in zip(*(block.columns for block in blocks), strict=True))
-    return Block(shape, rows, columns, size)
-
-
-def _join_columns(columns: list[Column]) -> Column:
+def _join(columns: Sequence[Column]) -> Column:
+    """One column from several that follow each other."""
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
-        return Numbers(np.concatenate([column.values for column in numbers]), _join_widths(numbers))
+        widths = None
+        if any(each.widths is not None for each in numbers):
+            widths = np.concatenate([uniform(8, len(each)) if each.widths is None else each.widths for each in numbers])
+        return Numbers(np.concatenate([each.values for each in numbers]), widths)
     table: dict[str, int] = {}
     codes = []
     for column in columns:
@@ -254,12 +251,6 @@ def _join_columns(columns: list[Column]) -> Column:
         recode = np.array([table.setdefault(label, len(table)) for label in column.labels], dtype=np.int32)
         codes.append(recode[column.codes] if len(recode) else column.codes)
     return Labels(np.concatenate(codes), tuple(table))
-
-
-def _join_widths(columns: list[Numbers]) -> NDArray[np.uint8] | None:
-    if all(column.widths is None for column in columns):
-        return None
-    return np.concatenate([uniform(8, len(each)) if each.widths is None else each.widths for each in columns])
 
 
 def uniform(width: int, size: int) -> NDArray[np.uint8]:

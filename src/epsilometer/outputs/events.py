@@ -151,26 +151,42 @@ class Event:
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,). Takes `Outputs` or anything a mechanism may return."""
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return self.chosen[self.partition.index(read)]
+        inside = np.full(read.size, self.chosen[-1])
+        for first, part, block in self.partition.matches(read):
+            if part.is_single_line:  # numbers on one line are only compared, which is faster than to find their cells
+                group = part.groups[0]
+                assert group.line is not None
+                found = group.line.contains(group.numbers(block), self.chosen[first : first + group.n_cells])
+            else:
+                found = self.chosen[first + part.index(block)]
+            if block.rows is None:
+                return found
+            inside[block.rows] = found
+        return inside
 
     def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event; numbers on one line are only compared, never indexed."""
-        if len(self.partition.blocks) == 1 and len(outputs.blocks) == 1:
-            partition, block = self.partition.blocks[0], outputs.blocks[0]
-            if partition.is_single_line and partition.shape == block.shape:
-                group = partition.groups[0]
-                assert group.line is not None
-                return group.line.count_chosen(group.numbers(block, slice(None)), self.chosen[: group.n_cells])
+        """How many outputs lie in the event."""
         return int(np.count_nonzero(self.contains(outputs)))
 
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still tells it from the rest."""
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
-            part, mask = _simplify_block(block, self.chosen[first : first + block.n_cells])
-            first += block.n_cells
+            other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups
+            groups: list[Group] = []
+            masks: list[Booleans] = []
+            for group in block.groups:
+                mask = self.chosen[first : first + group.n_cells]
+                first += group.n_cells
+                # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
+                if mask.any() or self.chosen[other]:
+                    line, mask = group.line.merged(mask) if group.line else (None, mask)
+                    groups.append(replace(group, line=line))
+                    masks.append(mask)
+            first = other + 1
+            mask = np.concatenate([*masks, self.chosen[other:first]])
             if mask.any() or self.chosen[-1]:
-                blocks.append(part)
+                blocks.append(replace(block, groups=tuple(groups)))
                 chosen.append(mask)
         return Event(Partition(tuple(blocks)), np.concatenate([*chosen, self.chosen[-1:]]))
 
@@ -203,24 +219,6 @@ class Event:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"the stored event cannot be read: {error!r}") from error
         return _KINDS.get(str(data.get("kind")), cls)(partition, chosen)
-
-
-def _simplify_block(block: BlockPartition, chosen: Booleans) -> tuple[BlockPartition, Booleans]:
-    groups: list[Group] = []
-    masks: list[Booleans] = []
-    first = 0
-    for group in block.groups:
-        mask = chosen[first : first + group.n_cells]
-        first += group.n_cells
-        # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
-        if not mask.any() and not chosen[-1]:
-            continue
-        if group.line:
-            line, mask = group.line.merged(mask)
-            group = Group(group.signature, line, group.column, group.score)
-        groups.append(group)
-        masks.append(mask)
-    return BlockPartition(block.shape, block.atoms, tuple(groups)), np.concatenate([*masks, chosen[-1:]])
 
 
 def _describe_block(block: BlockPartition, chosen: Booleans) -> list[str]:

@@ -31,17 +31,13 @@ def places(edges: Floats, numbers: Floats) -> Integers:
         numbers: shape (n,).
     """
     if len(edges) <= _FEW_EDGES:
-        return _compared(edges, numbers)
+        total = np.zeros(len(numbers), dtype=np.int8)
+        for edge in edges:
+            total += numbers >= edge
+        return total.astype(np.int64)
     if len(numbers) < _FEW_NUMBERS:
         return np.searchsorted(edges, numbers, side="right")
     return _looked_up(edges, numbers)
-
-
-def _compared(edges: Floats, numbers: Floats) -> Integers:
-    total = np.zeros(len(numbers), dtype=np.int8)
-    for edge in edges:
-        total += numbers >= edge
-    return total.astype(np.int64)
 
 
 def _looked_up(edges: Floats, numbers: Floats) -> Integers:
@@ -84,8 +80,8 @@ def _looked_up(edges: Floats, numbers: Floats) -> Integers:
     return found
 
 
-# Up to this many ends of intervals, comparing every value with each end is faster than sorting (measured: 0.4 ns
-# per value and end against 12 ns per value for the sort).
+# Up to this many ends of intervals, comparing every value with each end is faster than finding its cell (measured:
+# 0.3 ns per value and end against 5 ns per value).
 _FEW_ENDS = 16
 # Values per sorted piece: 2^15 doubles fit the second-level cache.
 _LINES_PIECE = 1 << 15
@@ -140,20 +136,18 @@ class Line:
         kept = np.append(np.append(chosen[:-2][keep], chosen[-2]), chosen[-1])
         return Line(self.edges[keep]), kept
 
-    def count_chosen(self, values: NDArray[np.generic], chosen: Booleans) -> int:
-        """How many values fall into chosen cells."""
+    def contains(self, values: NDArray[np.generic], chosen: Booleans) -> Booleans:
+        """Whether each value falls into a chosen cell, shape (n,)."""
         change = np.flatnonzero(chosen[:-2] != chosen[1:-1])
         if len(change) > _FEW_ENDS:
-            return int(self.count(values)[chosen].sum())
+            return chosen[self.index(values)]
         numbers = np.asarray(values, dtype=np.float64)
-        n_nan = int(np.isnan(numbers).sum())
-        hits = n_nan if chosen[-1] else 0
-        if chosen[-2]:
-            hits += len(numbers) - n_nan
-        for cell in change:
-            below = int(np.count_nonzero(numbers < self.edges[cell]))
-            hits += below if chosen[cell] else -below
-        return hits
+        inside = np.full(len(numbers), chosen[0])
+        for edge in self.edges[change]:
+            inside ^= numbers >= edge
+        if chosen[-1] != chosen[0]:  # NaN is at or above no edge
+            inside[np.isnan(numbers)] = chosen[-1]
+        return inside
 
     def intervals(self, chosen: Booleans) -> list[tuple[float, float]]:
         """The chosen part as disjoint half-open intervals, in order (NaN aside)."""

@@ -25,6 +25,7 @@ from epsilometer.outputs.scores import Score, score_from_dict
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Up to so many combinations of atoms the group of a signature is looked up in a table: 2^16 entries stay in the cache.
 _MOST_COMBINATIONS = 1 << 16
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Group:
         """One, or those of the line."""
         return self.line.n_cells if self.line else 1
 
-    def numbers(self, block: Block, rows: Integers | slice) -> NDArray[np.generic]:
+    def numbers(self, block: Block, rows: Integers | slice = _ALL) -> NDArray[np.generic]:
         """What the line cuts, for the given rows of the block."""
         if self.score:
             return self.score.evaluate([column.take(rows) for column in block.columns])
@@ -80,7 +81,7 @@ class BlockPartition:
         if self.is_single_line:
             group = self.groups[0]
             assert group.line is not None
-            return group.line.index(group.numbers(block, slice(None)))
+            return group.line.index(group.numbers(block))
         which = self._group_of(block)
         # One entry more: group −1 (no known signature) takes the last cell.
         first = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)
@@ -149,7 +150,7 @@ class Partition:
     def index(self, outputs: Outputs) -> Integers:
         """The cell of each output, shape (n,)."""
         cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
-        for first, partition, block in self._matches(outputs):
+        for first, partition, block in self.matches(outputs):
             inside = first + partition.index(block)
             if block.rows is None:
                 return inside
@@ -159,14 +160,21 @@ class Partition:
     def count(self, outputs: Outputs) -> Integers:
         """How many outputs fall into each cell, shape (n_cells,)."""
         counts = np.zeros(self.n_cells, dtype=np.int64)
-        for first, partition, block in self._matches(outputs):
-            counts[first : first + partition.n_cells] += _count_block(partition, block)
-        counts[-1] = len(outputs) - counts.sum()
+        for first, partition, block in self.matches(outputs):
+            if partition.is_single_line:
+                group = partition.groups[0]
+                assert group.line is not None
+                counts[first : first + group.n_cells] = group.line.count(group.numbers(block))
+            else:
+                n_cells = partition.n_cells
+                counts[first : first + n_cells] = np.bincount(partition.index(block), minlength=n_cells)
+        counts[-1] = outputs.size - counts.sum()
         return counts
 
-    def _matches(self, outputs: Outputs) -> list[tuple[int, BlockPartition, Block]]:
+    def matches(self, outputs: Outputs) -> list[tuple[int, BlockPartition, Block]]:
+        """The known shapes among the outputs: their first cell, their part of the partition, and the outputs."""
         first, found = 0, []
-        present = {block.shape: block for block in outputs}
+        present = {block.shape: block for block in outputs.blocks}
         for partition in self.blocks:
             block = present.get(partition.shape)
             # A stored event may have been tampered with: its shape may be one of other columns.
@@ -174,14 +182,6 @@ class Partition:
                 found.append((first, partition, block))
             first += partition.n_cells
         return found
-
-
-def _count_block(partition: BlockPartition, block: Block) -> Integers:
-    if partition.is_single_line:
-        group = partition.groups[0]
-        assert group.line is not None
-        return np.append(group.line.count(group.numbers(block, slice(None))), 0)
-    return np.bincount(partition.index(block), minlength=partition.n_cells)
 
 
 def partition_to_dict(partition: Partition) -> list[dict[str, Any]]:

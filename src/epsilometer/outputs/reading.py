@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import EpsilometerError, MechanismError
-from epsilometer.outputs.columns import Outputs, record_text
+from epsilometer.outputs.columns import Block, Numbers, Outputs, record_text
 from epsilometer.outputs.reading_leaves import BATCH, FLAT_KINDS, cut_repr, not_a_batch, read_flat, safe_repr, type_name
 from epsilometer.outputs.reading_numbers import arrow_values, is_arrow
 from epsilometer.outputs.reading_pieces import Piece, Place, product
@@ -45,6 +45,13 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
     """
     if isinstance(values, Outputs):  # read before
         return values
+    # Most mechanisms return plain floats, and these are a column as they are. Anything else about them, like a wrong
+    # number, is left to the general way below.
+    floats = np.array(values) if type(values) is list and set(map(type, values)) == {float} else values
+    if type(floats) is np.ndarray and floats.dtype == np.float64 and floats.ndim == 1:
+        size = len(floats)
+        if size and expected in (None, size):
+            return Outputs((Block("float", None, (Numbers(floats),), size),), size)
     try:
         batch = _materialise(values, expected)
         size = _checked_size(batch, expected)

@@ -1,5 +1,6 @@
 import math
 import time
+from decimal import Decimal, localcontext
 from itertools import pairwise
 
 import numpy as np
@@ -155,3 +156,29 @@ def test_failure_probability_is_checked(failure):
         epsilon_lower(Counts(1, 2), Counts(0, 2), failure)
     with pytest.raises(InputError):
         delta_lower(Counts(1, 2), Counts(0, 2), failure, 0.0)
+
+
+@pytest.mark.parametrize("failure_probability", [1e-12, 1e-17, 1e-24])
+def test_extreme_confidences_are_proved_too(failure_probability):
+    """Against the exact probability of the region, in decimals, at the bound and at many q."""
+    left, right = Counts(58, 60), Counts(1, 70)
+    bound = epsilon_lower(left, right, failure_probability)
+    assert bound > 0.1
+    test = epsilon_test(left, right, failure_probability)
+    needed = [max(0, math.ceil(each - 1e-9)) for each in test.region.threshold(np.arange(71.0)).tolist()]
+    with localcontext(prec=60):
+        for q in np.linspace(*test.q_range, 40).tolist():
+            p = min(Decimal(q) * Decimal(bound).exp(), Decimal(1))
+            masses = [binomial_mass(60, k, p) for k in range(61)]
+            chances = [binomial_mass(70, y, Decimal(q)) * sum(masses[least:]) for y, least in enumerate(needed)]
+            assert sum(chances) <= Decimal(test.level)
+
+
+def binomial_mass(n, k, p):
+    return math.comb(n, k) * p**k * (1 - p) ** (n - k) if 0 < p < 1 else Decimal(k == n * p)
+
+
+@pytest.mark.parametrize("failure_probability", [1e-299, 1e-305, 1e-320])
+def test_no_confidence_is_too_high_to_be_asked_for(failure_probability):
+    assert 0.0 <= epsilon_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability) < 4.0
+    assert 0.0 <= delta_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability, 1.0) < 0.9

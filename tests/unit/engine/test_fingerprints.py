@@ -9,7 +9,7 @@ from epsilometer.outputs import read_outputs
 
 
 def heads(prints):
-    return [head.tolist() for head in prints.heads()]
+    return [head.tolist() for head in prints.heads]
 
 
 def filled(n, size=HEAD):

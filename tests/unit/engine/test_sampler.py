@@ -6,6 +6,7 @@ import pytest
 
 from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner, sampler
 from epsilometer.engine.chunks import fingerprint
+from epsilometer.engine.runners import SerialRunner
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch, from_callable
@@ -87,7 +88,6 @@ def first_value(outputs):
 @pytest.mark.parametrize(
     ("chunk_size", "n", "expected"),
     [
-        (256, 10**9, 1),
         (65_536, 70_000, 8),
         (65_536, 5_000_000, 2),
         (65_536, 2**24, 4),
@@ -97,7 +97,23 @@ def first_value(outputs):
 )
 def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected):
     size = Sampler(blocks_of(chunk_size), 0).block_size(n)
-    assert sampler._pieces_together(chunk_size, size, n) == expected
+    assert sampler._pieces_together(size, n) == expected
+
+
+@pytest.mark.parametrize(("chunk_size", "expected"), [(256, 1), (4095, 1), (4096, 8)])
+def test_outputs_that_are_drawn_one_at_a_time_are_asked_for_one_chunk_at_a_time(chunk_size, expected):
+    sizes = []
+
+    class Watching(SerialRunner):
+        def map(self, function, tasks):
+            tasks = list(tasks)
+            sizes.extend(map(len, tasks))
+            return super().map(function, tasks)
+
+    source = Sampler(blocks_of(chunk_size), 0)
+    source.runner = Watching()
+    source.both(Phase.TRAIN, 0, PAIR, 3 * chunk_size)
+    assert set(sizes) == {expected}
 
 
 def blocks_of(chunk_size):

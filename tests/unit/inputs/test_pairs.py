@@ -37,3 +37,20 @@ def test_one_pair():
     for wrong in (None, 3, (1, 2, 3), "ab"):
         with pytest.raises(InputError):
             as_pair(wrong)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [None, True, False, 0, 1, 10**5000, "", "a", "\ud800", b"", b"a"],
+        [0.0, -0.0, 1.0, float("nan"), -float("nan"), float("inf"), 5e-324],
+        [np.float64(0.0), np.float64(-0.0), 1j, (1, 2), [1, 2], {"a": 1}],
+    ],
+)
+def test_sides_are_equal_if_their_digests_are(values):
+    for left in values:
+        for right in values:
+            pair = Pair(left, right)
+            assert pair.has_equal_sides == (pair.digest[0] == pair.digest[1]), (left, right)
+    nan = float("nan")
+    assert Pair(nan, float(np.array(nan))).has_equal_sides

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from epsilometer.errors import MechanismError
+from epsilometer.outputs import reading
 from epsilometer.outputs.columns import Labels, Numbers
 from epsilometer.outputs.reading import read_outputs
 from epsilometer.outputs.reading_pieces import MAX_DEPTH, MAX_LEAVES
@@ -187,6 +188,42 @@ def test_special_floats_stay():
     assert np.isnan(column.values[0])
     assert column.values[1:].tolist() == [math.inf, -math.inf, 0.0]
     assert math.copysign(1, column.values[3]) == -1
+
+
+class Real(float):
+    """A float of its own class, which is read as a float."""
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        [0.5],
+        [1.5, -0.0, 0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324, 1e308],
+        np.array([1.5, -0.0, math.nan, math.inf]),
+        np.array([1.5, -0.0, math.nan, math.inf])[::2],
+        np.array([1.5, -0.0, math.nan], dtype=">f8"),
+        [1.5, np.float64(-0.0), math.nan],
+        [np.float64(1.5), np.float64(2.5)],
+        [Real(1.5), -0.0],
+        [1.5, 2, True],
+    ],
+)
+def test_plain_floats_are_read_as_the_general_way_reads_them(batch):
+    blocks = read_outputs(batch, len(batch)).blocks
+    general = tuple(piece.block for piece in reading._read_batch(batch, len(batch)))
+    assert [(each.shape, each.size) for each in blocks] == [(each.shape, each.size) for each in general]
+    for block, other in zip(blocks, general, strict=True):
+        assert (block.rows is None) == (other.rows is None)
+        assert block.rows is None or block.rows.tolist() == other.rows.tolist()
+        (column,), (same,) = block.columns, other.columns
+        assert (column.values.dtype, column.widths) == (same.values.dtype, same.widths)
+        assert column.values.tobytes() == same.values.tobytes()
+
+
+@pytest.mark.parametrize("batch", [[0.5, 1.5], np.array([0.5, 1.5]), (0.5, 1.5)])
+def test_plain_floats_are_counted_as_all_outputs_are(batch):
+    with pytest.raises(MechanismError, match=r"^the mechanism returned 2 outputs where 3 were asked for$"):
+        read_outputs(batch, 3)
 
 
 def test_a_long_double_beyond_the_range_is_told_from_infinity_without_a_warning():
