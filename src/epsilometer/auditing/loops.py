@@ -218,7 +218,9 @@ class AuditRun:
                 "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
             )
             reports.append(HealthReport("own-generator", text, untrusted=False))
-        shared = sorted({name for pair in self.pairs for side in (0, 1) for name in shared_parts(pair.side(side))})
+        shared = sorted(
+            {name for pair in self.pairs for side in (pair.left, pair.right) for name in shared_parts(side)}
+        )
         if shared:
             text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
             reports.append(HealthReport("shared-input", text, untrusted=False))

@@ -30,7 +30,7 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
         None for outputs of several dimensions or shapes.
     """
     left, right = (side.take(slice(0, _MOST_ROWS)) for side in (left, right))
-    shapes = {block.shape for side in (left, right) for block in side if block.size}
+    shapes = {block.shape for side in (left, right) for block in side.blocks if block.size}
     if len(shapes) != 1 or not len(left) or not len(right) or len(left.blocks[0].columns) != 1:
         return None
     data: dict[str, Any] = {"n": [len(left), len(right)]}

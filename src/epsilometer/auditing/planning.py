@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.auditing.settings import FEWEST, check_confidence, training_size
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim
 from epsilometer.claims.base import as_number
@@ -178,11 +180,7 @@ def _plan_events(
 
 def _least_other_side(claim: Claim, p: float) -> float:
     """The least q that the claim allows for an event of probability p on the other side."""
-    low, high = 0.0, p
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if claim.max_power(middle) >= p else (middle, high)
-    return high
+    return rejected_end(lambda q: claim.max_power(q) >= p, p, 0.0, _HALVINGS)
 
 
 def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_probability: float) -> int:
@@ -193,11 +191,9 @@ def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_pro
         low, high = high, 2 * high
         if high > _MOST_SAMPLES:
             raise InputError(f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close")
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _power_score(claim, p, q, middle, failure_probability) >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    return bisect_left(
+        range(high), True, low + 1, key=lambda n: _power_score(claim, p, q, n, failure_probability) >= wanted
+    )
 
 
 def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: float) -> float:
@@ -218,8 +214,5 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
 
 def _with_training(n_fresh: int) -> int:
     """The least number of draws of an audit that leaves so many for the proof."""
-    low, high = n_fresh, 2 * n_fresh + FEWEST
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle - training_size(middle) >= n_fresh else (middle, high)
-    return max(high, FEWEST)
+    most = 2 * n_fresh + FEWEST
+    return max(bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh), FEWEST)

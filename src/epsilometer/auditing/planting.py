@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.bisection import rejected_end
 from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
 from epsilometer.outputs import Block, Numbers, Outputs, concatenate
 from epsilometer.outputs.columns import Column
@@ -95,10 +96,8 @@ def _shares_of(claim: Claim, share: float) -> tuple[float, float] | None:
     low, high = max(0.0, 2.0 * share - 1.0), share  # of Q(E)
     if claim.least_value(2.0 * share - low, low) < claim.value:
         return None
-    for _ in range(_HALVINGS):
-        q = 0.5 * (low + high)
-        low, high = (low, q) if claim.least_value(2.0 * share - q, q) < claim.value else (q, high)
-    return 2.0 * share - high, high
+    q = rejected_end(lambda q: claim.least_value(2.0 * share - q, q) < claim.value, high, low, _HALVINGS)
+    return 2.0 * share - q, q
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +148,13 @@ class SharpenedPlant:
 
     def pair(self, claim: Claim) -> DrawRows | None:
         """Finds the power."""
-        low, high = 0.0, _MOST_SHARPENED
-        if _greatest_value(claim, self._sharpened(high)) < claim.value:
+
+        def is_enough(power: float) -> bool:
+            return _greatest_value(claim, self._sharpened(power)) >= claim.value
+
+        if not is_enough(_MOST_SHARPENED):
             return None
-        for _ in range(_HALVINGS):
-            power = 0.5 * (low + high)
-            low, high = (low, power) if _greatest_value(claim, self._sharpened(power)) >= claim.value else (power, high)
-        shares = self._sharpened(high)
+        shares = self._sharpened(rejected_end(is_enough, _MOST_SHARPENED, 0.0, _HALVINGS))
         rows = [np.flatnonzero(self.names == name) for name in range(self.shares.shape[1])]
 
         def draw(side: int, n: int, rng: Rng) -> Integers:
@@ -199,13 +198,9 @@ def _normal_shift(claim: Claim) -> float | None:
         return math.sqrt(2.0 * claim.epsilon / claim.order)
     if isinstance(claim, ZCDP):
         return math.sqrt(2.0 * claim.rho)
-    low, high = 0.0, _MOST_SHIFT
-    if _normal_value(claim, high) < claim.value:
+    if _normal_value(claim, _MOST_SHIFT) < claim.value:
         return None
-    for _ in range(_HALVINGS):
-        shift = 0.5 * (low + high)
-        low, high = (low, shift) if _normal_value(claim, shift) >= claim.value else (shift, high)
-    return low
+    return rejected_end(lambda shift: _normal_value(claim, shift) < claim.value, 0.0, _MOST_SHIFT, _HALVINGS)
 
 
 def _normal_value(claim: Claim, shift: float) -> float:
@@ -229,7 +224,7 @@ class Soil:
     @classmethod
     def of(cls, left: Outputs, right: Outputs) -> Soil:
         """Keeps at most a few thousand rows, in memory of their own."""
-        n_columns = max((len(block.columns) for side in (left, right) for block in side), default=1)
+        n_columns = max((len(block.columns) for side in (left, right) for block in side.blocks), default=1)
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
         size = min(len(left), len(right), most)
         rows = (np.linspace(0, len(side) - 1, size).astype(np.int64) for side in (left, right))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import check_failure_probability
-from epsilometer.bounds.bisection import rejected_end
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.special import betaln, ndtr, rel_entr
 
 from epsilometer.arrays import Floats
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import Counts
-from epsilometer.bounds.bisection import rejected_end
 from epsilometer.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.claims.renyi import bernoulli_divergence
 from epsilometer.errors import InputError

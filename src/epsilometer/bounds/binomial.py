@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from epsilometer.arrays import Floats
-from epsilometer.bounds.bisection import rejected_end
+from epsilometer.bisection import rejected_end
 from epsilometer.errors import BudgetError, InputError
 
 # Halvings of the fallback bisection; 2^-200 of an interval on the log scale is far below a float's spacing.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-from epsilometer.bounds.bisection import rejected_end
+from epsilometer.bisection import rejected_end
 from epsilometer.claims import GaussianDP
 from epsilometer.errors import InputError
 

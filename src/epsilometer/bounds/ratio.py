@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
-from epsilometer.bounds.bisection import rejected_end
 from epsilometer.bounds.supremum import (
     NullLine,
     Region,

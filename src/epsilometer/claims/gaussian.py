@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from epsilometer.bisection import rejected_end
 from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.claims.pure import ApproxDP
 from epsilometer.errors import InputError
@@ -47,11 +48,9 @@ class GaussianDP(Claim):
         if not target.delta > 0.0:
             raise InputError(f"delta={delta!r}: Gaussian noise needs a δ above 0")
         # δ grows with μ; at μ = 2·(√(2ε) + 40) it is 1 up to rounding.
-        low, high = 0.0, 2.0 * (math.sqrt(2.0 * target.epsilon) + 40.0)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if cls(middle).delta(target.epsilon) <= target.delta else (low, middle)
-        return cls(low, target.delta)
+        most = 2.0 * (math.sqrt(2.0 * target.epsilon) + 40.0)
+        mu = rejected_end(lambda mu: cls(mu).delta(target.epsilon) <= target.delta, 0.0, most, _HALVINGS)
+        return cls(mu, target.delta)
 
     def delta(self, epsilon: float) -> float:
         """The exact δ of the curve at this ε."""
@@ -64,13 +63,10 @@ class GaussianDP(Claim):
         """The exact ε of the curve at this δ."""
         if not 0.0 < delta < 1.0:
             raise InputError(f"delta={delta!r} must lie strictly between 0 and 1")
-        low, high = 0.0, 0.5 * self.mu**2 + 40.0 * self.mu + 1e-9
-        if self.delta(low) <= delta:
+        if self.delta(0.0) <= delta:
             return 0.0
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
-        return low
+        most = 0.5 * self.mu**2 + 40.0 * self.mu + 1e-9
+        return rejected_end(lambda epsilon: self.delta(epsilon) > delta, 0.0, most, _HALVINGS)
 
     def scaled(self, distance: int) -> GaussianDP:
         """μ times the distance."""

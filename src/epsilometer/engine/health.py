@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
 
 from epsilometer.arrays import Booleans
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts
-from epsilometer.bounds.bisection import rejected_end
 from epsilometer.engine.chunks import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs

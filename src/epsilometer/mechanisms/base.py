@@ -88,7 +88,7 @@ def check_returned(name: str, left: Outputs, right: Outputs) -> None:
 
     None on one side only, or now and then, is an output like any other.
     """
-    if all(len(side) and {block.shape for block in side} == {"None"} for side in (left, right)):
+    if all(len(side) and {block.shape for block in side.blocks} == {"None"} for side in (left, right)):
         raise MechanismError(nothing_returned(name))
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from epsilometer.bounds.bisection import rejected_end
+from epsilometer.bisection import rejected_end
 
 
 @pytest.mark.parametrize(("rejected", "kept"), [(0.0, 2.0), (2.0, 0.0)])

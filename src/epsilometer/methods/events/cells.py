@@ -82,8 +82,8 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
 
 def blocks_of_both(left: Outputs, right: Outputs) -> list[tuple[Block, Block]]:
     """Every shape seen on either side, with an empty block where a side lacks it."""
-    lefts = {block.shape: block for block in left if block.size}
-    rights = {block.shape: block for block in right if block.size}
+    lefts = {block.shape: block for block in left.blocks if block.size}
+    rights = {block.shape: block for block in right.blocks if block.size}
     return [
         (lefts.get(shape) or _empty_like(rights[shape]), rights.get(shape) or _empty_like(lefts[shape]))
         for shape in {**lefts, **rights}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts
 from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
 from epsilometer.bounds.binomial import bernstein_lower
@@ -129,17 +130,11 @@ def value_of_discrepancy(claim: PureDP | ApproxDP, discrepancy: float, threshold
     if isinstance(claim, ApproxDeltaDP):
         return _least_delta(claim.epsilon, discrepancy, threshold)
     delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    low, high = 0.0, 50.0
-    if greatest_discrepancy(low, delta, threshold) >= discrepancy:
-        return 0.0
-    # Both thresholds grow with ε; what is returned is always refuted.
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if greatest_discrepancy(middle, delta, threshold) < discrepancy:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def is_refuted(epsilon: float) -> bool:  # both thresholds grow with ε
+        return greatest_discrepancy(epsilon, delta, threshold) < discrepancy
+
+    return rejected_end(is_refuted, 0.0, 50.0, _HALVINGS) if is_refuted(0.0) else 0.0
 
 
 def _least_delta(epsilon: float, discrepancy: float, threshold: str) -> float:

@@ -193,7 +193,7 @@ def _least(is_enough: Callable[[int], bool]) -> int:
     while not is_enough(high):
         high *= 2
     low = high // 2
-    while high - low > 1:
+    while high - low > 1:  # `bisect` takes no numbers of more than 64 bits
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from epsilometer.bisection import rejected_end
 from epsilometer.errors import InputError
 from epsilometer.methods.published.ldp.formulas import (
     Resolution,
@@ -179,11 +180,8 @@ def affordable_precision(smoothness: Smoothness, samples: int, confidence: float
 
     if not is_affordable(_COARSEST):
         return None
-    low, high = math.log(_FINEST), math.log(_COARSEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if is_affordable(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    ends = math.log(_COARSEST), math.log(_FINEST)
+    return math.exp(rejected_end(lambda logarithm: is_affordable(math.exp(logarithm)), *ends, _HALVINGS))
 
 
 def _resolution(smoothness: Smoothness, precision: float, order: float | None) -> Resolution:
