@@ -41,4 +41,5 @@ class TestOurClaims(ClaimConformance):
 
 
 def test_no_notion_is_left_out():
-    assert {type(claim) for claim in CLAIMS} == set(NOTIONS.values())
+    ours = {kind for kind in NOTIONS.values() if kind.__module__.startswith("epsilometer.")}
+    assert {type(claim) for claim in CLAIMS} == ours
