@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
         PrivacyViolation,
     )
     from epsilometer.inputs import Pair, domains, finders
-    from epsilometer.mechanisms import from_batch, from_callable, from_command, from_http, from_opendp, from_recording
+    from epsilometer.mechanisms import from_batch, from_callable, from_command, from_opendp, from_recording
+    from epsilometer.mechanisms.http import from_http
     from epsilometer.mechanisms.repeated import repeated
     from epsilometer.methods import sequential
     from epsilometer.methods.published import ldp, local, renyi
@@ -106,10 +107,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "from_batch",
         "from_callable",
         "from_command",
-        "from_http",
         "from_opendp",
         "from_recording",
     ),
+    "epsilometer.mechanisms.http": ("from_http",),
     "epsilometer.mechanisms.repeated": ("repeated",),
     "epsilometer.report.progress": ("ProgressBar",),
     "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),

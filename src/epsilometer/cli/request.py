@@ -54,11 +54,13 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
 
 
 def _open_foreign(kind: str, text: str, batch: bool) -> Any:
-    from epsilometer.mechanisms import from_command, from_http, from_recording
+    from epsilometer.mechanisms import from_command, from_recording
 
     if kind == "command":
         return from_command(split_command(text), batch=batch)
     if kind != "recording":
+        from epsilometer.mechanisms.http import from_http
+
         return from_http(text, batch=batch)
     if batch:
         raise InputError("--batch is for functions, programs and services; a recording is only read")

@@ -1,9 +1,11 @@
-"""What is run: anything that draws outputs for a dataset."""
+"""What is run: anything that draws outputs for a dataset.
+
+Services are in `epsilometer.mechanisms.http`, which loads HTTP and TLS: few audits need them.
+"""
 
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.commands import from_command
 from epsilometer.mechanisms.functions import as_mechanism, as_subject, from_batch, from_callable
-from epsilometer.mechanisms.http import from_http
 from epsilometer.mechanisms.kept_draws import keeping
 from epsilometer.mechanisms.libraries import from_opendp
 from epsilometer.mechanisms.recordings import from_recording, recorded_outputs
@@ -15,7 +17,6 @@ __all__ = [
     "from_batch",
     "from_callable",
     "from_command",
-    "from_http",
     "from_opendp",
     "from_recording",
     "keeping",
