@@ -39,7 +39,7 @@ class TestHistogram(MethodConformance):
     def test_hostile_outputs_are_outcomes(self, method):
         """They are refused with their number: the assumption has no place for them."""
         outputs = hostile().sample(1.0, 1000, np.random.default_rng(8))
-        with pytest.raises(InputError, match=r"of 2,000 outputs are no numbers of domain"):
+        with pytest.raises(InputError, match=r"of 2,000 outputs are not numbers of domain"):
             method.propose(outputs, outputs, self._task(self.claims[0]))
 
     def test_outputs_never_seen_in_training(self, method):

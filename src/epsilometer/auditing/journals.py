@@ -1,8 +1,8 @@
-"""How an audit that draws all samples is remembered, so that it goes on after an interruption to the same result.
+"""How an audit that draws all samples is remembered, so that it resumes after an interruption with the same result.
 
-Kept are the draws that explore and learn, and what the draws of the proof add up to so far. Learning is done again from
-the kept draws; that it leads to the same proposal is checked on them. So tallies are never mixed with those of another
-proposal, also if the mechanism cannot be seeded.
+The file keeps the draws that explore and learn, and the tallies of the proof so far. Learning is repeated from the kept
+draws, and the proposal is checked to be the same. So tallies never mix with those of another proposal, even if the
+mechanism cannot be seeded.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def journal_of(
 def audit_key(
     mechanism: Mechanism, inputs: Sequence[Pair] | Finder, question: Question, settings: Settings
 ) -> dict[str, Any]:
-    """What must be the same for an audit to go on: everything but where it runs.
+    """What must be the same for an audit to resume: everything but where it runs.
 
-    An audit that stops early may go on with more samples and more time. Its options name the file as well, so that
-    those that matter count one by one.
+    An audit that stops early may resume with more samples and more time. Its options also name the file, so those that
+    matter are listed one by one.
     """
     method = settings.method
     key = {
@@ -71,10 +71,10 @@ def _identity(mechanism: Mechanism, inputs: Sequence[Pair] | Finder, method: obj
     """What is audited, and how, by content: another function of the same name is another mechanism.
 
     Raises:
-        InputError: if something could not be recognised again, or begins anew every time.
+        InputError: if something cannot be recognised again, or restarts from its beginning every time.
     """
     if isinstance(mechanism, Recording) or mechanism.keeper is not None:
-        raise InputError("checkpoint= does not go together with a recording, which begins at its beginning every time")
+        raise InputError("checkpoint= cannot be combined with a recording, which is read from its beginning every time")
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
     try:
         return {
@@ -84,7 +84,7 @@ def _identity(mechanism: Mechanism, inputs: Sequence[Pair] | Finder, method: obj
             "method": code_digest(method),
         }
     except Undigestible as error:
-        raise InputError(f"checkpoint=: the audit could not be recognised when it goes on: {error}") from error
+        raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
 
 
 class FileJournal:
@@ -109,7 +109,7 @@ class FileJournal:
             self._write_if_due()
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
-        """Makes sure that what is to be proved is what was to be proved before the interruption."""
+        """Makes sure that the proposal is the one from before the interruption."""
         text = json.dumps([tally_to_data(example) for example in examples])
         name, digest = f"proposal {number}", hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
@@ -123,13 +123,13 @@ class FileJournal:
                 )
 
     def resume(self, stream: Stream, example: Any) -> Folded | None:
-        """What the first chunks of a stream add up to; None if nothing is known of it."""
+        """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
             row = self._file.folded(stream)
             return None if row is None else _folded_from(row, example)
 
     def save(self, stream: Stream, folded: Folded) -> None:
-        """Remembers what the chunks of a stream add up to so far, in place of what it knew before."""
+        """Remembers the total of a stream's chunks so far, replacing the one before."""
         with self._file.explained():
             if self._pending and next(iter(self._pending))[:2] != stream[:2]:
                 self._put_pending()
@@ -138,7 +138,7 @@ class FileJournal:
             self._write_if_due()
 
     def close(self) -> None:
-        """Everything that was completed is in the file."""
+        """Writes everything that was completed."""
         try:
             with self._file.explained():
                 self._put_pending()
@@ -154,7 +154,7 @@ class FileJournal:
         self._file.commit()
 
     def _put_pending(self) -> None:
-        # What an interruption left half added stays as it was in the file, and that chunk is drawn again.
+        # A total that an interruption left half added keeps its old value in the file, and its chunk is drawn again.
         for stream, folded in self._pending.items():
             if folded.is_whole:
                 self._file.put_folded(stream, _folded_to_row(folded))

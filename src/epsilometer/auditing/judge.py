@@ -25,7 +25,7 @@ GAUSSIAN = "conditional: if the noise is Gaussian"
 
 
 def _implied(finding: Finding) -> tuple[Finding, ...]:
-    """The ε at the user's δ that a bound on μ means along the Gaussian curve; nothing if there is no such δ.
+    """The ε at the user's δ that follows from a bound on μ along the Gaussian curve; nothing without such a δ.
 
     A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is known up to μ.
     """
@@ -37,7 +37,7 @@ def _implied(finding: Finding) -> tuple[Finding, ...]:
     return (Finding(finding.method, bound, GAUSSIAN, finding.confidence, None, claimed),)
 
 
-# Draws that were kept in order are cut into so many pieces to look for drift.
+# Draws that were kept in order are cut into this many pieces to look for drift.
 _PIECES = 8
 
 
@@ -47,7 +47,7 @@ class Question:
 
     Attributes:
         claim: the claim; for a measurement the strictest one of its notion.
-        judged: whether a verdict is wanted.
+        judged: whether a verdict is requested.
     """
 
     claim: Claim
@@ -55,9 +55,9 @@ class Question:
 
 
 def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> tuple[Finding, ...]:
-    """The proof of a proposal with all of a budget: the one place where a bound that decides is bought.
+    """Spends a whole budget on the proof of a proposal: the one place where a deciding bound is paid for.
 
-    A method is given a price, not the budget, and what it returns must not cost more. The deciding finding comes first.
+    A method is given a price, not the budget, and its findings must not cost more. The deciding finding comes first.
     """
     price = budget.spend(budget.total, "certificate")
     findings = proposal.certify(*tallies, pair, price), *proposal.certify_beside(*tallies, pair, price)
@@ -88,7 +88,7 @@ def conclude(
     finding, *beside = findings
     try:
         densities = None if training is None else binned_densities(*training)
-    except Exception:  # a picture must never take a finished answer with it, whatever the outputs are
+    except Exception:  # a picture that cannot be drawn must never cost a finished answer
         densities = None
     if densities is not None:
         finding = replace(finding, details={**finding.details, "densities": densities})
@@ -99,7 +99,7 @@ def conclude(
         confidence=confidence,
         findings=(finding, *beside, *(_implied(finding) if isinstance(question.claim, GaussianDP) else ())),
         samples_used=used,
-        # Few methods can tell it themselves; the loops rehearse others (`epsilometer.auditing.power`).
+        # Few methods know it themselves; the loops rehearse the others (`epsilometer.auditing.power`).
         detectable=proposal.detectable if judged and settings.get("pairs", 1) == 1 else None,
         health=tuple(reports),
         settings=settings,

@@ -82,7 +82,7 @@ class AuditRun:
         number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
         proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
         result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
-        # Which of several pairs would have been certified is part of the power, and cannot be told.
+        # Which of several pairs would have been certified is part of the power, and unknown.
         if len(self.pairs) > 1 or not self.settings.method.is_quick:
             return result
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
@@ -103,7 +103,7 @@ class AuditRun:
         return self._propose(number, (left, right), task), (left, right), n_fresh
 
     def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
-        """Learns from so many draws of every pair, for a method with sizes of its own; the best is certified."""
+        """Learns from `n_train` draws of every pair, for a method with its own sizes; certifies the best."""
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         best: tuple[Proposal, int, Sides] | None = None
         for number in range(len(self.pairs)):
@@ -117,8 +117,8 @@ class AuditRun:
     def _propose(self, number: int, training: Sides, task: Task) -> Proposal:
         """Learns from the training draws in random order.
 
-        A method may fit on some of them and choose on the rest. If those were the early and the late draws, what it
-        proposes would fit the early ones better, and look like drift to the checks on the order of the draws.
+        A method may fit on some of them and choose on the rest. If those were the early and the late draws, its
+        proposal would fit the early ones better, which the checks on the order of the draws would take for drift.
         """
         left, right = (
             outputs.take(order_rng(self.settings.seed, number, side).permutation(len(outputs)))
@@ -132,12 +132,12 @@ class AuditRun:
         """Tallies the proposal on fresh draws and pays for the bound."""
         pair, journal = self.pairs[number], self.settings.journal
         examples: tuple[Any, Any] = (None, None)
-        if journal.is_kept:  # what the proposal makes of the training draws, by which it is recognised
+        if journal.is_kept:  # how the proposal tallies the training draws: by that it is recognised
             examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
             journal.recognise(number, examples)
         tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
         folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
-        for side in (0, 1):  # a journal may yet have to write those of the draws
+        for side in (0, 1):  # a journal may still have to write those of the draws
             self.fingerprints[side] = folded[side].fingerprints.copy()
         finding, *beside = pay_and_prove(self.budget, proposal, (folded[0].total, folded[1].total), pair)
         if self.history:
@@ -189,7 +189,7 @@ class AuditRun:
         return alive[0], draws[alive[0]], spent
 
     def _explore_more(self, number: int, turn: int, before: Sides, n: int) -> Sides:
-        # Every round has chunk numbers of its own, far beyond what one round draws.
+        # Every round has its own chunk numbers, spaced far beyond what one round draws.
         skip = turn << 32
         more = self.sampler.both(Phase.EXPLORE, number, self.pairs[number], n, skip)
         return concatenate([before[0], more[0]]), concatenate([before[1], more[1]])
@@ -209,7 +209,7 @@ class AuditRun:
         return without(reports + self.remarks(), self.settings.suppressed)
 
     def remarks(self) -> list[HealthReport]:
-        """What could not be done as wished for."""
+        """What could not be done as requested."""
         reports = []
         own = self.sampler.own_generator
         if own is not None:

@@ -1,4 +1,4 @@
-"""A few kilobytes that keep the shape of both output laws, so that any result can draw its loss function."""
+"""A few kilobytes that keep the shape of both output distributions, so that any result can draw its loss function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BINS = 96
 _MOST_ATOMS = 32
 # Draws per side that are looked at: more would not change the picture.
 _MOST_ROWS = 40_000
-# A value seen so often stands alone.
+# A value seen at least this often is shown on its own.
 _REPEATS = 5
-# The bins reach over all but this share of the draws on each side.
+# The bins cover all but this share of the draws at each end.
 _TAIL = 0.002
 
 
@@ -48,7 +48,7 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
 
 
 def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
-    from epsilometer.methods.published.local.samples import count_outcomes  # numbers need none
+    from epsilometer.methods.published.local.samples import count_outcomes  # not needed for numbers
 
     outcomes = count_outcomes(left, right)
     total = outcomes.left + outcomes.right
@@ -77,7 +77,7 @@ def _bins_of(sides: list[Floats]) -> dict[str, Any]:
         return {}
     counts, widths = [], []
     for side in sides:
-        # Unlike numpy's histogram also where fewer floats than bins lie between the ends.
+        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
         inside = side[(side >= low) & (side <= high)]
         places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
         counts.append(np.bincount(places, minlength=BINS).tolist())

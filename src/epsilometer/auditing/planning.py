@@ -26,7 +26,7 @@ from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, p
 # A mechanism is timed for at most about this long.
 _PILOT_SECONDS = 0.2
 _HALVINGS = 80
-# Beyond so many draws per side no plan is looked for.
+# No plan with more draws per side than this is looked for.
 _MOST_SAMPLES = 10**15
 
 
@@ -39,7 +39,7 @@ class EventsPlan:
         truth: the true value of the claim's own parameter.
         power: the probability with which the claim is refuted.
         confidence: of the audit.
-        event: (p, q), the probabilities of the event that is supposed to be found.
+        event: (p, q), the probabilities of the event that the audit is assumed to find.
         samples: draws per side for the whole audit, training included.
         draws: both sides together.
         seconds: how long drawing will take; None if no mechanism was timed.
@@ -60,7 +60,7 @@ class EventsPlan:
         return {**own, "claim": self.claim.to_dict(), "event": list(self.event)}
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> EventsPlan:
-        """Itself, or an InputError with the figure if it asks for too many draws."""
+        """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(
                 f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws, above "
@@ -88,11 +88,11 @@ def plan(
     dataset: Any = None,
     most_draws: float | None = None,
 ) -> HistogramPlan | EventsPlan:
-    """Plans a two-sided estimate (`precision`), or an audit that shall refute a false claim (`claim` and `truth`).
+    """Plans a two-sided estimate (`precision`), or an audit that should refute a false claim (`claim` and `truth`).
 
     Args:
         notion: of an estimate: `PureDP` or `RenyiDP`, or their names; by default what `order` says.
-        precision: γ; the estimate shall be within ± γ.
+        precision: γ; the estimate should be within ± γ.
         confidence: of the estimate or of the audit.
         lipschitz: C of the outputs, see `epsilometer.ldp.estimate`.
         domain: (a, b) of the outputs.
@@ -100,17 +100,17 @@ def plan(
         input_domain: (c, d) of the inputs; without it the plan is for one pair.
         order: of a Rényi divergence.
         as_published: the paper's number of samples; the default adds the union bounds that its proof leaves out.
-        claim: what an audit shall refute.
+        claim: what an audit should refute.
         truth: the true value of the claim's own parameter on the pair that is audited.
-        power: the probability with which the claim shall be refuted.
-        event_probability: how likely the event is, on its likelier side, that separates the inputs best: ½ for Laplace
+        power: the probability with which the claim should be refuted.
+        event_probability: how likely the event that separates the inputs best is, on its likelier side: ½ for Laplace
             noise; small for a rare leak, which takes more draws.
-        mechanism: is timed for a moment, if given. A zoo entry also brings what is known of its domain.
+        mechanism: timed briefly, if given. A zoo entry also brings what is known about its domain.
         dataset: the input to time it on; by default the left one of a zoo entry's worst pair.
         most_draws: refuses a plan with more draws.
 
     Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is approximate (normal
-        approximation of the power), and supposes that training finds an event as good as the one described.
+        approximation of the power), and assumes that training finds an event as good as the one described.
     """
     made: HistogramPlan | EventsPlan
     if claim is not None:
@@ -134,7 +134,7 @@ def plan(
 
 
 def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
-    """Times a few pilot draws, which are thrown away."""
+    """Times a few pilot draws, which are discarded."""
     subject = as_subject(mechanism)
     if dataset is None and subject.worst_pair is not None:
         dataset = as_pairs(subject.worst_pair)[0].left
@@ -179,7 +179,7 @@ def _plan_events(
 
 
 def _least_other_side(claim: Claim, p: float) -> float:
-    """The least q that the claim allows for an event of probability p on the other side."""
+    """The least q that the claim allows for an event that has probability p on the other side."""
     return rejected_end(lambda q: claim.max_power(q) >= p, p, 0.0, _HALVINGS)
 
 
@@ -204,7 +204,7 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
         excess = p - delta - grow * q
         bar = float(-ndtri(failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
         return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)
-    # Two separate bounds, at the counts to be expected.
+    # Two separate bounds, at the expected counts.
     p_lower = lower(Counts(int(n * p), n), failure_probability / 2.0)
     q_upper = upper(Counts(math.ceil(n * q), n), failure_probability / 2.0)
     allowed = claim.max_power(q_upper)
@@ -213,6 +213,6 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
 
 
 def _with_training(n_fresh: int) -> int:
-    """The least number of draws of an audit that leaves so many for the proof."""
+    """The least number of draws of an audit that leaves `n_fresh` for the proof."""
     most = 2 * n_fresh + FEWEST
     return max(bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh), FEWEST)

@@ -1,14 +1,14 @@
 """Plants a leak of a known size into outputs like those of an audit.
 
-What an audit could have found is told by running it on mechanisms whose leak is known. These mechanisms return the
-outputs that were seen, pooled over both sides, so that shapes, columns, names and repeated values are those of the
-mechanism at hand; only how often each side returns which of them is made up. Two ways to make it up:
+What an audit could have found is measured by running it on mechanisms whose leak is known. These mechanisms return the
+outputs that were seen, pooled over both sides, so shapes, columns, names and repeated values are those of the mechanism
+at hand; only how often each side returns which of them is made up. There are two ways:
 
-* an *event* becomes as much likelier on one side as a true value of v allows, everything else stays alike;
+* an *event* becomes as much likelier on one side as a true value of v allows, everything else stays equal;
 * a *line* (one column of numbers) is drawn as if noise had been added to two inputs: Laplace noise for pure privacy,
   normal noise for every other notion.
 
-Both are pairs of laws whose true value is v; where values of a line repeat, it is at most v.
+Both are pairs of distributions whose true value is v; where values of a line repeat, it is at most v.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ Rng = np.random.Generator
 # Draws n stored rows for side 0 or 1.
 DrawRows = Callable[[int, int, Rng], Integers]
 
-# Integers per side that a result keeps for this: never more than the first figure nor fewer than the second, and so few
-# that all their columns together take about half a megabyte.
+# Rows per side that are kept for this: at most the first number, at least the second, and in between few enough that
+# all their columns have the third number of entries, about half a megabyte on both sides.
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
-# A column with at most so many values is one of names, even if they are numbers.
+# A column with at most this many different values is one of names, even if they are numbers.
 _FEW_VALUES = 8
-# A leak is planted into the columns of a shape that most outputs have, and not into values that nearly none or nearly
-# all outputs share, if there is anything else to plant it into.
+# Leaks are planted into the columns of a shape that at least the first share of outputs has, and, if there is a choice,
+# not into values that almost no or almost all outputs share.
 _MOST_OUTPUTS, _RARE = 0.5, 0.02
 _HALVINGS = 50
-# Normal laws further apart than this cannot be told from disjoint ones.
+# Normal distributions further apart than this cannot be distinguished from disjoint ones.
 _MOST_SHIFT = 12.0
-# Thresholds of two normal laws, in standard deviations from the middle, at which their largest value is looked for.
+# Where the best threshold is looked for between two normal distributions, in standard deviations from the middle.
 _THRESHOLDS = np.linspace(-8.0, 8.0, 161)
 _CERTAIN = 1e-10
-# Shares are raised to this power at most: a mechanism with a fourth of the noise is hardly the same any more. Of more
-# names than the second figure, the stored rows do not tell the shares. Before that they are drawn together by so many
-# draws per name that both sides share: chance alone makes the sides of few draws differ.
+# Shares are raised to at most the first power: a mechanism with a quarter of the noise is hardly the same any more.
+# With more names than the second number, the stored rows do not determine the shares. Before that, both sides get the
+# third number of common pseudo-draws per name: chance alone makes the sides differ when draws are few.
 _MOST_SHARPENED, _MOST_NAMES, _SHARED = 4.0, 64, 5
 _ORDERS = [float(order) for order in np.geomspace(1.01, 100.0, 60)]
 
 
 class Plant(Protocol):
-    """Pairs of laws over the stored rows, one for each true value."""
+    """Pairs of distributions over the stored rows, one for each true value."""
 
     def pair(self, claim: Claim) -> DrawRows | None:
         """The pair whose true value is the claim's own; None when there is none."""
@@ -92,7 +92,7 @@ class EventPlant:
 
 
 def _shares_of(claim: Claim, share: float) -> tuple[float, float] | None:
-    """P(E) and Q(E) with the given mean for which the claim's value is just the least that holds."""
+    """P(E) and Q(E) with the given mean for which the claim holds, but no smaller value does."""
     low, high = max(0.0, 2.0 * share - 1.0), share  # of Q(E)
     if claim.least_value(2.0 * share - low, low) < claim.value:
         return None
@@ -105,15 +105,15 @@ class LinePlant:
     """The left draws lower ranks of a line, the right higher ones, as noise around two numbers would.
 
     Attributes:
-        order: shape (k,), the stored rows that have the line, by rising value.
-        others: shape (rows − k,), those that lack it; both sides draw them alike.
+        order: shape (k,), the stored rows that have the line, in ascending order.
+        others: shape (rows − k,), those that lack it; both sides draw them equally.
     """
 
     order: Integers
     others: Integers
 
     def pair(self, claim: Claim) -> DrawRows | None:
-        """A row's rank is that of a noisy number among the noisy numbers of both sides, so that all stay in use."""
+        """A row's rank is that of a noisy number among the noisy numbers of both sides, so all rows stay in use."""
         shift = claim.epsilon if isinstance(claim, PureDP) else _normal_shift(claim)
         if shift is None:
             return None
@@ -133,10 +133,10 @@ class LinePlant:
 
 @dataclass(frozen=True, slots=True)
 class SharpenedPlant:
-    """Names as they were seen on either side, with every share raised to one power and made to add up to 1.
+    """Names as they were seen on either side, with every share raised to one power and normalised.
 
-    That is how randomized responses, exponential mechanisms and geometric noise change with their ε: what was likely
-    becomes likelier, and the names that tell the sides apart may become rare.
+    Randomized responses, exponential mechanisms and geometric noise change with their ε in this way: what was likely
+    becomes likelier, and the names that distinguish the sides may become rare.
 
     Attributes:
         names: shape (rows,), the number of each stored row's name.
@@ -171,7 +171,7 @@ class SharpenedPlant:
 
 
 def _greatest_value(claim: Claim, shares: Floats) -> float:
-    """The value of two laws of names; what events tell is told best by those names that have the largest ratios."""
+    """The value of two distributions of names; the best events hold the names with the largest ratios."""
     if isinstance(claim, RenyiDP):
         return max(_divergence(shares, claim.order), _divergence(shares[::-1], claim.order))
     if isinstance(claim, ZCDP):
@@ -193,7 +193,7 @@ def _laplace(x: Floats) -> Floats:
 
 
 def _normal_shift(claim: Claim) -> float | None:
-    """The distance in standard deviations of two normal laws with the claim's value; None when none is so large."""
+    """The distance of two normal distributions, in standard deviations, for the claim's value; None if none fits."""
     if isinstance(claim, RenyiDP):
         return math.sqrt(2.0 * claim.epsilon / claim.order)
     if isinstance(claim, ZCDP):
@@ -204,7 +204,7 @@ def _normal_shift(claim: Claim) -> float | None:
 
 
 def _normal_value(claim: Claim, shift: float) -> float:
-    """The best events of two normal laws are thresholds. Those that a float cannot tell from certain are left out."""
+    """By thresholds, the best events of two normal distributions; those that round to certainty are skipped."""
     p, q = ndtr(0.5 * shift - _THRESHOLDS), ndtr(-0.5 * shift - _THRESHOLDS)
     possible = (p < 1.0 - _CERTAIN) & (q > 0.0)
     pairs = zip(p[possible].tolist(), q[possible].tolist(), strict=True)
@@ -223,7 +223,7 @@ class Soil:
 
     @classmethod
     def of(cls, left: Outputs, right: Outputs) -> Soil:
-        """Keeps at most a few thousand rows, in memory of their own."""
+        """Keeps at most a few thousand rows, copied."""
         n_columns = max((len(block.columns) for side in (left, right) for block in side.blocks), default=1)
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
         size = min(len(left), len(right), most)
@@ -234,10 +234,10 @@ class Soil:
         """A function that draws outputs like those in the given rows.
 
         Numbers that were seen only once move by up to half a rank, as new draws would. Otherwise every stored number
-        would come again and again, and pass for an atom.
+        would come again and again, and be taken for an atom.
         """
         ladders = {block.shape: [_Ranked.of(column) for column in block.columns] for block in self.outputs}
-        # The ranks take the place of the values, so that they are taken along with them.
+        # Columns of ranks in place of values, so that rows can be selected from both in the same way.
         ranks = Outputs(
             tuple(
                 Block(block.shape, block.rows, tuple(Numbers(each.ranks) for each in ladders[block.shape]), block.size)
@@ -271,7 +271,7 @@ class Soil:
         return common or found
 
     def _column_plants(self, block: Block) -> list[Plant]:
-        """One of a column of names and one of a column of numbers, if there are such."""
+        """One of a column of names and one of a column of numbers, if there are any."""
         rows, total = _rows_of(block), len(self.outputs)
         names: list[Plant] = []
         lines: list[Plant] = []
@@ -293,7 +293,7 @@ class Soil:
         values = column.values if isinstance(column, Numbers) else column.codes
         _, names = np.unique(values, return_inverse=True)
         n_names, half = int(names.max()) + 1, len(names) // 2  # the left come first
-        # Two names have but one event, and it is planted already; many are numbers.
+        # Two names have only one event, which is planted already; many names are really numbers.
         if not 2 < n_names <= (_FEW_VALUES if isinstance(column, Numbers) else _MOST_NAMES):
             return []
         counts = np.array([np.bincount(side, minlength=n_names) for side in (names[:half], names[half:])])
@@ -306,7 +306,7 @@ def _rows_of(block: Block) -> Integers:
 
 
 def _middling(values: NDArray[np.generic], rows: Integers, total: int) -> list[Plant]:
-    """The event of one value of middling frequency: half of all draws have a more frequent one."""
+    """The event of one value of median frequency: half of all draws have a more frequent one."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     by_count = np.argsort(-count, kind="stable")
     middle = by_count[np.searchsorted(np.cumsum(count[by_count]), 0.5 * len(values))]
@@ -317,10 +317,10 @@ def _middling(values: NDArray[np.generic], rows: Integers, total: int) -> list[P
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """Where the numbers of a column lie among each other.
+    """The order of the numbers of a column.
 
     Attributes:
-        ordered: shape (k,), the finite ones, rising.
+        ordered: shape (k,), the finite ones, ascending.
         ranks: shape (rows,), the place of each among them; −1 for what must not be moved.
     """
 
@@ -342,7 +342,7 @@ class _Ranked:
             return column
         single = ranks.values >= 0
         last = len(self.ordered) - 1
-        # What would leave the range at either end is reflected: it must not pile up there.
+        # Ranks that would leave the range are reflected, so that they do not pile up at its ends.
         place = np.abs(ranks.values[single] + rng.random(np.count_nonzero(single)) - 0.5)
         place = last - np.abs(last - place)
         below = np.minimum(place.astype(np.int64), last - 1)

@@ -1,8 +1,8 @@
 """What an audit could have found: the other half of "not refuted".
 
-The audit is rehearsed, learning included, on leaks of known size that are planted into outputs like its own
-(`epsilometer.auditing.planting`), until the smallest leak is known that it refutes with 90 % power. That takes about as
-long as a hundred audits, so it is done when somebody asks.
+The audit is rehearsed, learning included, on leaks of known size planted into outputs like its own
+(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That takes about as long
+as a hundred audits, so it is done only on request.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, Verdict, changed
 
-# True values that are tried: so far above the claim, each a quarter further than the one before.
+# True values that are tried, by their excess over the claim: each a quarter larger than the one before.
 _RUNGS = 50
 _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
-# A few rehearsals find about where the power is, many confirm it. All of them must refute: a value with a power of 85 %
-# is confirmed with a probability of 4 %, one of 90 % with 12 %, one of 97 % with 54 %.
+# A few rehearsals find roughly where the power is reached, many confirm it. All of them must refute: a value with a
+# power of 85 % is confirmed with a probability of 4 %, one of 90 % with 12 %, one of 97 % with 54 %.
 _FEW, _MANY = 5, 20
-# Larger audits are rehearsed at these sizes, one number per output or several.
+# Larger audits are rehearsed at these sizes: for outputs of one number, and of several.
 _MOST_DRAWS, _MOST_VECTORS = 10_000, 5_000
-# What is detected beyond the claim falls with the square root of the draws, or a little slower where more draws make
+# The detectable excess over the claim falls with the square root of the draws, or a little slower where more draws make
 # finer events.
 _RATE = 0.4
 # The stream of rehearsals must not be one of the audit's own.
@@ -49,7 +49,7 @@ class Rehearsable(Protocol):
 
     @property
     def draws(self) -> int:
-        """Per side; of the larger side, if they differ."""
+        """Draws per side; of the larger side, if they differ."""
 
     def shrunk(self, share: float) -> Rehearsable:
         """The same audit with a share of its draws."""
@@ -74,7 +74,7 @@ class FixedTrial:
 
     @property
     def draws(self) -> int:
-        """Per side; of the larger side, if they differ."""
+        """Draws per side; of the larger side, if they differ."""
         return max(map(sum, zip(self.n_train, self.task.n_fresh, strict=True)))
 
     def shrunk(self, share: float) -> FixedTrial:
@@ -92,9 +92,9 @@ class FixedTrial:
 
 
 def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool:
-    """Whether the proof from these tallies is above the claim.
+    """Whether the bound from these tallies is above the claim.
 
-    For ε, how large a bound the counts prove takes ten times as long to say as whether it is above the claim.
+    For ε, working out the bound takes ten times as long as deciding whether it is above the claim.
     """
     claim = task.claim
     if not isinstance(claim, PureDP | ApproxDP) or claim.parameter != "epsilon" or type(proposal) is not EventProposal:
@@ -114,7 +114,7 @@ class Rehearsal:
         claim: the audit's own claim.
         trial: the audit.
         soil: outputs like its own.
-        event: contains those that told its sides apart best.
+        event: the event that distinguished its sides best.
         seed: of the rehearsals.
     """
 
@@ -128,7 +128,7 @@ class Rehearsal:
         """The value; infinite when the largest leak is not refuted either, None when nothing can be planted."""
         try:
             return self._detectable()
-        except Exception:  # a finished verdict must not be lost to a remark about it
+        except Exception:  # an extra remark must never cost a finished verdict
             return None
 
     def _detectable(self) -> float | None:
@@ -141,7 +141,7 @@ class Rehearsal:
         for number, plant in enumerate(plain):
             rung = PlantedLadder(self, trial, plant, number).least(rung)
         if rung == _RUNGS:
-            return math.inf if share == 1.0 else None  # what is beyond a smaller audit need not be beyond this one
+            return math.inf if share == 1.0 else None  # what a smaller audit misses, this one may find
         for number, plant in enumerate(special):
             ladder = PlantedLadder(self, trial, plant, len(plain) + number)
             further = ladder.least(rung) if ladder.is_possible else rung
@@ -165,7 +165,7 @@ class Rehearsal:
 
 
 class PlantedLadder:
-    """The true values that are tried of one planted leak, each rehearsed as often as needed."""
+    """One planted leak at the true values that are tried, each rehearsed as often as needed."""
 
     def __init__(self, rehearsal: Rehearsal, trial: Rehearsable, plant: Plant, number: int) -> None:
         self.rehearsal, self.trial, self.plant, self.number = rehearsal, trial, plant, number
@@ -179,7 +179,7 @@ class PlantedLadder:
         return self._pair(0) is not None
 
     def least(self, low: int) -> int:
-        """The lowest rung from the given one on that is refuted with enough power; past the last if none is."""
+        """The lowest rung, from `low` on, that is refuted with enough power; past the last if none is."""
         if low < _RUNGS and self._passes(low, _MANY):
             return low
         end = _first(lambda rung: self._pair(rung) is None, low, _RUNGS)
@@ -211,18 +211,18 @@ class PlantedLadder:
             claim = self.rehearsal.claim
             try:
                 self.pairs[rung] = self.plant.pair(claim.with_value(claim.value + _EXCESSES[rung]))
-            except InputError:  # there is no claim with so large a value, such as δ ≥ 1
+            except InputError:  # no claim can have so large a value, such as δ ≥ 1
                 self.pairs[rung] = None
         return self.pairs[rung]
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The first of the numbers from low to high − 1 from which on something holds; high if it never does."""
+    """The first number from low to high − 1 for which a monotone condition holds; high if there is none."""
     return bisect.bisect_left(range(high), True, low, high, key=holds)
 
 
 def with_power(result: AuditResult, trial: Rehearsable, training: tuple[Outputs, Outputs], seed: int) -> AuditResult:
-    """The result, which tells what its audit could have found when it is asked; if it refuted nothing."""
+    """The result; if it refuted nothing, it can say on request what its audit could have found."""
     if result.verdict is not Verdict.NOT_REFUTED:
         return result
     event = result.witness.event.contains if result.witness else None

@@ -18,7 +18,7 @@ from epsilometer.inputs.finders.base import Finder
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 SCHEMA_VERSION = 1
-# What a stored profile shows to whoever reads the file without us.
+# What a stored profile shows to readers of the bare file.
 _SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -55,7 +55,7 @@ class Profile:
         settings: seed, sample sizes, mechanism.
         environment: versions and machine.
         seconds: how long it took.
-        bits: the same of how floats are written, where representation="all" asked for it.
+        bits: the same for how floats are written, where representation="all" asked for it.
 
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
     """
@@ -84,7 +84,7 @@ class Profile:
 
     @property
     def mu(self) -> float:
-        """A lower bound on μ. It says nothing about ε at a small δ: being no μ-GDP refutes no (ε, δ)."""
+        """A lower bound on μ. It says nothing about ε at a small δ: not being μ-GDP refutes no (ε, δ)."""
         return self.band.mu
 
     def lower_bound(self, claim: Claim | str) -> float:
@@ -92,7 +92,7 @@ class Profile:
         return self.band.value(as_claim(claim))
 
     def check(self, claim: Claim | str) -> ClaimCheck:
-        """Whether the band refutes a claim, of any notion. Any number may be checked: the band is paid for."""
+        """Whether the band refutes a claim of any notion. Any number of claims may be checked: all are paid for."""
         promised = as_claim(claim).scaled(self.settings.get("distance", 1))
         bound = self.band.value(promised)
         if any(report.untrusted for report in self.health):
@@ -110,7 +110,7 @@ class Profile:
         Args:
             path: ends in .svg, .png or .pdf.
             claim: drawn beside the band.
-            exact: the true curve, as a function from δ to ε, a zoo entry, or a privacy-loss distribution of
+            exact: the true curve, a function from δ to ε, a zoo entry, or a privacy-loss distribution of
                 dp-accounting (anything with `get_epsilon_for_delta`).
         """
         from epsilometer.report.profile_figure import draw_profile, save_figure  # a result may look up to the report
@@ -207,10 +207,10 @@ def profile(
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
 
-    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all samples. Claims that are
+    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all samples. Claims
         checked later are scaled to the `distance`.
 
-    Guarantee: exact, and simultaneous: with probability at least `confidence` nothing that is read off the profile
+    Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the profile
         exceeds the truth of the pair, if the draws are independent.
     """
     measured = measure(

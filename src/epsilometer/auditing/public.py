@@ -77,15 +77,15 @@ def audit(
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: is told about every drawn chunk; `ProgressBar()` shows how far it is, and the time left.
+        progress: notified of every drawn chunk; `ProgressBar()` shows how far it is, and the time left.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
-        max_seconds: stops at the latest after so long; implies stop_early.
-        checkpoint: a file from which an interrupted audit goes on, to the result of an audit without interruption.
+        max_seconds: a time limit; implies stop_early.
+        checkpoint: a file from which an interrupted audit resumes, with the result of an uninterrupted one.
         representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
             floating-point numbers, "all" by their values, with a separate finding about the bits.
-        distance: how many steps of neighbours the inputs are apart; the claim is scaled to the group.
-        record: a .jsonl or .npz file in which all draws are kept; `from_recording` of it gives the same result again.
+        distance: how many neighbouring steps the inputs are apart; the claim is scaled to the group.
+        record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it gives the same result.
 
     Returns:
         The verdict, the certified lower bound, and the witness.
@@ -144,7 +144,7 @@ def measure(
         notion: a claim class, e.g. `PureDP` or `RenyiDP`.
         stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
             samples are drawn.
-        distance: is noted in the result; the bound is about the inputs as they are.
+        distance: noted in the result; the bound is about the inputs as they are.
         fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds ε) or `epsilon=`
             (bounds δ).
 
@@ -188,8 +188,8 @@ def compare(
 
     Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and proving, and the
     sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
-    `audit`. Two arrays of different kinds of numbers (say int64 and float64) are both compared by what the numbers are
-    worth, and the settings of the result note it.
+    `audit`. Two arrays of different kinds of numbers (say int64 and float64) are compared by numeric value, and the
+    settings of the result note it.
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
@@ -254,7 +254,7 @@ def replay(
     engine: object = "local",
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Certifies the same witness again, on fresh draws: nothing is learned, everything proves.
+    """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
     The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of the audit.
 
@@ -319,7 +319,7 @@ def _run(
         if isinstance(inputs, Finder):
             return run_search(source, inputs, question, settings)
         if settings.method.stops_early:
-            from epsilometer.auditing.sequential import run_sequential  # few audits stop early
+            from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 
             return run_sequential(source, pairs, question, settings)
         return AuditRun.start(source, pairs, question, settings).audit()
@@ -337,7 +337,7 @@ def _without_noise(again: AuditResult) -> list[HealthReport]:
 
 
 def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
-    """The inputs of a replay, if they are those of the result; what was recorded elsewhere has no known inputs."""
+    """The inputs of a replay, if they match the result's; outputs recorded elsewhere have no known inputs."""
     given = as_pair(pair, equal=stored.equal)
     if not is_recorded(stored):
         check_same(stored, given)
@@ -345,7 +345,7 @@ def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
 
 
 def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
-    """What a zoo entry, or an object of another library, claims itself."""
+    """The claim that a zoo entry, or an object of another library, brings."""
     return subject.promise([] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs))
 
 

@@ -24,7 +24,7 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class ScoreAudit:
-    """What scores of held-in and held-out canaries tell.
+    """What the scores of held-in and held-out canaries show.
 
     Attributes:
         profile: certified bounds for all δ at once.
@@ -54,7 +54,7 @@ class ScoreAudit:
         allowed = int(np.floor(fpr * len(self.out_scores) + 1e-9))
         if allowed >= len(self.out_scores):
             return 1.0
-        # Scores above the largest held-out score that must not be accused.
+        # The largest held-out score that must not be accused: scores above it are.
         bar = self.out_scores[len(self.out_scores) - 1 - allowed]
         return float(np.mean(self.in_scores > bar))
 
@@ -79,7 +79,7 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
         out_scores: shape (m,), scores of canaries that were not.
         confidence: of all bounds together.
 
-    Guarantee: exact if the scores of each side are independent draws of one law, e.g. one canary per training run.
+    Guarantee: exact if the scores of each side are independent and identically distributed, e.g. one canary per run.
         Scores of many canaries of one run are not independent; use `one_run` for them.
     """
     inside, outside = _as_scores("in_scores", in_scores), _as_scores("out_scores", out_scores)
@@ -96,7 +96,7 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
 
 
 class OneRun(float):
-    """The certified lower bound on ε, a number, with what else the guesses prove.
+    """The certified lower bound on ε, a number, with everything else that the guesses prove.
 
     Attributes:
         delta: the δ at which ε is bounded.
@@ -117,7 +117,7 @@ class OneRun(float):
         return float(self)
 
     def p_value(self, claim: Claim | str) -> float:
-        """The greatest probability of so many right guesses under an (ε, δ) claim."""
+        """The greatest probability of at least v right guesses under an (ε, δ) claim."""
         from epsilometer.claims import PureDP, as_claim
 
         promised = as_claim(claim)

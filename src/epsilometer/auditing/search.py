@@ -39,11 +39,11 @@ class Trial:
     Attributes:
         number: of the trial, from 0.
         pair: its inputs.
-        draws: per side that looked at it.
+        draws: draws per side that explored it.
         predicted: the bound to expect; None if there is no prediction.
         certified: the bound that was certified; None if the pair was not promising enough.
-        failed: what the mechanism complained about; empty if it did not.
-        error: the complaint itself.
+        failed: the message of the mechanism's error; empty if there was none.
+        error: the error itself.
     """
 
     number: int
@@ -80,7 +80,7 @@ def stored_pair(pair: Pair) -> dict[str, Any] | str:
     return stored if len(json.dumps(stored)) <= _MOST_TEXT else pair_digest(pair)
 
 
-# A prediction may be infinite (an event that always happened on one side); to a finder it is just very good.
+# A prediction may be infinite (an event that always happened on one side); to a finder it is just a very good score.
 _LARGEST_SCORE = 1e6
 
 
@@ -91,7 +91,7 @@ class SearchRun:
     Attributes:
         run: the audit whose pairs are those that were tried, by the number of their trial.
         finder: proposes pairs.
-        trials: what came of each.
+        trials: their outcomes.
         certified: the result of each certificate, in order.
     """
 
@@ -104,7 +104,7 @@ class SearchRun:
         """Tries pairs until one refutes the claim or there are no more, then certifies the best."""
         while (pair := self.finder.ask()) is not None:
             if pair.has_equal_sides and not pair.equal:
-                self.finder.tell(None)  # two equal inputs tell nothing, and cost nothing
+                self.finder.tell(None)  # equal inputs show nothing, and cost nothing
                 continue
             trial = self._try(pair)
             self.trials.append(trial)
@@ -125,7 +125,7 @@ class SearchRun:
             trial.predicted = _as_score(self._predict(explored).predicted)
             if self._stops_at_refutation and self._is_promising(trial, explored):
                 self._pay_and_certify(trial, number, explored, self._share())
-        except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
+        except MechanismError as error:  # one rejected input is no reason to give up the others
             trial.failed = str(error)
             trial.error = error
         return trial
@@ -147,16 +147,16 @@ class SearchRun:
         return self.run.settings.method.propose(*explored, task)
 
     def _is_promising(self, trial: Trial, explored: Sides) -> bool:
-        """Whether a certificate of the pair has a fair chance to refute the claim."""
+        """Whether a certificate of the pair has a fair chance of refuting the claim."""
         if trial.predicted is None:
             return False
         return self._exceeds_claim(trial.predicted) or self._exceeds_claim(self._rehearse(trial.pair, explored))
 
     def _rehearse(self, pair: Pair, explored: Sides) -> float:
-        """A certificate from the exploring draws alone, which proves nothing but tells what a real one would say.
+        """A certificate from the exploring draws alone: it proves nothing, but shows what a real one would say.
 
-        Half of the draws propose, half prove, with the failure probability at which so few draws pay as much for being
-        sure as the fresh ones will. The prediction is more careful: it is there to compare pairs.
+        Half of the draws propose and half prove, at a failure probability that costs these few draws as much, relative
+        to their number, as the audit's own will cost the fresh ones. Predictions are more careful: they compare pairs.
         """
         claim, samples = self.run.question.claim, self.run.settings.samples
         half = self.finder.samples // 2
@@ -177,7 +177,7 @@ class SearchRun:
             raise InputError("the finder proposed no pair whose inputs differ, so there is nothing to audit")
         if best is None:
             raise _all_failed(self.trials)
-        # A number of its own: the pair may have been certified before, and fresh draws must be fresh.
+        # A new number: the pair may have been certified before, and its draws must be fresh.
         number = len(self.run.pairs)
         self.run.pairs.append(best.pair)
         self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
@@ -185,7 +185,7 @@ class SearchRun:
     def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
         run = self.run
         budget = ErrorBudget(run.budget.spend(share, f"certificate of trial {trial.number + 1}"))
-        # Its own health checks, too: what repeats on one input may be a matter of course on another.
+        # Its own health checks, too: repetitions that are suspicious on one input may be natural on another.
         look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
         proposal, training, n_fresh = look.learn(number, explored, run.settings.samples)
         self.certified.append(look.certify(proposal, number, n_fresh, Phase.CERTIFY, training))
@@ -237,7 +237,7 @@ class SearchRun:
 
 
 def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
-    """Audits the pairs that a finder proposes; `check_search` must have let them pass."""
+    """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
     run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
@@ -245,27 +245,27 @@ def run_search(mechanism: Mechanism, finder: Finder, question: Question, setting
 
 
 def check_search(mechanism: Mechanism, question: Question, settings: Settings) -> None:
-    """Refuses what does not go together with a finder, before anything is drawn."""
+    """Refuses what cannot be combined with a finder, before anything is drawn."""
     if isinstance(mechanism, Recording):
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
     method = settings.method
     if method.stops_early:
         raise InputError(
-            "stopping early does not go with a finder, which decides itself how many draws a pair is worth; "
+            "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth; "
             "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
         )
     method.check(question.claim, 1, settings.samples)
     if method.fixed_sizes(2, settings.samples) is not None:
-        raise InputError(f"the method {method.name} with sizes of its own does not go with a finder; leave them out")
+        raise InputError(f"the method {method.name} with its own sizes cannot be combined with a finder; omit them")
 
 
 def _seen_value(claim: Claim, left: Counts, right: Counts) -> float:
-    """What the shares of an event would mean if they were its probabilities."""
+    """The claim's value if the observed shares of an event were its probabilities."""
     return max(claim.least_value(left.share, right.share), claim.least_value(right.share, left.share))
 
 
 def _as_score(predicted: float) -> float | None:
-    """What a finder is told: nothing where nothing was predicted."""
+    """The score for a finder: None where nothing was predicted."""
     if math.isnan(predicted) or predicted == -math.inf:
         return None
     return min(float(predicted), _LARGEST_SCORE)

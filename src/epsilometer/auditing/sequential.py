@@ -2,7 +2,7 @@
 
 Every bet is fixed before its batch is drawn, from earlier draws only; so is the event, which may be chosen again
 between batches. The wealth of the bets is evidence at any time (`epsilometer.bounds.betting`), so the audit may stop
-when it likes: at the refutation, at the end of the samples or of the time, or when it is interrupted.
+at any point: when it refutes, when samples or time run out, or when it is interrupted.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, Witness
 from epsilometer.storage.journal import JournalFile
 
-# A pilot of so many draws per side finds an event that is good enough to start with.
+# A pilot of this many draws per side finds an event that is good enough to start with.
 _PILOT = 40
-# The event is chosen again when there are so many times as many draws as at the last choice.
+# The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
-# A new event must promise that much more growth: changing it means estimating anew.
+# A new event must promise growth larger by this factor: changing means estimating from scratch.
 _BETTER = 1.1
 # Draws per side that are kept for choosing; after that the event stays.
 _MOST_LEARNED = 20_000
 # Chunks of one-at-a-time mechanisms: small, so that a slow mechanism can be spread over workers and stopped in time.
 _CHUNK = 16
-# In a batch the sides take turns so often, or after so few draws: a change in the middle of a longer turn would be
-# evidence. A batch is a small part of an audit, so that fewer turns do than in a phase of another one.
+# In a batch each side takes this many turns, or fewer with this many draws each: a change of the mechanism in the
+# middle of a longer turn would be evidence. A batch is a small part of an audit, so it needs fewer turns than a phase.
 _TURNS, _FEWEST_PER_TURN = 16, 8
 # Mechanisms with larger chunks draw many outputs in one call.
 _ONE_AT_A_TIME = 1024
 # Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a float.
 _MOST_POINTS, _MOST_LOG = 200, 700.0
-# Bets that a result keeps, with which its bound can be worked out again: all of them or none.
+# Bets that a result keeps, so that its bound can be recomputed: all of them or none.
 _MOST_BETS = 1000
 
 
@@ -76,7 +76,7 @@ class SequentialRun:
         self.pilot = self._pilot_size()
 
     def audit(self) -> AuditResult:
-        """Runs to its end and concludes."""
+        """Runs to the end and concludes."""
         if not self.state.stakes and not self._start():
             self.state.stopped = "seconds"
         while not self.state.stopped:
@@ -90,7 +90,7 @@ class SequentialRun:
             stored = self.journal.state()
         state = None if stored is None else State.from_bytes(stored)
         if state is not None and state.stopped in ("samples", "seconds"):
-            state.stopped = ""  # more samples or time may have been granted
+            state.stopped = ""  # it may have been given more samples or time
         return state
 
     def _pilot_size(self) -> int:
@@ -139,7 +139,7 @@ class SequentialRun:
         won = [
             self._count(place, share, bet, *draws) for place, (share, bet) in enumerate(zip(shares, bets, strict=True))
         ]
-        # The money was split over the bets beforehand; what they have won is put together again.
+        # The money was split over the bets beforehand; their winnings are added up again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
         self._learn(*draws)
         bound = self.ladder.bound(state.best, self._failure)
@@ -158,9 +158,9 @@ class SequentialRun:
             state.left, state.right = concatenate([state.left, left]), concatenate([state.right, right])
 
     def _choose_again(self) -> None:
-        """Chooses other events when there are many more draws than at the last choice.
+        """Chooses events again when there are many more draws than at the last choice.
 
-        Only when a bet is about to be placed: what an audit ends with are events that were bet on, with their counts.
+        Only when a bet is about to be placed: an audit must end with events that were bet on, and have counts.
         """
         state = self.state
         if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
@@ -178,7 +178,7 @@ class SequentialRun:
         return [each / sum(growth) for each in growth]
 
     def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> Floats:
-        """What one bet won on a batch; its counts are remembered for the next guess."""
+        """What one bet won on a batch; its counts improve the next guess."""
         state, stake = self.state, self.state.stakes[place]
         counts = [Counts(stake.chosen.candidate.event.count(side), len(side)) for side in (left, right)]
         state.batches.append(stake.bet_to_dict(state.batch, place, share, *counts))
@@ -194,7 +194,7 @@ class SequentialRun:
             prints[side].append(chunk.fingerprint)
             if self._is_late() and sum(map(len, parts[0] + parts[1])) < 2 * n:
                 return None
-        for side in (0, 1):  # of a batch that was not finished nothing stays
+        for side in (0, 1):  # nothing of an unfinished batch is kept
             for each in prints[side]:
                 self.state.fingerprints[side].add(each)
         return concatenate(parts[0]), concatenate(parts[1])
@@ -231,13 +231,13 @@ class SequentialRun:
         task = Task(question.claim, (n, n), failure)
         p, q = stake.guess()
         proposal = EventProposal(replace(stake.chosen.candidate, p=p, q=q, predicted=finding.lower_bound), task, 0.5)
-        # Order is checked on draws that chose nothing: what was fitted to the early ones would look like drift.
+        # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
         reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += check_repeats(state.fingerprints) + self.run.remarks()
-        # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
+        # What it could have found is not computed: a rehearsal takes as long as a hundred audits without a refutation.
         return conclude(
             question,
             [finding],

@@ -1,4 +1,4 @@
-"""Everything that a sequential audit must remember between two batches."""
+"""Everything that a sequential audit must remember between batches."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Stake:
     right: Counts = NOTHING_SEEN
 
     def ordered(self, left: Counts, right: Counts) -> tuple[Counts, Counts]:
-        """Counts under the larger law and the other."""
+        """Counts under the larger distribution and the other."""
         return self.chosen.candidate.oriented(left, right)
 
     @property
     def worth(self) -> float:
-        """Draws that the guess is worth."""
+        """How many draws the guess is worth."""
         return self.chosen.weight + self.left.trials
 
     def guess(self) -> tuple[float, float]:
-        """The event's probabilities under the larger and the other law, from earlier draws."""
+        """The event's probabilities under the larger and the other distribution, from earlier draws."""
         above, below = self.ordered(self.left, self.right)
         weight = self.chosen.weight
         p, q = self.chosen.candidate.p, self.chosen.candidate.q
@@ -107,8 +107,8 @@ class State:
         evidence: draws per side that were bet on.
         curve: per batch: draws per side, log-wealth against the claim, bound.
         fingerprints: of chunks, left and right.
-        batches: per batch and bet on it, what it takes to work out the wealth again; see `bet_to_dict`.
-        stopped: why it ended: "refuted", "samples" or "seconds"; empty while it goes on.
+        batches: per batch and bet, what is needed to recompute the wealth; see `bet_to_dict`.
+        stopped: why it ended: "refuted", "samples" or "seconds"; empty while it continues.
     """
 
     log_wealth: Floats
@@ -145,7 +145,7 @@ class State:
         self.choices += 1
 
     def add(self, size: int, log_factor: Floats) -> None:
-        """A batch of so many pairs of draws that was bet on."""
+        """Adds a batch of `size` draws per side that was bet on."""
         self.spent += size
         self.evidence += size
         self.log_wealth = self.log_wealth + log_factor

@@ -22,7 +22,7 @@ _REPRESENTATIONS = ("value", "bits", "all")
 
 # The fewest draws per side that can be split into learning and proving.
 FEWEST = 20
-# Fewest draws per side and pair that tell anything about a pair, and the share of all draws that explores pairs.
+# The fewest draws per side that say anything about a pair, and the share of all draws that explores pairs.
 FEWEST_PER_PAIR = 50
 EXPLORE_SHARE = 0.25
 # Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of any size. They are
@@ -42,9 +42,9 @@ class Settings:
         method: how to find and prove.
         runner: where chunks are drawn.
         suppressed: health checks that are switched off.
-        progress: is told about every drawn chunk.
+        progress: notified of every drawn chunk.
         journal: remembers the draws of an audit that may be interrupted.
-        record: the same for the result, as plain data.
+        record: the settings as plain data, for the result.
     """
 
     samples: int
@@ -84,7 +84,7 @@ def open_settings(
     representation: str = "value",
     distance: int = 1,
 ) -> Settings:
-    """The settings of an audit from what its caller wishes, or an InputError that says what is wrong."""
+    """The settings of an audit from its caller's arguments, or an InputError that says what is wrong."""
     if representation not in _REPRESENTATIONS:
         raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
     if stop_early is False and max_seconds is not None:
@@ -95,7 +95,7 @@ def open_settings(
     elif representation != "value":
         method = _seen_as(representation, method)
     if seed is None and checkpoint is not None:
-        from epsilometer.storage.journal import stored_seed  # few audits have one
+        from epsilometer.storage.journal import stored_seed  # only needed with a checkpoint
 
         seed = stored_seed(checkpoint)
     if options is not None:
@@ -124,7 +124,7 @@ def _sequential(
     method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None, representation: str
 ) -> tuple[str, object]:
     """The method `sequential`, with options that say when to stop."""
-    from epsilometer.methods.sequential import Options, SequentialMethod  # few audits stop early
+    from epsilometer.methods.sequential import Options, SequentialMethod  # only needed to stop early
 
     if representation != "value":
         raise InputError(f"representation={representation!r} cannot be combined with stopping early")
@@ -143,7 +143,7 @@ def _sequential(
 
 def _seen_as(representation: str, method: object) -> Method:
     """A method that looks at the bits of outputs, or at their values and then at their bits."""
-    from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits  # few ask for it
+    from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits  # only needed for bits
     from epsilometer.methods.events import EventsMethod
     from epsilometer.methods.profile import ProfileMethod
 

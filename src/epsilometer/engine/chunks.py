@@ -1,4 +1,4 @@
-"""Chunks of draws: their seeds, their fingerprints, what they add up to, and what a journal remembers of them."""
+"""Chunks of draws: their seeds, their fingerprints, their totals, and what a journal remembers of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epsilometer.outputs import Labels, Outputs
 
 
 class Phase(IntEnum):
-    """What draws are for. Two phases never share a stream, so what is proved rests on draws that chose nothing."""
+    """What draws are for. Two phases never share a stream, so proofs rest on draws that chose nothing."""
 
     EXPLORE = 0
     TRAIN = 1
@@ -45,22 +45,22 @@ def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.ran
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(phase, pair, side, chunk)))
 
 
-# An audit has its two sides drawn in so many turns at least. Where a law moves while it is drawn, both sides see the
-# same of it, up to a turn. Turns of fewer outputs than that cost more than they help.
+# The two sides of an audit are drawn in at least this many turns. If a distribution changes while it is drawn, both
+# sides see the same change, up to one turn. Turns of fewer outputs than the second number cost more than they help.
 TURNS, FEWEST_PER_TURN = 64, 64
-# Coins that are tossed at a time, because tossing one costs as much.
+# Coins that are tossed at a time: tossing one costs as much.
 _COINS = 64
 
 
 def turns(seed: int, phase: int, pair: int, blocks: range) -> Iterator[tuple[int, int]]:
-    """Which side of each block is drawn first and which second: left and right by the toss of a coin of its own.
+    """Which side of each block is drawn first and which second: left or right by the toss of a coin.
 
-    A fixed order would be in step with whatever changes at the same pace.
+    A fixed order could stay in step with a mechanism that changes at the same pace.
     """
     coins: list[int] = []
     for block in blocks:
         if not coins or block % _COINS == 0:
-            # From a stream that no chunk has: there is no third side.
+            # From a stream that no chunk uses: there is no third side.
             key = phase, pair, 2, block // _COINS
             coins = (np.random.SeedSequence(seed, spawn_key=key).generate_state(_COINS) & 1).tolist()
         coin = coins[block % _COINS]
@@ -68,14 +68,14 @@ def turns(seed: int, phase: int, pair: int, blocks: range) -> Iterator[tuple[int
 
 
 def order_rng(seed: int, pair: int, side: int) -> np.random.Generator:
-    """The generator that shuffles the training draws of one side: a stream that no chunk has."""
+    """The generator that shuffles the training draws of one side: a stream that no chunk uses."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, pair, side, 0, 0)))
 
 
 Hashes = NDArray[np.uint64]
 
-# So many outputs at the head of a chunk are remembered: enough to recognise a repetition, cheap to hash. Once there are
-# many chunks, fewer of each will do. All in all 1 MB per side.
+# Outputs at the head of a chunk that are remembered: enough to recognise a repetition, cheap to hash. With many chunks,
+# fewer of each are enough. That makes 1 MB per side.
 HEAD, SHORT_HEAD, LONG_HEADS = 128, 8, 512
 MOST_ROWS = 1 << 17
 # An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of splitmix64.
@@ -104,7 +104,7 @@ def row_hashes(outputs: Outputs) -> Hashes:
 
 
 def _label_bits(column: Labels) -> Hashes:
-    used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more than there are rows
+    used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more labels than there are rows
     table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
     return np.array(table, dtype=np.uint64)[place.ravel()]
 
@@ -116,11 +116,11 @@ def fingerprint(outputs: Outputs) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class Fingerprints:
-    """The heads of the chunks of one side, in the order in which they were drawn.
+    """The heads of one side's chunks, in the order in which they were drawn.
 
     Attributes:
-        chunks: how many were added. Beyond `MOST_ROWS` outputs no further one is remembered: a frozen seed, or a
-            generator that every worker has a copy of, repeats the first draws.
+        chunks: how many were added. Beyond `MOST_ROWS` outputs no more are remembered: a frozen seed, or a generator
+            copied to every worker, repeats the first draws.
         heads: those that are remembered, the oldest first.
         rows: the outputs in them.
     """
@@ -139,7 +139,7 @@ class Fingerprints:
             self.rows += len(head)
 
     def copy(self) -> Fingerprints:
-        """Another memory of the same ones, for further chunks that do not belong here."""
+        """A copy, for further chunks that do not belong here."""
         return Fingerprints(self.chunks, list(self.heads), self.rows)
 
     def to_bytes(self) -> bytes:
@@ -156,15 +156,15 @@ class Fingerprints:
         return cls(int(numbers[0]), np.split(rows, ends[:-1]) if n else [], len(rows))
 
 
-# Counts are kept in at most so many pieces of neighbouring chunks: enough to see a drift of any shape.
+# Counts are kept in at most this many pieces of neighbouring chunks: enough to see a drift of any shape.
 MOST_PIECES = 1 << 12
 
 
 @dataclass(slots=True)
 class Pieces:
-    """Counts of neighbouring chunks, in order. When there are too many pieces, neighbours are put together.
+    """Counts of neighbouring chunks, in order. When there are too many pieces, neighbours are merged.
 
-    Which chunks share a piece depends on nothing but their number.
+    Which chunks share a piece depends only on how many chunks there are.
 
     Attributes:
         counts: of each piece; the last one may still grow.
@@ -191,7 +191,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class TwoTallies:
-    """What outputs are reduced to for a finding that decides, and for another one beside it."""
+    """The reduced outputs for a finding that decides, and for another one beside it."""
 
     deciding: Any
     beside: Any
@@ -207,10 +207,10 @@ class Folded:
     Attributes:
         chunks: how many.
         size: their outputs.
-        total: what they were reduced to, added with +; None before the first.
+        total: their reduced values, added with +; None before the first.
         pieces: for reductions to the counts of an event, these in order; empty for others.
         fingerprints: of these chunks, and of earlier draws of the same side.
-        is_whole: False while a chunk is being added. What an interruption leaves half done must not be stored.
+        is_whole: False while a chunk is being added. A half-added chunk must not be stored.
     """
 
     chunks: int = 0
@@ -221,7 +221,7 @@ class Folded:
     is_whole: bool = True
 
     def add(self, value: Any, size: int, fingerprint: bytes) -> None:
-        """One more chunk: what it was reduced to, its outputs, and its fingerprint."""
+        """Adds a chunk: its reduced value, its number of outputs, and its fingerprint."""
         self.is_whole = False
         self.total = value if self.chunks == 0 else self.total + value
         deciding = value.deciding if isinstance(value, TwoTallies) else value
@@ -238,7 +238,7 @@ Stream = tuple[int, int, int]
 
 
 class Journal(Protocol):
-    """Remembers chunks of outputs, and what the chunks of a proof add up to.
+    """Remembers chunks of outputs, and the totals of a proof's chunks.
 
     Attributes:
         is_kept: whether anything is remembered at all.
@@ -253,22 +253,22 @@ class Journal(Protocol):
         """Remembers a chunk of outputs."""
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
-        """Makes sure that what is to be proved is what was to be proved before the interruption.
+        """Makes sure that the proposal is the one from before the interruption.
 
         Args:
             number: of the pair.
-            examples: what its proof makes of the draws that it was learned from, left and right.
+            examples: its tallies of the draws that it was learned from, left and right.
         """
 
     def resume(self, stream: Stream, example: Any) -> Folded | None:
-        """What the first chunks of a stream add up to; None if nothing is known of it.
+        """The total of the first chunks of a stream; None if the stream is unknown.
 
         Args:
-            example: what other outputs of this side were reduced to, for the types that the file does not hold.
+            example: other reduced outputs of this side, to restore types that the file does not hold.
         """
 
     def save(self, stream: Stream, folded: Folded) -> None:
-        """Remembers what the chunks of a stream add up to so far, in place of what it knew before."""
+        """Remembers the total of a stream's chunks so far, replacing the one before."""
 
 
 class NoJournal:

@@ -15,11 +15,11 @@ from uuid import uuid4
 from epsilometer.engine.parcels import Fault, run_parcel
 from epsilometer.errors import EngineError, InputError
 
-# A scheduler that does not answer in so many seconds is not there.
+# A scheduler that does not answer within this time counts as absent.
 _CONNECT_SECONDS = 5
-# Workers may still be starting, or starting again, for so many seconds.
+# Workers may take this long to start or restart.
 _WORKER_SECONDS = 60
-# How often a long wait looks whether there still are workers.
+# How often a long wait checks that there are still workers.
 _PULSE_SECONDS = 5
 
 
@@ -54,22 +54,22 @@ class DaskPool:
         return threads
 
     def ship(self, key: str, content: bytes) -> Any:
-        """A task that brings the parcel; workers get it from one another, and Dask does it again when it is lost.
+        """A task that brings the parcel; workers get it from one another, and Dask repeats it when it is lost.
 
-        Data that is scattered would be lost with its worker, and sending it to all workers hangs if one dies meanwhile.
+        Scattered data would be lost with its worker, and sending it to all workers hangs if one dies meanwhile.
         """
         name = f"{self._name}-parcel-{next(self._numbers)}"
         return self._guarded(lambda: self._client.submit(bytes, content, key=name, pure=False))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
-        """A future of Dask's. Every try has a name of its own, or Dask would answer with an earlier one."""
+        """A Dask future. Every try has its own name, or Dask would return the answer of an earlier one."""
         name = f"{self._name}-{next(self._numbers)}"
         ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
         self._out[name] = ticket
         return ticket
 
     def collect(self, ticket: Any) -> bytes:
-        """Waits for the future, as long as there is somebody to do the work."""
+        """Waits for the future, as long as there are workers."""
         self._out.pop(ticket.key, None)
         if ticket.key in self._answers:
             return self._answers.pop(ticket.key)
@@ -83,16 +83,16 @@ class DaskPool:
         return answer
 
     def has_answer(self, ticket: Any) -> bool:
-        """Other answers are with the workers until they are collected."""
+        """Only answers that were fetched: others stay with the workers until they are collected."""
         return ticket.key in self._answers
 
     def drop(self) -> None:
-        """Lets go of the connection."""
+        """Drops the connection."""
         self._out.clear()
         self.close()
 
     def cancel(self, tickets: Iterable[Any]) -> None:
-        """Tells the scheduler, if it can still be told."""
+        """Asks the scheduler, if it can still be reached."""
         waiting = list(tickets)
         self._out.clear()
         self._answers.clear()
@@ -100,7 +100,7 @@ class DaskPool:
             self._guarded(lambda: self._client.cancel(waiting))
 
     def withdraw(self, shipped: Any) -> None:
-        """Dask forgets what has no future here."""
+        """Nothing to do: Dask forgets tasks whose futures are gone."""
         shipped.release()
 
     def close(self) -> None:
@@ -110,12 +110,12 @@ class DaskPool:
             client.close(timeout=_CONNECT_SECONDS)
 
     def _fetch_ready(self) -> None:
-        """Brings along what else is ready: one answer takes as long as many."""
+        """Fetches all other ready answers as well: one takes as long as many."""
         ready = {name: ticket for name, ticket in self._out.items() if ticket.status == "finished"}
         try:
             self._answers |= self._guarded(lambda: self._client.gather(ready))
         except Fault:
-            return  # whatever it is, it concerns a later task
+            return  # whatever it is will show up again with a later task
         for name in ready:
             del self._out[name]
 
@@ -125,7 +125,7 @@ class DaskPool:
         try:
             return Client(self.address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:  # also its TimeoutError
-            if self._was_open:  # one that went away may come back
+            if self._was_open:  # a scheduler that went away may come back
                 raise Fault(f"the scheduler at {self.address} is gone", engine_lost=True) from error
             raise EngineError(
                 f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
@@ -139,7 +139,7 @@ class DaskPool:
             raise Fault(f"the connection to {self.address} is {self._client.status}", engine_lost=True)
 
     def _guarded(self, action: Any) -> Any:
-        """Does something with the client, and turns what goes wrong with the cluster into faults."""
+        """Does something with the client, and turns errors of the cluster into faults."""
         from distributed import KilledWorker
 
         try:
@@ -153,14 +153,14 @@ class DaskPool:
         except TimeoutError as error:
             self._check_alive()
             raise _StillWaiting(f"{self.address} did not answer in time") from error
-        # Our work never raises, so this is Dask's: a scheduler hands on whatever it stumbles over when a worker dies.
+        # Our work never raises, so this is Dask's: a scheduler passes on whatever it trips over when a worker dies.
         except (Exception, asyncio.CancelledError) as error:
             self._check_alive()
             raise Fault(f"{type(error).__name__}: {error}") from error
 
 
 class _StillWaiting(Fault):
-    """Nothing came yet: a fault only for those who cannot wait."""
+    """Nothing came yet: a fault only for callers that cannot wait."""
 
 
 def _run_here(key: str, content: bytes, task: Any) -> bytes:
@@ -168,14 +168,14 @@ def _run_here(key: str, content: bytes, task: Any) -> bytes:
     return run_parcel(key, lambda: content, task)
 
 
-# A cluster that does not answer in so many seconds is not there.
+# A cluster that does not answer after this many tries counts as absent.
 _JOIN_TRIES = 3
 
 
 class RayPool:
-    """A running cluster: that of a client server (ray://host:port), or the one of this machine (ray://auto).
+    """A running cluster: behind a client server (ray://host:port), or on this machine (ray://auto).
 
-    A connection that the program has made itself is used as it is, and left open.
+    A connection that the program itself has made is used as it is, and left open.
     """
 
     def __init__(self, engine: str) -> None:
@@ -197,7 +197,7 @@ class RayPool:
                 f"{self.asked}: the program is connected to a Ray cluster already; use engine='ray://auto'"
             )
         if self._run is None:
-            # Tries are counted in one place: ours.
+            # Retries are counted in one place: in `PoolRunner`.
             self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
         return max(1, int(self._guarded(ray.cluster_resources).get("CPU", 1)))
 
@@ -208,7 +208,7 @@ class RayPool:
         return self._guarded(lambda: ray.put(content))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
-        """A reference of Ray's. The parcel's own reference is wrapped, so that a worker fetches it once, not always."""
+        """A Ray reference. The parcel's own reference is wrapped, so that a worker fetches it only once."""
         return self._guarded(lambda: self._run.remote(key, partial(_fetch, [shipped]), task))
 
     def collect(self, ticket: Any) -> bytes:
@@ -219,18 +219,18 @@ class RayPool:
         return answer
 
     def has_answer(self, ticket: Any) -> bool:
-        """Answers are with the cluster until they are collected."""
+        """Answers stay in the cluster until they are collected."""
         return False
 
     def drop(self) -> None:
-        """Lets go of the connection, also if the program made it: it is broken."""
+        """Drops the connection, even if the program made it: it is broken."""
         import ray
 
         ray.shutdown()
         self._is_ours, self._run = False, None
 
     def cancel(self, tickets: Iterable[Any]) -> None:
-        """Calls back what has not begun."""
+        """Cancels what has not begun."""
         import ray
 
         if ray.is_initialized():
@@ -238,7 +238,7 @@ class RayPool:
                 self._guarded(partial(ray.cancel, ticket, force=False))
 
     def withdraw(self, shipped: Any) -> None:
-        """Ray forgets what has no reference; the dispatch has the last one."""
+        """Nothing to do: Ray forgets objects without a reference, and the dispatch holds the last one."""
 
     def close(self) -> None:
         """Ends a connection that was made here."""
@@ -257,7 +257,7 @@ class RayPool:
                 _knock(place)
                 _join(self.engine, quiet)
         except (OSError, ValueError, RuntimeError) as error:
-            if self._was_open:  # one that went away may come back
+            if self._was_open:  # a cluster that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
             raise EngineError(
                 f"{self.asked}: no Ray cluster answers ({error}); start one with: ray start --head, and give the port "
@@ -265,7 +265,7 @@ class RayPool:
             ) from error
 
     def _guarded(self, action: Any) -> Any:
-        """Does something with the cluster, and turns what goes wrong with it into faults."""
+        """Does something with the cluster, and turns its errors into faults."""
         import ray
 
         try:
@@ -277,7 +277,7 @@ class RayPool:
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:
-    """What is raised when the cluster cannot be reached; the client from outside has errors of its own."""
+    """Errors that mean the cluster cannot be reached; the remote client has its own."""
     grpc = sys.modules.get("grpc")
     return (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
 
@@ -291,7 +291,7 @@ def _fetch(wrapped: list[Any]) -> bytes:
 
 
 def _join(address: str, settings: dict[str, Any]) -> None:
-    """Connects from outside. A busy head gives up on its own client server after half a minute, but is there."""
+    """Connects from outside, in several tries: a busy head may give up on its client server after half a minute."""
     import ray
 
     for left in reversed(range(_JOIN_TRIES)):
@@ -304,7 +304,7 @@ def _join(address: str, settings: dict[str, Any]) -> None:
 
 
 def _knock(place: str) -> None:
-    """Ray itself would try for half a minute."""
+    """Checks that somebody listens: Ray itself would try for half a minute."""
     host, _, port = place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()

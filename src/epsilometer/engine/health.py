@@ -1,4 +1,4 @@
-"""Named checks that the draws can be trusted: every bound assumes that they are independent and alike.
+"""Named checks that the draws can be trusted: every bound assumes them independent and identically distributed.
 
 Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
 """
@@ -32,23 +32,23 @@ _CONSTANT = (
     "(memoised, or from a frozen seed) cannot be told apart"
 )
 _FALSE_ALARM = 1e-9
-# From this variance on a hypergeometric count is taken as normal, with so much of its distance from the mean.
+# From this variance on a hypergeometric count is taken as normal, at this share of its distance from the mean.
 _WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
 _LAGS = (1, 2, 3)
-# How far apart equal outputs are looked for: as far as a short chunk reaches in which a draw comes twice. In longer
-# ones a run that comes twice tells it.
+# Lags at which equal outputs are looked for: enough for short chunks in which a draw comes twice. In longer chunks,
+# repeated runs show it.
 _EQUAL_LAGS = range(1, 13)
 _HALVINGS = 40
-# Outputs whose order is compared, and earlier chunks that each is looked for in: a frozen seed shows soon.
+# Outputs whose order is compared, and earlier chunks that each is looked up in: a frozen seed shows soon.
 _MOST_ORDERED, _MOST_EARLIER = 4096, 4
-# Hits and misses that a piece must be expected to have before its deviance follows the chi-squared law, and the share
-# of it that is taken: far out, the deviance of 25 expected hits is up to a tenth larger than that law has it.
+# Expected hits and misses that a piece needs before its deviance is close to chi-squared, and the share of the deviance
+# that is used: far out, that of 25 expected hits is up to a tenth larger than chi-squared.
 _FEWEST_EXPECTED, _DEVIANCE_MARGIN = 25, 0.9
 # Rows and columns looked at for correlations; more would not change the answer.
 _MOST_ROWS, _MOST_COLUMNS, _FEWEST_ROWS = 100_000, 8, 32
-# From so many rows on the variance of a rate of coincidences can itself be told from them.
+# With at least this many rows, the variance of a rate of coincidences can be estimated from them.
 _ENOUGH_FOR_A_VARIANCE = 1000
-# So many bits of the numbers that stand for outputs are followed, in so many rows: each splits the outputs in two.
+# Bits of the outputs' hashes that are checked, and the rows: each bit splits the outputs in two.
 _BITS, _MOST_BITS_ROWS = 8, 1 << 15
 _SIDES = ("left", "right")
 _FROZEN = "is a seed frozen inside, or is a generator copied?"
@@ -62,13 +62,13 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
     suppressed = frozenset([names] if isinstance(names, str) else names)
     unknown = sorted(suppressed - CHECKS.keys())
     if unknown:
-        raise InputError(f"suppress={unknown[0]!r} is no health check; known are {', '.join(CHECKS)}")
+        raise InputError(f"suppress={unknown[0]!r} is not a health check; known are {', '.join(CHECKS)}")
     return suppressed
 
 
 def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
     """Whether each input always gets the same answer."""
-    for n in (_FEWEST_ROWS, _MOST_ROWS):  # a few rows tell it of almost all
+    for n in (_FEWEST_ROWS, _MOST_ROWS):  # a few rows are enough for almost all mechanisms
         for side in (left, right):
             hashes = row_hashes(side.take(slice(0, n)))
             if len(hashes) < 2 or np.any(hashes != hashes[0]):
@@ -85,17 +85,17 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
         fingerprints: of all chunks of the left and of the right side.
     """
     reports: list[HealthReport] = []
-    repeating: list[Sequence[Hashes]] = []  # the heads of sides with an output that comes twice
+    repeating: list[Sequence[Hashes]] = []  # the heads of sides with an output that occurs twice
     for side, prints in enumerate(fingerprints):
         heads = prints.heads
         if not heads:
             continue
         rows = np.concatenate(heads)
-        # Equal outputs keep together or apart if one draw is handed out several times, say. A bit is an event like any
-        # other: half of all values, whichever these are.
+        # Equal outputs cluster, say, if one draw is handed out several times. A bit is an event like any other: it
+        # holds for half of all values, whichever these are.
         bits = [(rows[:_MOST_BITS_ROWS] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)]
         sticking = _correlated(side, bits)
-        if len(np.unique(rows)) < len(rows):  # or else the other looks have nothing to find
+        if len(np.unique(rows)) < len(rows):  # otherwise the other checks have nothing to find
             repeating.append(heads)
             coincidence = _coincidence_rate(heads)
             reports += _repeated(side, heads, coincidence)
@@ -110,8 +110,8 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
 def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
     """Whether chunks repeat each other.
 
-    Two looks: whether some run of outputs occurs twice, wherever that is; and whether chunks agree with the one before
-    them, place by place, which also tells where chunks are too short for a run that says something.
+    Two checks: whether some run of outputs occurs twice, wherever that is; and whether chunks agree with the one before
+    them, place by place, which also works where chunks are too short for a meaningful run.
     """
     repeated, length = _repeated_runs(heads, coincidence)
     same, compared = _aligned(heads)
@@ -125,13 +125,13 @@ def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[He
 
 
 def _equal_neighbours(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
-    """Whether outputs are equal to a neighbour in their chunk more often than to others.
+    """Whether outputs are equal to a neighbour in their chunk more often than to other outputs.
 
-    Where values hardly ever coincide, a few that do say more than any split of the values in two.
+    Where values hardly ever coincide, the few that do say more than any split of the values in two.
     """
     rows, chunk = np.concatenate(heads), np.repeat(np.arange(len(heads)), [len(head) for head in heads])
     for lag in _EQUAL_LAGS:
-        # Every other stretch of that length begins a pair, so that no output is in two of them.
+        # Every other stretch of that length starts pairs, so that no output is in two of them.
         first = np.flatnonzero(np.arange(max(len(rows) - lag, 0)) // lag % 2 == 0)
         first = first[chunk[first] == chunk[first + lag]]
         same = int(np.count_nonzero(rows[first] == rows[first + lag]))
@@ -142,7 +142,7 @@ def _equal_neighbours(side: int, heads: Sequence[Hashes], coincidence: float) ->
 
 
 def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
-    """Whether numbers depend on those before them: sorted, summed up, alternating, or calm and wild by turns."""
+    """Whether numbers depend on those before them: sorted, cumulative, alternating, or calm and wild by turns."""
     reports = []
     for side, outputs in enumerate((left, right)):
         blocks = outputs.take(slice(0, _MOST_ROWS)).blocks
@@ -159,10 +159,10 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
 
 
 def _correlated(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
-    """A report if one of the indicators depends on its own past; all together have one false alarm.
+    """A report if one of the indicators depends on its own past; all of them share one false-alarm rate.
 
-    Independent draws are exchangeable, so given k hits of n every order is as likely; laying the draws out in strides
-    of the lag makes neighbours of what is a lag apart, and the hits that a hit follows have a hypergeometric law.
+    Independent draws are exchangeable, so given k hits of n every order is equally likely; laying the draws out in
+    strides of the lag makes draws a lag apart neighbours, and the number of hits that follow a hit is hypergeometric.
     """
     threshold = _FALSE_ALARM / max(1, len(indicators))
     for lag in _LAGS:
@@ -213,19 +213,19 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
 
 
 def _coincidence_rate(heads: Sequence[Hashes]) -> float:
-    """How often two independent outputs are equal at most; wrong by chance in one of 1e9 runs.
+    """An upper bound on how often two independent outputs are equal; wrong by chance in one of 1e9 runs.
 
-    Independent outputs coincide within chunks as often as between them. If chunks repeat each other, those within say
-    more.
+    Independent outputs coincide within chunks as often as between them. If chunks repeat each other, coincidences
+    within chunks say more.
     """
     return min(_upper_rate(np.concatenate(heads)), _rate_within(heads))
 
 
 def _rate_within(heads: Sequence[Hashes]) -> float:
-    """What it can be if no chunk holds an output twice; 1 if one does.
+    """The largest plausible rate if no chunk holds an output twice; 1 if one does.
 
-    Of all laws with that rate, one with a single value of probability p that can come twice shows it the least: a chunk
-    of n outputs has it once at most with probability (1 − p)ⁿ + np(1 − p)ⁿ⁻¹. The rate is p² then.
+    Of all distributions with that rate, one with a single value of probability p that can repeat shows it the least: a
+    chunk of n outputs has it at most once with probability (1 − p)ⁿ + np(1 − p)ⁿ⁻¹. The rate is then p².
     """
     sizes = np.array([len(head) for head in heads], dtype=np.float64)
     if any(len(np.unique(head)) < len(head) for head in heads):
@@ -255,8 +255,8 @@ def _upper_rate(hashes: Hashes) -> float:
 def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, int]:
     """How many runs occur more than once, and how long a run is.
 
-    Two runs of r independent outputs are equal with the r-th power of the rate of coincidences. A run is as long as it
-    takes to make that unlikely for all pairs of places together: n²/2 of them, since any two may be the ones.
+    Two runs of r independent outputs are equal with the r-th power of the rate of coincidences. A run is long enough to
+    make that unlikely for all pairs of places together: n²/2 of them.
     """
     rows = np.concatenate(heads)
     if coincidence >= 1.0 or len(rows) < 2:
@@ -277,16 +277,16 @@ def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, in
     first = np.flatnonzero(np.append(True, np.diff(runs[order]) != 0))
     places = starts[order]
     last = np.append(first[1:], len(order)) - 1
-    # Runs that overlap are not independent: where one value follows itself, they are equal as a matter of course.
+    # Overlapping runs are not independent: where one value follows itself, they are bound to be equal.
     return int(np.count_nonzero(places[last] - places[first] >= length)), length
 
 
 def _same_order(heads: Sequence[Hashes]) -> float:
     """The logarithm of the evidence that chunks repeat the order of outputs of earlier ones.
 
-    Whatever the law: in which order a chunk has its outputs is chance. That k of them, each once in it, have the order
-    that they have in an earlier chunk has probability 1/k!. So a bet on it at these odds, of half of the money, is
-    fair; what such bets win exceeds 1/f with probability at most f.
+    For any distribution, the order of a chunk's outputs is chance. That k of them, each once in the chunk, have the
+    same order as in an earlier chunk has probability 1/k!. So a bet of half the money at these odds is fair, and the
+    winnings of such bets exceed 1/f with probability at most f.
     """
     if not heads:
         return 0.0
@@ -302,7 +302,7 @@ def _same_order(heads: Sequence[Hashes]) -> float:
         mine = [value for value in mine if often[value] == 1]
         shared = Counter(chunk for value in mine for chunk in before.get(value, ())[-_MOST_EARLIER:])
         if shared:
-            # The choice goes by what the chunks hold, not by the order in which they hold it.
+            # The choice depends on the values that the chunks hold, not on their order.
             earlier = max(shared, key=lambda chunk: (shared[chunk], chunk))
             theirs = [value for value in kept[earlier] if value in mine]
             agree = theirs == [value for value in mine if value in theirs]
@@ -314,7 +314,7 @@ def _same_order(heads: Sequence[Hashes]) -> float:
 
 
 def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
-    """In how many places the second, fourth, … chunk has the output of the chunk before it, and of how many places."""
+    """In how many places the second, fourth, … chunk equals the chunk before it, and out of how many."""
     same = compared = 0
     for one, other in zip(heads[::2], heads[1::2], strict=False):
         n = min(len(one), len(other))
@@ -323,10 +323,10 @@ def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
 
 
 def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) -> float:
-    """Twice the smaller tail of the number of marked among the drawn, at what was seen.
+    """Twice the smaller tail of the number of marked items among the drawn, at the number seen.
 
-    Exact up to a variance of `_WIDE`; beyond, by the normal law with its threshold moved from 6.1 to 7 spreads, which
-    more than covers the difference.
+    Exact up to a variance of `_WIDE`; beyond, by the normal distribution with its threshold moved from 6.1 to 7
+    spreads, which more than covers the difference.
     """
     mean = drawn * marked / population
     variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
@@ -345,7 +345,7 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) ->
 
 
 def _dispersion_tail(chunks: Sequence[Counts]) -> float:
-    """Tail probability of the deviance over pieces large enough for it: chunks, or several in a row."""
+    """Tail probability of the deviance over pieces that are large enough: single chunks, or several in a row."""
     n_hits, n_trials = sum(chunk.hits for chunk in chunks), sum(chunk.trials for chunk in chunks)
     if not 0 < n_hits < n_trials:
         return 1.0

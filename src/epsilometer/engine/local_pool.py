@@ -28,12 +28,12 @@ from epsilometer.engine.local_worker import (
 )
 from epsilometer.engine.parcels import Fault, run_parcel
 
-# How long to wait for news before the workers are looked at.
+# How long to wait for answers before checking on the workers.
 _PULSE_SECONDS = 1.0
-# Tasks that a worker has: one that it does and one that it begins at once afterwards. More could not be called back.
+# Tasks per worker: one that runs and one to begin right after it. More could not be cancelled.
 _TASKS_PER_WORKER = 2
-# A warm worker may still be busy with what an earlier audit has no use for any more. To wait longer for it than this
-# costs more than to start another one.
+# A warm worker may still be busy with abandoned work of an earlier audit. Waiting for it longer than this costs more
+# than starting another one.
 _PATIENCE_SECONDS = 0.5
 # Where numerical libraries read how many threads they may start.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -44,10 +44,10 @@ _lock = threading.RLock()
 
 
 class LocalPool:
-    """So many processes. When one dies, all are started again.
+    """A number of processes. When one dies, all are started again.
 
-    No wait is without end: a ticket without an answer is either with a worker, which is looked at every second, or
-    waits for one, or is lost and says so. A pool belongs to the thread that uses it; other audits have other workers.
+    No wait is endless: a ticket without an answer is either with a worker, which is checked every second, or waits for
+    one, or is lost and says so. A pool belongs to the thread that uses it; other audits have other workers.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -62,7 +62,7 @@ class LocalPool:
 
     def open(self) -> int:
         """Takes warm processes, and starts those that are missing."""
-        if self._owner != os.getpid():  # a fork of the program has no part in its workers
+        if self._owner != os.getpid():  # a fork of the program does not own its workers
             self._owner = os.getpid()
             self._forget()
         if not self._workers:
@@ -73,13 +73,13 @@ class LocalPool:
         return self.jobs
 
     def ship(self, key: str, content: bytes) -> Path:
-        """A file in a folder of its own, which every worker reads once."""
+        """A file in its own folder, which every worker reads once."""
         path = Path(tempfile.mkdtemp(prefix="epsilometer-")) / key
         path.write_bytes(content)
         return path
 
     def submit(self, key: str, shipped: Path, task: object) -> Ticket:
-        """Waits in line for a worker."""
+        """Queues the task for a worker."""
         import cloudpickle
 
         work = (run_parcel, key, partial(Path.read_bytes, shipped), task)
@@ -89,8 +89,8 @@ class LocalPool:
         return ticket
 
     def collect(self, ticket: Ticket) -> bytes:
-        """Waits for an answer, as long as there is somebody to give it."""
-        with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
+        """Waits for an answer, as long as there is a worker that may give it."""
+        with suppress(Fault):  # takes answers that are here; the next wait reports deaths
             self._exchange(0.0)
         while ticket.answer is None:
             if ticket.is_lost:
@@ -99,7 +99,7 @@ class LocalPool:
         return ticket.answer
 
     def has_answer(self, ticket: Ticket) -> bool:
-        """Answers that came in before the processes were lost are here."""
+        """Whether the answer came before the processes were lost."""
         return ticket.answer is not None
 
     def drop(self) -> None:
@@ -110,7 +110,7 @@ class LocalPool:
             worker.end()
 
     def cancel(self, tickets: Iterable[Ticket]) -> None:
-        """What runs runs on and is forgotten; what has not begun never does, but for one task per worker."""
+        """Running tasks finish and are forgotten; others never begin, except one per worker."""
         unwanted = set(tickets)
         for ticket in unwanted:
             ticket.is_lost = True
@@ -128,10 +128,10 @@ class LocalPool:
             _check_in(workers, self.jobs)
 
     def _exchange(self, seconds: float) -> None:
-        """Sends tasks and takes answers; waits for some for up to so many seconds.
+        """Sends tasks and takes answers, waiting up to `seconds` for some.
 
         Raises:
-            Fault: if a worker died, after all answers that have come are with their tickets.
+            Fault: if a worker died, after all answers that came have reached their tickets.
         """
         if self._owner != os.getpid() or not self._workers:
             raise Fault("the worker processes are gone", engine_lost=True)
@@ -142,7 +142,7 @@ class LocalPool:
                 self._looked = time.monotonic()
                 deaths += [death for worker in self._workers for death in caught(worker.look)]
             self._hand_out()
-        except BaseException:  # Ctrl-C may have torn a message apart
+        except BaseException:  # Ctrl-C may have cut a message in two
             self.drop()
             raise
         if deaths:
@@ -181,7 +181,7 @@ def _check_out(workers: list[Worker], jobs: int) -> None:
 
 
 def _check_in(workers: list[Worker], jobs: int) -> None:
-    """Keeps as many workers warm as were used last, and ends others."""
+    """Keeps as many workers warm as were used last, and ends the others."""
     for worker in workers:
         worker.order(forget_work)
     with _lock:
@@ -211,7 +211,7 @@ def _end_all() -> None:
 def _leave_all() -> None:
     """A fork of this process has no workers, and must not end ours when it ends."""
     global _lock
-    _lock = threading.RLock()  # some other thread may have held it
+    _lock = threading.RLock()  # another thread may have held it at the fork
     for worker in list(_all):
         worker.leave_to_parent()
     _all.clear()
@@ -223,6 +223,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _thread_limits(jobs: int) -> dict[str, str]:
-    """The cores shared out among the workers, unless the user has said otherwise."""
+    """Shares the cores among the workers, unless the user's environment says otherwise."""
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
     return {name: os.environ.get(name, threads) for name in _THREAD_VARIABLES}

@@ -1,8 +1,8 @@
-"""A worker process of this machine: its end of the wire, and ours.
+"""A worker process of this machine: both ends of its connection.
 
-A worker is a fresh interpreter with a socket of its own. It never imports the program that started it, so scripts need
+A worker is a fresh interpreter with its own socket. It never imports the program that started it, so scripts need
 no main guard and notebooks work; what it does arrives pickled. Nothing is shared between workers: no queue, no lock, no
-thread in this process. So whatever happens to one of them, even in the middle of an answer, can block nobody else.
+thread in this process. So whatever happens to one of them, even in the middle of an answer, cannot block the others.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from typing import IO, Any
 
 from epsilometer.engine.parcels import run_parcel
 
-# Before every message: the number of its task, 0 for an order that wants no answer, and how many bytes follow.
+# Before every message: the number of its task, 0 for an order without an answer, and how many bytes follow.
 _HEADER = struct.Struct("!QQ")
 _PIECE = 1 << 20
-# How often a worker looks whether its program is still there.
+# How often a worker checks that its program still lives.
 _WATCH_SECONDS = 2.0
 # How long to wait for the end of a killed process.
 _END_SECONDS = 10.0
-# A worker that was stopped (SIGSTOP, a debugger) in so many looks in a row is given up. Ctrl-Z stops us with it, and we
-# look again only when everything goes on.
+# A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z stops this process too,
+# which checks again only after everything has been resumed.
 _STOPPED_LOOKS = 5
-# One without a descriptor of its own, which a fork of the program would share.
+# A selector without its own descriptor, which a fork of the program would share.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
-# The whole program of a worker. Search path and arguments are those of the parent, as multiprocessing has it.
+# The whole program of a worker. Search path and arguments are those of the parent, as with multiprocessing.
 _PROGRAM = (
     "import json, sys; sys.path[:], sys.argv[:], channel, parent = json.loads(sys.argv[1]); "
     "from epsilometer.engine.local_worker import serve; serve(channel, parent)"
@@ -64,11 +64,11 @@ class Ticket:
 
 
 class WorkerDied(Exception):
-    """A worker is gone, or as good as gone; says how."""
+    """A worker is gone, or as good as gone; the message says how."""
 
 
 class Worker:
-    """A process, as its parent sees it. Reading and writing never block."""
+    """A worker process, as its parent sees it. Reading and writing never block."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = dict(environment)
@@ -86,7 +86,7 @@ class Worker:
 
     @property
     def wants_to_write(self) -> bool:
-        """Whether some of what it was sent has not left this process."""
+        """Whether some bytes for it are still in this process."""
         return bool(self._outgoing)
 
     def give(self, ticket: Ticket) -> None:
@@ -95,20 +95,20 @@ class Worker:
         self._send(ticket.number, ticket.message)
 
     def order(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Has something done that wants no answer, after the tasks that it has."""
+        """Queues a call without an answer behind the worker's tasks."""
         self._send(0, pickle.dumps((function, *arguments)))
 
     def write(self) -> None:
-        """Sends as much as the worker takes."""
-        with suppress(OSError):  # it takes no more for now; or it is gone, which `read` says better
+        """Sends as much as the worker accepts."""
+        with suppress(OSError):  # it accepts no more for now; or it is gone, which `read` reports better
             while self._outgoing:
                 del self._outgoing[: self.channel.send(self._outgoing[:_PIECE])]
 
     def read(self) -> None:
-        """Takes what has come, and hands the answers to their tickets.
+        """Reads what has arrived, and hands the answers to their tickets.
 
         Raises:
-            WorkerDied: if nothing more can come. What it answered before is handed over first.
+            WorkerDied: if nothing more can come. Earlier answers are handed over first.
         """
         try:
             while piece := self.channel.recv(_PIECE):
@@ -121,7 +121,7 @@ class Worker:
         raise WorkerDied(self._how_it_ended())
 
     def look(self) -> None:
-        """Notices what the channel does not tell. To be called about once a second while something is out.
+        """Notices what the channel does not show. Call it about once a second while an answer is pending.
 
         Raises:
             WorkerDied: if the process has ended, though a child of it may hold the channel open, or was stopped.
@@ -131,17 +131,17 @@ class Worker:
             raise WorkerDied(self._how_it_ended())
         self._stopped_looks = self._stopped_looks + 1 if _is_stopped(self.process.pid) else 0
         if self._stopped_looks >= _STOPPED_LOOKS:
-            raise WorkerDied("a worker process was stopped by a signal and did not go on")
+            raise WorkerDied("a worker process was stopped by a signal and did not resume")
 
     def end(self) -> None:
-        """Kills the process, whatever it does."""
+        """Kills the process, whatever it is doing."""
         self.channel.close()
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
             self.process.wait(_END_SECONDS)
 
     def leave_to_parent(self) -> None:
-        """In a fork of the program: the process is not ours, and must not be missed."""
+        """In a fork of the program: forgets the process without waiting for it, since it belongs to the parent."""
         self.channel.close()
         self.process.returncode = 0
 
@@ -165,7 +165,7 @@ class Worker:
 
 
 def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
-    """Writes and reads whatever can be, waiting for up to so many seconds until something can; says who died."""
+    """Writes and reads what is possible, waiting up to `seconds` until something is; returns who died."""
     deaths = []
     with _Selector() as selector:
         for worker in workers:
@@ -178,7 +178,7 @@ def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
 
 
 def caught(action: Callable[[], None]) -> list[WorkerDied]:
-    """Does something with a worker, and says if it turned out dead."""
+    """Does something with a worker, and returns its death if it is dead."""
     try:
         action()
     except WorkerDied as death:
@@ -187,10 +187,10 @@ def caught(action: Callable[[], None]) -> list[WorkerDied]:
 
 
 def serve(channel: int | str, parent: int) -> None:
-    """The life of a worker: does what arrives, until nothing more can arrive.
+    """The life of a worker: runs what arrives, until nothing more can arrive.
 
     Args:
-        channel: the descriptor of its socket, inherited; on Windows the text that stands for it comes by stdin.
+        channel: the descriptor of its socket, inherited; on Windows, it comes as text by stdin.
         parent: the process that started it.
     """
     # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs started by a mechanism
@@ -203,14 +203,14 @@ def serve(channel: int | str, parent: int) -> None:
             function, *arguments = pickle.loads(_read(stream, size))
             answer = function(*arguments)
             if sys.stdout is not None:
-                sys.stdout.flush()  # what a mechanism prints is seen, although we shall be killed
+                sys.stdout.flush()  # what a mechanism prints must be seen, and this process will be killed
             if number:
                 wire.sendall(_HEADER.pack(number, len(answer)))
                 wire.sendall(answer)
 
 
 def surroundings() -> tuple[str, list[str]]:
-    """The folder and the search path of this process, as they mean something to another one."""
+    """The folder and the search path of this process, in a form that another process can use."""
     try:
         folder = os.getcwd()
     except OSError:  # it was removed
@@ -219,14 +219,14 @@ def surroundings() -> tuple[str, list[str]]:
 
 
 def settle(folder: str, path: Sequence[str]) -> None:
-    """In a worker that is used again: the folder and the search path that the program has now."""
+    """In a worker that is reused: takes over the program's current folder and search path."""
     with suppress(OSError):
         os.chdir(folder)
     sys.path[:] = path
 
 
 def forget_work() -> None:
-    """In a worker: lets go of the work that it unpacked last, which may hold a large dataset."""
+    """In a worker: frees the work that it unpacked last, which may hold a large dataset."""
     run_parcel("", partial(pickle.dumps, bool), None)
 
 
@@ -238,7 +238,7 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
-    """Takes the whole messages out of what has come."""
+    """Takes the complete messages out of the buffer."""
     while len(incoming) >= _HEADER.size:
         number, size = _HEADER.unpack_from(incoming)
         end = _HEADER.size + size
@@ -249,12 +249,12 @@ def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
 
 
 def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    # Options of the interpreter such as -O change what code does; it must be the same here and there.
+    # Interpreter options such as -O change what code does; it must do the same in the worker.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     sent = json.dumps([surroundings()[1], sys.argv, there.fileno(), os.getpid()])
     argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
     if sys.platform != "win32":
-        # Its standard input is not ours: a program may be read from there.
+        # Not our standard input: the program itself may be read from there.
         return subprocess.Popen(argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
     process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE)
     with process.stdin:
@@ -271,7 +271,7 @@ def _adopted(channel: int | str) -> socket.socket:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process soon after the program that started it, also if that was killed in the middle of a task."""
+    """Ends this process soon after the program that started it, even if that was killed in the middle of a task."""
 
     def watch() -> None:
         while os.getppid() == parent:

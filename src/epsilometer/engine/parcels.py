@@ -1,7 +1,7 @@
-"""Finds a generator inside a mechanism: a copy of it in every worker would draw the same numbers in each of them.
+"""Work as bytes for a worker; and a search for generators in it, whose copies would draw the same in every worker.
 
-The mechanism is packed as it would be for a worker, into nothing, and every object is looked at on the way: what
-functions close over, attributes, arguments that were bound, the globals that a function uses.
+For the search, the mechanism is packed as for a worker, into nothing, and every object is looked at on the way:
+closures, attributes, bound arguments, and the globals that a function uses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from epsilometer.errors import EngineError, EpsilometerError, InputError
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
-# Code of libraries is looked at only where it is used directly: what lies behind it is too much, and not the user's.
+# Library code is searched only where it is used directly: there is too much behind it, none of it the user's.
 _LIBRARIES = ("site-packages", "dist-packages")
 _OWN = __name__.partition(".")[0]
 
@@ -41,10 +41,10 @@ class _Nowhere:
 
 
 def own_generator(mechanism: object) -> str | None:
-    """The type of a generator that the mechanism holds or uses, e.g. "Generator"; None if there is none to be seen.
+    """The type of a generator that the mechanism holds or uses, e.g. "Generator"; None if none is visible.
 
-    What is no generator by its type (a counter, a seed that is updated by hand) is not seen here; the check for
-    repeated draws sees what it does.
+    What is not a generator by its type (a counter, a seed that is updated by hand) is not seen here; the check for
+    repeated draws sees its effect.
     """
     try:
         _search(mechanism, set())
@@ -57,7 +57,7 @@ def _search(each: object, seen: set[int]) -> None:
     """Looks at everything in an object.
 
     Args:
-        seen: the classes whose methods were looked at.
+        seen: the classes whose methods were searched.
     """
     import cloudpickle  # slow to import, and only workers need it
 
@@ -71,7 +71,7 @@ def _search(each: object, seen: set[int]) -> None:
                     return self._dynamic_function_reduce(each)  # by value, with everything that it uses
             if isinstance(each, type) and _is_of_the_user(each) and id(each) not in seen:
                 seen.add(id(each))
-                for value in vars(each).values():  # of a class that workers import nothing is packed
+                for value in vars(each).values():  # nothing is packed of a class that workers import
                     _search(getattr(value, "__func__", value), seen)
             return super().reducer_override(each)
 
@@ -80,7 +80,7 @@ def _search(each: object, seen: set[int]) -> None:
         Searching(_Nowhere(), protocol=5, buffer_callback=lambda buffer: None).dump(each)
     except _Found:
         raise
-    except Exception:  # whatever cannot be packed is told when it really is to be sent
+    except Exception:  # what cannot be packed is reported when it is really sent
         return
 
 
@@ -108,16 +108,16 @@ def _is_of_the_user(each: Any) -> bool:
     return not any(part in file for part in _LIBRARIES)
 
 
-# What a worker may run into without the work being to blame: its memory, its disk, its connections.
+# Errors for which a worker's memory, disk or connections may be to blame instead of the work.
 _PASSING = (MemoryError, OSError)
 
 
 class Fault(Exception):
-    """Something around the work went wrong: worth another try.
+    """Something other than the work itself went wrong: worth another try.
 
     Attributes:
-        engine_lost: whether nothing that is still out can come back.
-        is_final: whether the engine has tried again itself, and gave up.
+        engine_lost: whether no pending task can come back.
+        is_final: whether the engine itself has retried and given up.
     """
 
     def __init__(self, reason: str, *, engine_lost: bool = False, is_final: bool = False) -> None:
@@ -154,7 +154,7 @@ class _Kind(Enum):
 
 
 class _Unpacked(threading.local):
-    """The work that a thread unpacked last. Threads do not share: what is audited need not be safe for them."""
+    """The work that a thread unpacked last. Threads do not share it: a mechanism need not be thread-safe."""
 
     key: str | None = None
     function: Callable[[Any], Any] | None = None
@@ -168,18 +168,18 @@ def pack(function: Callable[[Any], Any], asked: str) -> Parcel:
 
     Args:
         function: of one task.
-        asked: how workers were asked for, for the message: "jobs=2".
+        asked: how workers were requested, for the message: "jobs=2".
 
     Raises:
-        InputError: if something in it cannot leave this process.
+        InputError: if something in it cannot be pickled.
     """
-    import cloudpickle  # takes functions of notebooks and other functions, too
+    import cloudpickle  # can also pickle functions of notebooks and nested functions
 
     try:
         content: bytes = cloudpickle.dumps(function, protocol=pickle.HIGHEST_PROTOCOL)
     except EpsilometerError:
         raise
-    except Exception as error:  # whatever an object says when it is asked to be pickled
+    except Exception as error:  # objects may raise anything when they are pickled
         raise InputError(
             f"{asked}: the mechanism or its input cannot be sent to worker processes ({error}); "
             "define it at the top level of a module, or use jobs=1 on the local engine"
@@ -214,7 +214,7 @@ def open_answer(content: bytes, asked: str) -> Any:
     """What the work returned; raises what it raised.
 
     Raises:
-        Fault: if something around the work went wrong.
+        Fault: if something other than the work went wrong.
         InputError: if the worker could not unpack the work.
     """
     kind, said = pickle.loads(content)
@@ -249,7 +249,7 @@ def _answer(kind: _Kind, said: Any) -> bytes:
 
 
 def _pack_error(error: BaseException) -> bytes:
-    """An error that is sure to be readable at the other end, if need be another one that says the same."""
+    """The error in a form that can surely be unpickled; if need be, another error with the same text."""
     import cloudpickle
 
     try:

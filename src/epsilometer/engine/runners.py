@@ -1,4 +1,4 @@
-"""Where chunks of work run: in this process, or spread over workers that may die, in order, run again when lost."""
+"""Where chunks of work run: in this process, or on workers that may die, with lost tasks run again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from epsilometer.errors import EngineError, InputError, MissingExtraError
 
 T = TypeVar("T")
 R = TypeVar("R")
-# Tasks out per worker: one that runs, one that waits for it, and some that are done while an earlier one is not.
+# Pending tasks per worker: one that runs, one that is next, and some that finished before an earlier one.
 _OUT_PER_WORKER = 4
-# So often in a row may a task be run again.
+# How often in a row a task may be run again.
 _MOST_FAULTS = 3
 
 
 class Pool(Protocol):
-    """The workers of one engine. Whatever goes wrong with them, and not with the work, is raised as a `Fault`.
+    """The workers of one engine. Whatever goes wrong with them, as opposed to the work, is raised as a `Fault`.
 
     Attributes:
         asked: how the user asked for them, for messages: "jobs=2".
@@ -33,7 +33,7 @@ class Pool(Protocol):
     asked: str
 
     def open(self) -> int:
-        """Makes sure that there are workers, and says how many tasks they do at a time."""
+        """Makes sure that there are workers, and returns how many tasks they run at a time."""
 
     def ship(self, key: str, content: bytes) -> Any:
         """Brings a parcel to where the workers can fetch it."""
@@ -48,13 +48,13 @@ class Pool(Protocol):
         """Whether an answer can be collected although the engine was lost."""
 
     def drop(self) -> None:
-        """Lets go of workers that are lost, so that `open` makes a new beginning."""
+        """Drops lost workers, so that `open` starts afresh."""
 
     def cancel(self, tickets: Iterable[Any]) -> None:
-        """Calls back what nobody waits for any more."""
+        """Cancels tasks whose answers are no longer needed."""
 
     def withdraw(self, shipped: Any) -> None:
-        """Takes a parcel away again."""
+        """Removes a parcel again."""
 
     def close(self) -> None:
         """Ends what `open` began."""
@@ -67,7 +67,7 @@ class _Errand:
 
 
 class PoolRunner:
-    """Spreads tasks over a pool. An answer is taken from one ticket per task, so no task counts twice or is lost."""
+    """Spreads tasks over a pool. Every task is answered by exactly one ticket, so none counts twice or is lost."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -90,12 +90,12 @@ class PoolRunner:
             dispatch.call_back()
 
     def close(self) -> None:
-        """Ends the pool, if it was begun by us."""
+        """Ends the pool, if it was opened here."""
         self.pool.close()
 
 
 class _Dispatch:
-    """One map under way: the tasks that are out, oldest first."""
+    """One map under way: its pending tasks, oldest first."""
 
     def __init__(self, pool: Pool, function: Callable[[Any], Any]) -> None:
         self.pool = pool
@@ -106,7 +106,7 @@ class _Dispatch:
         self._withdrawable: list[Any] = []
         self._workers = 1
         self._faults = 0
-        # So many of the tasks that are out go one at a time. After a fault this shows which of them is to blame, and
+        # How many of the pending tasks are sent one at a time. After a fault this shows which of them is to blame, and
         # the others are not lost with it.
         self._alone = 0
 
@@ -116,12 +116,12 @@ class _Dispatch:
         return len(self.errands) >= _OUT_PER_WORKER * self._workers
 
     def begin(self, task: Any) -> None:
-        """Sends one more task out."""
+        """Sends one more task."""
         self.errands.append(_Errand(task))
         self._send()
 
     def finish(self) -> Any:
-        """Waits for the oldest task that is out."""
+        """Waits for the oldest pending task."""
         while True:
             self._send()
             try:
@@ -137,13 +137,13 @@ class _Dispatch:
             return value
 
     def call_back(self) -> None:
-        """Nobody waits for what is still out."""
+        """Cancels all pending tasks."""
         self._cancel([errand.ticket for errand in self.errands if errand.ticket is not None])
         for shipped in self._withdrawable:
             self.pool.withdraw(shipped)
 
     def _send(self) -> None:
-        """Sends out what is not: new tasks, and lost ones."""
+        """Sends the tasks that are not with a worker: new ones, and lost ones."""
         while True:
             try:
                 if self._shipped is None:
@@ -176,7 +176,7 @@ class _Dispatch:
             errand.ticket = None
 
     def _cancel(self, tickets: list[Any]) -> None:
-        with suppress(Fault):  # workers that are gone need not be told
+        with suppress(Fault):  # workers that are gone need no notice
             self.pool.cancel(tickets)
 
     def _despair(self, fault: Fault) -> str:
@@ -187,7 +187,7 @@ class _Dispatch:
         )
 
     def _oldest(self) -> str:
-        """The task that was waited for, in the words of the work if it has some."""
+        """The task that was waited for, described by the work itself if it can."""
         describe = getattr(self.function, "describe", None)
         return str(self.function) if describe is None or not self.errands else str(describe(self.errands[0].task))
 
@@ -222,7 +222,7 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
     """The runner for an engine. Nothing is started or connected to before the first task.
 
     Args:
-        jobs: worker processes of the local engine; other engines have workers of their own.
+        jobs: worker processes of the local engine; other engines have their own workers.
         engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of Dask.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
@@ -238,7 +238,7 @@ def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
         return _ray_runner(engine)
     if engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
-    # A daemon process may not have children. What it draws is the same with one worker.
+    # A daemon process may not have children; one worker draws the same.
     is_alone = jobs == 1 or engine == "serial" or multiprocessing.current_process().daemon
     return SerialRunner() if is_alone else _local_runner(jobs)
 
@@ -251,7 +251,7 @@ def engine_name(engine: Any) -> str:
 
 
 def _is_dask_client(engine: Any) -> bool:
-    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    distributed = sys.modules.get("distributed")  # a client exists only if it was imported
     return distributed is not None and isinstance(engine, distributed.Client)
 
 

@@ -1,7 +1,7 @@
 """Draws outputs in chunks, each with its own seed, and reduces them where they are drawn.
 
-The two sides of a pair take turns, block by block, in an order that the seed decides anew for every block. So a law
-that moves while it is drawn moves for both sides alike, and is not mistaken for a difference between them.
+The two sides of a pair take turns, block by block, in an order that the seed decides anew for every block. So a
+distribution that changes while it is drawn changes for both sides, and is not mistaken for a difference between them.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from epsilometer.outputs import Outputs, concatenate
 
 T = TypeVar("T")
 Reductions = tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]]
-# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less. So workers are
-# asked for up to 8 blocks of such a mechanism at a time, where enough tasks remain to keep them all busy and the
-# progress moving: more for blocks that take a while.
+# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less. So workers get up
+# to 8 blocks of such a mechanism at a time, as long as enough tasks remain to keep them all busy and the progress
+# moving; blocks that take a while need more of them.
 _MANY_AT_ONCE, _MOST_TOGETHER = 4096, 8
 _LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS = 1 << 14, 16, 128
 
 
 class Progress(Protocol):
-    """Is told how many outputs were drawn.
+    """Learns how many outputs were drawn.
 
     It may also have `begin(total)` and `end()`, which are called around the work (the total is None when a search
-    decides it), and `tell(text)`, which gets the state of the evidence while it grows.
+    decides it), and `tell(text)`, which receives the state of the evidence as it grows.
     """
 
     def advance(self, n: int) -> None:
@@ -61,7 +61,7 @@ class NoProgress:
 
 @contextmanager
 def watched(progress: Progress, total: int | None) -> Iterator[None]:
-    """Tells a progress that wants to know where its work begins and ends."""
+    """Calls `begin` and `end` of a progress that has them."""
     begin, end = getattr(progress, "begin", None), getattr(progress, "end", None)
     if begin is not None:
         begin(total)
@@ -74,7 +74,7 @@ def watched(progress: Progress, total: int | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Generic[T]):
-    """What came of one chunk: its reduced outputs, its size, and a fingerprint to recognise repetitions."""
+    """The result of one chunk: its reduced outputs, its size, and a fingerprint to recognise repetitions."""
 
     value: T
     size: int
@@ -132,7 +132,7 @@ class _Kept:
 
 
 def _pieces_together(size: int, n: int) -> int:
-    """How many chunks of many outputs a worker is asked for at a time; what they give does not depend on it.
+    """How many chunks of many outputs a worker gets at a time; the results do not depend on it.
 
     Both sides of a block go to one worker, so that they are drawn one right after the other.
     """
@@ -146,10 +146,10 @@ class Sampler:
 
     Attributes:
         journal: remembers draws of an interrupted audit.
-        turns: how often the two sides of a phase take turns at least, as far as there are enough outputs for it.
-        fewest_per_turn: outputs of one side after which it is the other side's turn at the earliest.
+        turns: the least number of turns of the two sides in a phase, if there are enough outputs.
+        fewest_per_turn: the least number of outputs in one side's turn.
         drawn: outputs drawn so far, left and right; those of an audit that was interrupted are among them.
-        own_generator: what the mechanism draws from itself, if workers would repeat it; all is drawn here then.
+        own_generator: the mechanism's own generator, if workers would repeat it; everything is then drawn here.
     """
 
     mechanism: Mechanism
@@ -190,11 +190,11 @@ class Sampler:
     def draw(
         self, phase: Phase, number: int, pair: Pair, n: int, pieces: Iterable[ChunkRequest], reductions: Reductions
     ) -> Iterator[tuple[ChunkRequest, Chunk[Any]]]:
-        """Draws chunks and yields what each was reduced to, in order.
+        """Draws chunks and yields their reduced outputs, in order.
 
         Args:
-            n: about how many outputs of each side that are.
-            reductions: what is wanted of the outputs of a left and of a right chunk.
+            n: roughly how many outputs of each side these are.
+            reductions: how to reduce the outputs of a left and of a right chunk.
         """
         keeper = self.mechanism.keeper
         if keeper is not None:
@@ -217,7 +217,7 @@ class Sampler:
     def chunks(
         self, phase: Phase, number: int, pair: Pair, side: int, n: int, reduce: Callable[[Outputs], T], skip: int = 0
     ) -> Iterator[Chunk[T]]:
-        """Draws n outputs of one side alone, for those who have no other to compare them with."""
+        """Draws n outputs of one side alone, for callers that do not compare two sides."""
         size = self.mechanism.chunk_size
         pieces = (ChunkRequest(side, skip + start // size, min(size, n - start)) for start in range(0, n, size))
         return (chunk for _, chunk in self.draw(phase, number, pair, n, pieces, (reduce, reduce)))
@@ -258,12 +258,12 @@ class Sampler:
         earlier: Sequence[Fingerprints] | None = None,
         examples: tuple[Any, Any] = (None, None),
     ) -> tuple[Folded, Folded]:
-        """Draws n outputs of both sides and adds up what their chunks are reduced to, from where the journal stopped.
+        """Draws n outputs of both sides and adds up their reduced chunks, from where the journal stopped.
 
         Args:
             reductions: of left and right outputs.
             earlier: fingerprints of other draws of each side; those of these draws are added to them.
-            examples: what other outputs of each side are reduced to; only a journal that is kept needs them.
+            examples: other reduced outputs of each side; needed only with a journal that is kept.
         """
         prints = (Fingerprints(), Fingerprints()) if earlier is None else earlier
         sides = [Folded(fingerprints=each) for each in prints]
@@ -288,7 +288,7 @@ class Sampler:
             return None
         outputs, print_of = known
         if outputs.size != piece.n:
-            raise InputError(f"a chunk of {outputs.size} outputs was remembered where {piece.n} are drawn")
+            raise InputError(f"a chunk of {outputs.size} outputs was remembered where {piece.n} should be drawn")
         self._count_known(piece.side, outputs.size)
         return Chunk(outputs, outputs.size, print_of)
 

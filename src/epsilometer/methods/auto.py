@@ -19,7 +19,7 @@ from epsilometer.outputs import Outputs, Partition
 
 Sides = tuple[Outputs, Outputs]
 
-# Draws per side that are compared: their chance is small enough.
+# Draws per side that are compared: with so many, chance matters little.
 _MOST_ROWS = 40_000
 
 
@@ -46,10 +46,10 @@ def _losses(partition: Partition, draws: Sides) -> tuple[Floats, Floats]:
     return np.logaddexp(0.0, -left), np.logaddexp(0.0, right)
 
 
-# Training draws per side from which on trees see more in several columns than an additive score.
+# With at least this many training draws per side, trees see more in several columns than an additive score.
 _ENOUGH_FOR_TREES = 2000
-# Trees must tell the laws apart better by so many standard errors, and promise so much more than the rest: one more
-# candidate is one more that may be lucky (decision 0027).
+# Trees must distinguish the sides better by the first number of standard errors, and promise more by the second share:
+# each further candidate is one more that may be lucky (decision 0027).
 _TREES_ADVANTAGE, _TREES_MARGIN = 1.0, 0.1
 
 
@@ -74,7 +74,7 @@ class AutoMethod(Method):
         n_train = min(len(left), len(right))
         orders = learn_orders(left, right) if n_train < FEW else []
         best = _better([*ways, *orders], learn_ways(left, right) if needs_bets else [], task, n_train)
-        # More than one way means that outputs vary in several columns.
+        # There is more than one way only where outputs vary in several columns.
         trees = _by_trees(left, right, ways) if len(ways) > 1 else None
         if trees is None:
             return best
@@ -94,10 +94,10 @@ def _better(
 
 
 def _by_trees(left: Outputs, right: Outputs, ways: list[Learned]) -> Learned | None:
-    """Cells of a score made of trees, where enough draws fit them and they see more than the other ways."""
+    """Cells of a score made of trees, if there are enough draws and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
-    from epsilometer.methods.trees import fit_trees  # audits of single numbers need none
+    from epsilometer.methods.trees import fit_trees  # not needed for single numbers
 
     trees = learn_scored(left, right, fit_trees)
     if trees is None:

@@ -24,7 +24,7 @@ def _libraries() -> Any:
     import scipy.linalg  # noqa: F401  # SciPy has a BLAS library of its own: loaded first, it is found, too
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()  # looks for libraries once
+    return ThreadpoolController()  # searches for libraries, so only once
 
 
 def one_thread() -> AbstractContextManager[None]:
@@ -50,12 +50,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An event that may be worth proving, with what the draws that chose it say.
+    """An event that may be worth proving, with its frequencies in the draws that chose it.
 
     Attributes:
         event: the set of outputs.
         flipped: False when the left outputs fall into it more often.
-        p: its frequency on the side that has it more often.
+        p: its frequency on the side where it is more frequent.
         q: on the other.
         predicted: the bound to expect.
     """
@@ -67,7 +67,7 @@ class Candidate:
     predicted: float
 
     def oriented(self, left: T, right: T) -> tuple[T, T]:
-        """The side that has the event more often, then the other."""
+        """The side where the event is more frequent, then the other."""
         return (right, left) if self.flipped else (left, right)
 
 
@@ -80,7 +80,7 @@ class Proposal:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # a property here would be taken for the default of a dataclass's field
+    if TYPE_CHECKING:  # at run time a dataclass would take the property for a field's default
 
         @property
         def predicted(self) -> float:
@@ -88,23 +88,23 @@ class Proposal:
 
     @property
     def event(self) -> Event | None:
-        """The outputs that it counts: the checks of the draws look at how these come and go."""
+        """The outputs that it counts: the health checks look at how these are spread over the draws."""
         return None
 
     @property
     def detectable(self) -> float | None:
-        """The smallest true value that it would refute with 90 % power, where the method itself can tell.
+        """The smallest true value that it would refute with 90 % power, where the method itself knows.
 
         Most cannot. The audit rehearses those methods that are quick.
         """
         return None
 
     def tally(self, outputs: Outputs, side: int) -> Any:
-        """What the proof needs of fresh outputs of one side (0 left, 1 right). Tallies of chunks are added with +."""
+        """What the proof needs from fresh outputs of one side (0 left, 1 right). Tallies of chunks are added with +."""
         raise NotImplementedError
 
     def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
-        """The proof from the summed tallies, which fails with at most that probability."""
+        """The proof from the summed tallies, which fails with at most this probability."""
         raise NotImplementedError
 
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
@@ -115,16 +115,16 @@ class Proposal:
 class Method:
     """A way to find and prove a loss of privacy.
 
-    Name, summary, guarantee and `propose` make a method; the rest has defaults. A convenience, not a condition: an
-    object that just has these names works too, and so does a proposal with `predicted`, `tally` and `certify`.
+    Name, summary, guarantee and `propose` make a method; the rest has defaults. The base class is a convenience: any
+    object with these names works too, and so does a proposal with `predicted`, `tally` and `certify`.
 
     Attributes:
         name: in results, in `epsilometer methods`.
         summary: what it does, in one line.
         guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
         stops_early: whether it draws in growing batches until it has proved enough; only `sequential` does.
-        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to tell what an audit could
-            have found.
+        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to find out what an audit
+            could have found.
     """
 
     __slots__ = ()

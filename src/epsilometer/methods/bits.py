@@ -1,4 +1,4 @@
-"""Method `bits`: one certified event of how floating-point outputs are written, not of what they are worth.
+"""Method `bits`: one certified event about how floating-point outputs are written, not about their values.
 
 Reference: Mironov, "On significance of the least significant bits for differential privacy" (2012).
 """
@@ -33,7 +33,7 @@ class BitsProposal(EventProposal):
 
 
 class BitsMethod(Method):
-    """Learns which sign, exponent and trailing zero bits tell the two inputs apart, and counts them on fresh draws."""
+    """Learns which sign, exponent and trailing zero bits distinguish the two inputs, and counts them on fresh draws."""
 
     name = "bits"
     summary = "one event of sign, exponent and trailing zero bits: leaks of noise that is computed in floating point"
@@ -70,23 +70,23 @@ class BitsProfileMethod(ProfileMethod):
 
 @dataclass(frozen=True, slots=True)
 class ProposalWithBits(Proposal):
-    """A proposal about values that decides, and one about bits that is told beside it."""
+    """A proposal about values that decides, and one about bits that is reported beside it."""
 
     values: Proposal
     bits: Proposal
 
     @property
     def predicted(self) -> float:
-        """Of the one that decides."""
+        """That of the proposal that decides."""
         return self.values.predicted
 
     @property
     def event(self) -> Event | None:
-        """Of the one that decides."""
+        """That of the proposal that decides."""
         return self.values.event
 
     def tally(self, outputs: Outputs, side: int) -> TwoTallies:
-        """What either makes of the outputs."""
+        """The tallies of both."""
         return TwoTallies(self.values.tally(outputs, side), self.bits.tally(outputs, side))
 
     def certify(self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float) -> Finding:

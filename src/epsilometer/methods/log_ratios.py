@@ -1,4 +1,4 @@
-"""Learns the logarithm of the ratio of two laws from training draws: one value for each cell of a partition."""
+"""Learns the log-ratio of two distributions from training draws: one value for each cell of a partition."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Out
 # From the training counts of both sides to ln(P/Q) for each cell; all of shape (cells,).
 Fit = Callable[[Integers, Integers], Floats]
 
-# Even cells over the range of the training draws: the kernel is wider than a cell by far.
+# Even cells over the range of the training draws: the kernel is far wider than a cell.
 _CELLS = 512
-# Kernel widths, in rules of thumb for one density; the ratio of two is smoother than either.
+# Kernel widths, in units of the rule of thumb for one density; the ratio of two is smoother than either.
 _KERNEL_WIDTHS = (0.7, 1.2, 2.4)
-# Pseudo-observations per kernel window: where nobody was seen the ratio is 1.
+# Pseudo-draws per kernel window: where nothing was seen the ratio is 1.
 _PER_WINDOW = 3.0
 # Widths (in cells) and pseudo-counts for cells that are not even.
 _BIN_WIDTHS = (0, 1, 2, 4, 8)
 _PRIORS = (0.5, 3.0)
-# So many draws of each side place the even cells and the kernel.
+# At most this many draws of each side place the even cells and the kernel.
 _MOST_ROWS = 250_000
-# A range whose square (or that of its inverse) is no float has no even cells.
+# A range whose square, or that of its inverse, overflows has no even cells.
 _EXTREME = 1e150
 
 
@@ -190,12 +190,12 @@ def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
 
 @dataclass(frozen=True, slots=True)
 class _FixedFit:
-    """A log-ratio (left over right) that is known already; turned round when the sides are."""
+    """A log-ratio (left over right) that is known already; its sign is reversed when the sides are."""
 
     scores: Floats
 
     def __call__(self, left: Integers, right: Integers) -> Floats:
-        # The sides may come exchanged: the sign that agrees with the counts is the right one.
+        # The sides may come swapped: the sign that agrees with the counts is the right one.
         sign = math.copysign(
             1.0, float(left @ self.scores / max(left.sum(), 1) - right @ self.scores / max(right.sum(), 1))
         )

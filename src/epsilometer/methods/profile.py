@@ -22,11 +22,11 @@ from epsilometer.result import Finding, Witness
 
 # Edges in a tail stand at ranks that grow by this factor: two bins of a tail differ by a third.
 _TAIL_STEP = 1.3
-# The outermost edge cuts off at least so many training draws of both sides together.
+# The outermost edge cuts off at least this many training draws of both sides together.
 _TAIL_FIRST = 3
 # A tail ends where bins of equal mass are fine enough.
 _TAIL_SHARE = 0.02
-# Bins of equal mass are drawn even from few draws: one per so many, as long as there are no more than `_FEW_BINS`.
+# Few draws also get bins of equal mass: one bin per `_PER_BIN` draws, at most `_FEW_BINS`.
 _PER_BIN, _FEW_BINS = 4, 24
 # Orders that follow a line from one end to the other.
 SIMPLE_RULES = ("rising", "falling")
@@ -62,9 +62,9 @@ class Ranking:
     Attributes:
         cut: whose cells.
         rule: the name of the order.
-        flipped: False when the left law should be the larger one on the first cells.
+        flipped: False when the left distribution should be the larger one on the first cells.
         order: shape (cells,), learned from all training draws.
-        halves: the same learned from either half alone, to be counted on the other.
+        halves: the same, learned from one half alone, to be counted on the other.
     """
 
     cut: Cut
@@ -74,7 +74,7 @@ class Ranking:
     halves: tuple[Integers, Integers]
 
     def counts(self, half: int) -> tuple[Integers, Integers]:
-        """Counts of one half under the larger law and the other, shape (cells,) each."""
+        """Counts of one half under the larger distribution and the other, shape (cells,) each."""
         left, right = self.cut.left[half], self.cut.right[half]
         return (right, left) if self.flipped else (left, right)
 
@@ -168,16 +168,16 @@ def _more_edges(ordered: Floats) -> Floats:
 # (Gaussian μ = 1, 1e6 draws: ε(1e-5) 3.19 with 32 and 0, 3.16 with 16 and 16; 26 and 6 keeps most of both).
 _TOP, _BOTTOM = 26, 6
 _RARE_SIDE = 0.75
-# Few draws order the outputs well enough; the far tails want all the others (ε(1e-5) 3.20 with 12 % training, 3.22 so).
+# Few draws order the outputs well enough; the far tails need the others (ε(1e-5): 3.20 at 12 % training, 3.22 here).
 _TRAIN_FIXED, _TRAIN_SHARE = 20_000, 0.02
-# They are kept in memory, and more find nothing better (1e9 draws: ε(1e-5) 4.27 so, 4.21 with ten times as many).
+# They are kept in memory, and more find nothing better (1e9 draws: ε(1e-5) 4.27 here, 4.21 with ten times as many).
 _MOST_TRAINING = 2_000_000
-# The outermost event should still be seen so often on fresh draws, and has at least so many training draws.
+# The outermost event should be seen this often on fresh draws, and has at least this many training draws.
 _LEAST_HITS, _LEAST_TRAINED = 12.0, 5.0
 # Orders are compared by the ε that they promise at these δ, and μ.
 _DELTAS = (1e-5, 1e-3, 1e-2, 1e-1)
-# Orders of many bins fit the chance in a tail: another order than the natural one must promise that much more
-# (Gaussian μ = 1, 1e6 draws, 30 seeds: ε(1e-5) 3.11 when all orders count alike, 3.19 so).
+# Orders of many bins fit the chance in a tail: another order than the natural one must promise this much more
+# (Gaussian μ = 1, 1e6 draws, 30 seeds: ε(1e-5) 3.11 when all orders count alike, 3.19 here).
 _SIMPLER = 0.1
 
 
@@ -189,7 +189,7 @@ class ProfileProposal(Proposal):
         partition: the cells.
         level: shape (cells,), the number of the first event that holds the cell; event k is all cells of level ≤ k.
         n_events: how many events there are.
-        flipped: False when the left law should be the larger one on the first events.
+        flipped: False when the left distribution should be the larger one on the first events.
         task: what is to be proved.
         predicted: the bound to expect.
     """
@@ -207,7 +207,7 @@ class ProfileProposal(Proposal):
         return np.bincount(self.level, cells, minlength=self.n_events + 1).astype(np.int64)
 
     def band(self, left: Integers, right: Integers, failure_probability: float) -> Band:
-        """The band under the trade-off curve; P is the right law if flipped."""
+        """The band under the trade-off curve; P is the right distribution if flipped."""
         above, below = (right, left) if self.flipped else (left, right)
         hits = [np.cumsum(side)[:-1].tolist() for side in (above, below)]
         sizes = int(above.sum()), int(below.sum())
@@ -215,7 +215,7 @@ class ProfileProposal(Proposal):
 
     @property
     def left_shares(self) -> list[float]:
-        """Of each event's price the part that bounds P: most of it goes to the rarer side, which decides how sharp."""
+        """The part of each event's price that bounds P: most goes to the rarer side, which limits sharpness."""
         return [_RARE_SIDE if number >= _TOP else 1.0 - _RARE_SIDE for number in range(self.n_events)]
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
@@ -233,7 +233,7 @@ class ProfileProposal(Proposal):
             "left_hits": np.cumsum(left)[:-1].tolist(),
             "right_hits": np.cumsum(right)[:-1].tolist(),
         }
-        if isinstance(claim, TradeOffDP):  # a file holds the curve at some points only; here it was used
+        if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
             details["curve_at"] = claim.point_at(band.q_upper[best])
         return Finding(
             ProfileMethod.name, float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details
@@ -281,7 +281,7 @@ def _best_ranking(found: list[Ranking], promises: list[float]) -> Ranking:
 
 
 def _shares(n_train: int, train_per_fresh: float) -> Floats:
-    """Shares of all draws at which the order is cut, increasing; dense at both ends."""
+    """Shares of all draws at which the order is cut, ascending; dense at both ends."""
     least = max(_LEAST_TRAINED, _LEAST_HITS * train_per_fresh) / max(n_train, 1)
     top = np.geomspace(min(least, 0.2), 0.5, _TOP)
     bottom = 1.0 - np.geomspace(min(4.0 * least, 0.2), 0.4, _BOTTOM)
@@ -297,10 +297,10 @@ def _levels(ranking: Ranking, shares: Floats) -> Integers:
 
 
 def _expected_band(ranking: Ranking, shares: Floats, task: Task) -> tuple[Floats, Floats]:
-    """About what the band will be, from training draws counted out of fold."""
+    """Roughly what the band will be, from training draws counted out of fold."""
     p, q = ranking.out_of_fold(shares)
     n_train, m_train = ranking.cut.sizes()[::-1] if ranking.flipped else ranking.cut.sizes()
-    # Rare events look best by chance: a spread of the training draws is given away, and nothing is impossible.
+    # Rare events look best by chance: one spread of the training draws is subtracted, and nothing is impossible.
     p = p - np.sqrt(p * (1.0 - p) / max(n_train, 1))
     q = (q * m_train + np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)
     p, q = np.clip(p, 0.0, 1.0), np.clip(q, 0.0, 1.0)

@@ -1,6 +1,6 @@
 """All methods by name: ours, and those of other packages (entry points of the group `epsilometer.methods`).
 
-A method's code is loaded when it is asked for: most audits need one of them.
+A method's code is loaded when it is asked for: most audits need only one of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.result import Finding, Witness
 
-# Where each is at home. The class makes its method from an options object of its own, or from None for its defaults.
+# Module and class of each. The class makes its method from its own options object, or from None for its defaults.
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("epsilometer.methods.auto", "AutoMethod"),
     "events": ("epsilometer.methods.events", "EventsMethod"),
@@ -57,7 +57,7 @@ def find_method(name: str, options: object = None) -> Method:
     """The method of that name; `auto` is the best one for the claim.
 
     Args:
-        options: an options object of that method's own, the same as a mapping, or None for the defaults.
+        options: that method's own options object, the same as a mapping, or None for the defaults.
     """
     if name not in _METHODS and name in _brought():
         return _made_elsewhere(_brought()[name], options)
@@ -73,7 +73,7 @@ def find_method(name: str, options: object = None) -> Method:
 
 
 def as_method(method: object, options: object = None) -> Method:
-    """A method by its name, or an object of the caller's own that does what `Method` says; it brings its options."""
+    """A method by its name, or the caller's own object that does what `Method` says and brings its options."""
     if isinstance(method, str):
         return find_method(method, options)
     wrong = [name for name in ("name", "summary", "guarantee") if not _is_text(getattr(method, name, None))]
@@ -87,7 +87,7 @@ def as_method(method: object, options: object = None) -> Method:
 
 
 class _ForeignMethod(Method):
-    """An object that has the names of a method, completed with the defaults of what it does not have."""
+    """An object that has the names of a method, completed with the defaults of those it lacks."""
 
     def __init__(self, own: Any) -> None:
         self.own = own
@@ -102,11 +102,11 @@ class _ForeignMethod(Method):
         return proposal if isinstance(proposal, Proposal) else _ForeignProposal(proposal)
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
-        """Asks it, if it can say."""
+        """Asks it, if it has this check."""
         getattr(self.own, "check", super().check)(claim, n_pairs, samples)
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
-        """Asks it, if it can say."""
+        """Asks it, if it has its own sizes."""
         sizes: tuple[int, int] | None = getattr(self.own, "fixed_sizes", super().fixed_sizes)(n_pairs, samples)
         return sizes
 
@@ -151,14 +151,14 @@ class _ForeignProposal(Proposal):
 def _brought() -> dict[str, EntryPoint]:
     """What other packages bring. Looked up only for names that are not ours: it reads every package's metadata.
 
-    Of two that bring one name, the one whose home comes first by the alphabet has it; our own names stay ours.
+    Of two packages that bring one name, the alphabetically first wins; built-in names cannot be replaced.
     """
     found = sorted(entry_points(group="epsilometer.methods"), key=lambda each: each.value, reverse=True)
     return {each.name: each for each in found}
 
 
 def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
-    """A method of another package: an object, or something that makes one, from options if there are any."""
+    """A method of another package: an object, or a factory of one, called with the options if there are any."""
     try:
         made = entry.load()
         if isinstance(made, type) or not callable(getattr(made, "propose", None)):
@@ -170,7 +170,7 @@ def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
 
 
 def as_options(name: object, options: object) -> object:
-    """Options that came as a mapping (from a command line, a file) as an object of the method's own; others as is."""
+    """Options given as a mapping (command line, file) as the method's own options object; others unchanged."""
     if not isinstance(name, str) or not isinstance(options, Mapping) or name not in _METHODS:
         return options
     known = option_names(name)
@@ -183,8 +183,8 @@ def as_options(name: object, options: object) -> object:
             raise InputError(f"the method {name} has no option {key!r}; {hint}")
     try:
         return import_module(_METHODS[name][0]).Options(**{key: _as_tuples(value) for key, value in options.items()})
-    except TypeError as error:  # one that is needed is missing, or a text stands where a number belongs
-        raise InputError(f"these are no options of the method {name}: {error}") from error
+    except TypeError as error:  # a required one is missing, or a text stands in place of a number
+        raise InputError(f"these are not options of the method {name}: {error}") from error
 
 
 def option_names(name: str) -> list[str]:
@@ -204,7 +204,7 @@ def _is_text(value: object) -> bool:
 
 
 def _as_tuples(value: Any) -> Any:
-    """Files know lists only."""
+    """Files only have lists."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
@@ -218,7 +218,7 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
     """
     above, below = witness.counts[::-1] if witness.flipped else witness.counts
     if isinstance(witness.event, LogRatio):
-        # Only a replay of a score needs these methods, and every audit loads this file.
+        # Only a replay of a score needs these methods, but every audit loads this file.
         from epsilometer.methods.published.auditorium.renyi_variational import restored_function
         from epsilometer.methods.renyi_bet import restored_bet
 

@@ -22,12 +22,12 @@ from epsilometer.result import Finding, Witness
 
 # Where the score may be clipped, as shares of its largest absolute value.
 _CLIPS = np.linspace(0.08, 1.0, 24)
-# Orders that are tried for zero-concentrated privacy: below 1.01 the cost of the proof, beyond 64 the tails rule.
+# Orders tried for zero-concentrated privacy: below 1.01 the cost of the proof dominates, beyond 64 the tails do.
 _ZCDP_ORDERS = (1.01, 1.03, 1.1, 1.3, 2.0, 3.0, 4.5, 7.0, 11.0, 20.0, 40.0, 64.0)
 # Stakes that are tried, in units of the one that is best for a normal sum.
 _STAKES = np.array([0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5])
-# Right draws as bad as possible that training just missed: without them rare large scores look free (Gaussian, order 5,
-# 1e5 draws: 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
+# Pseudo-draws on the right, as bad as possible: without them rare large scores look free (Gaussian, order 5, 1e5
+# draws: 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
 _MISSED = 2.0
 _HALVINGS = 26
 # Scores that are tried at all orders.
@@ -40,7 +40,7 @@ class ScoreChoice:
 
     Attributes:
         score: the score with its order.
-        flipped: False when the left law is the larger one.
+        flipped: False when the left distribution is the larger one.
         predicted: the bound to expect, in the claim's own parameter.
     """
 
@@ -55,7 +55,7 @@ def orders_of(task: Task) -> tuple[float, ...]:
 
 
 def per_order(task: Task, order: float) -> float:
-    """What one unit of divergence of this order is worth in the claim's own parameter."""
+    """The value of one unit of divergence of this order in the claim's own parameter."""
     return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
 
 
@@ -87,7 +87,7 @@ class _Candidate:
     predicted: float
 
     def sides(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Counts of the larger law and of the other, in halves."""
+        """Counts of the larger distribution and of the other, in halves."""
         return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
 
 
@@ -126,7 +126,7 @@ def best_stake(score: LogRatio, n_fresh: tuple[int, int], n_train: int, failure_
 
     Args:
         score: what is bet on.
-        n_fresh: draws of the larger law and of the other that the proof will have.
+        n_fresh: draws of the larger distribution and of the other that the proof will have.
         n_train: draws behind the expected frequencies.
         failure_probability: of the proof.
     """
@@ -148,7 +148,7 @@ def predict(
 
     Args:
         scores: shape (candidates, cells).
-        p: shape (cells,), counts under the larger law.
+        p: shape (cells,), counts under the larger distribution.
         q: under the other.
         n_fresh: draws of the proof.
         stakes: shape (k,), tried in units of the best for a normal sum.
@@ -176,7 +176,7 @@ def predict(
 
 
 def _solve(wealth: Floats, stake: Floats, pay: Floats, counts: Floats) -> Floats:
-    """For each row the divergence at which what the right draws cost uses up the wealth; below 0 when there is none."""
+    """For each row, the divergence at which the right draws use up the wealth; below 0 when there is none."""
     low = np.full(len(stake), -1.0)
     high = np.log1p(1.0 / stake) - np.log(pay.max(axis=1))
     for _ in range(_HALVINGS):
@@ -204,7 +204,7 @@ class BetProposal(Proposal):
     Attributes:
         score: the score; constant on cells, so that counts of cells are all the proof needs.
         stake: of the bet.
-        flipped: False when the left law is the larger one.
+        flipped: False when the left distribution is the larger one.
         task: what is to be proved.
         predicted: the bound to expect.
         n_train: draws per side behind the score's expected frequencies.
@@ -249,7 +249,7 @@ class BetProposal(Proposal):
 
 
 class RenyiBetMethod(Method):
-    """Learns how much likelier each output is under one law, and bets on it."""
+    """Learns how much likelier each output is on one side, and bets on it."""
 
     name = NAME
     summary = "one bet on a learned log-ratio: sharper than an event for RenyiDP and ZCDP"

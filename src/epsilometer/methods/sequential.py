@@ -22,16 +22,16 @@ from epsilometer.result import Finding, Witness
 
 # Candidate events: their share of all training draws.
 _MASSES: Floats = np.concatenate([[1e-3, 2e-3, 5e-3, 0.01, 0.02], np.linspace(0.04, 0.92, 23)])
-# Below so many draws per side, halving them to be fair to the candidates costs more than it helps.
+# Below this many draws per side, halving them to be fair to the candidates costs more than it helps.
 _ENOUGH_TO_HALVE = 80
-# Spreads that are given away before candidates are compared. From one end of a line to the other there are few
+# Spreads that are subtracted before candidates are compared. From one end of a line to the other there are few
 # candidates; any other order of a line's many bins fits chance (Laplace, claim 0.2 of a true 0.4, first 100 draws: the
 # chosen event grows at 0.0017 per pair when all orders count alike, at 0.0035 with the simple ones, 0.0069 at best).
 _DOUBT_SIMPLE, _DOUBT_LINE, _DOUBT_ATOMS = 0.7, 3.0, 1.0
 # The other direction is bet on, too, when it promises at least this share of the growth of the better one: half of the
-# money on each of two equally good bets grows half as fast again as all of it on one.
+# money on each of two equally good bets grows one and a half times as fast as all of it on one.
 _SECOND = 0.25
-# What a draw that chose the event is worth in the guess about it.
+# The weight of a draw that chose the event in the guess about it.
 _WEIGHT = 0.5
 
 
@@ -77,7 +77,7 @@ def _chosen(found: list[Ranking], place: int, p: float, q: float, fewest: int, r
 
 
 def moved_together(p: Floats, q: Floats, n: float, doubt: Floats) -> tuple[Floats, Floats]:
-    """Both probabilities moved towards each other by so many spreads of n draws."""
+    """Both probabilities moved towards each other by `doubt` spreads of n draws."""
     low = p - doubt * np.sqrt(p * (1.0 - p) / n)
     high = q + doubt * np.sqrt(q * (1.0 - q) / n)
     return np.clip(low, 1e-9, 1.0), np.clip(high, 0.0, 1.0 - 1e-9)
@@ -111,7 +111,7 @@ def _event(ranking: Ranking, mass: float) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Values to bet against, increasing, fixed before any draw.
+    """Values to bet against, ascending, fixed before any draw.
 
     Attributes:
         values: shape (k,); one of them is just above the claim.
@@ -157,7 +157,7 @@ def _grid(claim: Claim) -> Floats:
         return np.concatenate([[0.0], np.geomspace(1e-5, 0.95, 60)])
     if isinstance(claim, GaussianDP):
         return np.concatenate([np.linspace(0.0, 2.0, 41), np.linspace(2.1, 6.0, 40)])
-    if isinstance(claim, RenyiDP | ZCDP):  # their curves are slow to compute, so fewer
+    if isinstance(claim, RenyiDP | ZCDP):  # their curves are slow to compute, so there are fewer
         return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 36)])
     return np.concatenate([np.linspace(0.0, 2.0, 81), np.linspace(2.1, 6.0, 40), np.linspace(6.25, 14.0, 32)])
 
@@ -168,9 +168,9 @@ class Options:
 
     Attributes:
         pilot: draws per side that only choose the first event; None takes a quarter of the samples, 40 at most.
-        growth: each batch is this share of all draws so far, at least one pair. Larger is faster and stops later.
-        max_seconds: when to stop at the latest; None for never.
-        checkpoint: a file that is kept up to date, from which an interrupted run goes on.
+        growth: each batch is this share of all draws so far, at least one pair. Larger runs faster but stops later.
+        max_seconds: a time limit; None for none.
+        checkpoint: a file that is kept up to date, from which an interrupted run resumes.
     """
 
     pilot: int | None = None
@@ -231,7 +231,7 @@ class SequentialMethod(Method):
     name = "sequential"
     summary = "bets on an event that may stop at any time: for mechanisms that take long, from 20 samples on"
     guarantee = "exact"
-    # An audit by this method has a loop of its own.
+    # An audit by this method has its own loop.
     stops_early = True
 
     def __init__(self, options: Options | None = None) -> None:

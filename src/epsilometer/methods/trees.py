@@ -1,4 +1,4 @@
-"""Gradient boosting of small trees for the log-ratio of two laws, in plain NumPy.
+"""Gradient boosting of small trees for the log-ratio of two distributions, in plain NumPy.
 
 Every level of a tree asks one question of all rows ("oblivious" trees), so that a tree is a handful of numbers: the
 score can be stored in a result and evaluated anywhere, without the library or version that fitted it.
@@ -25,9 +25,9 @@ Codes = NDArray[np.int32]
 # Depth 3 sees interactions of three columns.
 _DEPTH = 3
 _TREES = 80
-# Each tree corrects only so much of what is left.
+# Each tree corrects only this share of what is left.
 _RATE = 0.15
-# The questions of a tree are chosen by one row in so many, in turn: as good within chance, and a third faster.
+# Each tree chooses its questions on one row in this many, in turn: no worse beyond chance, and a third faster.
 _PARTS = 3
 # Codes per column: a tree needs no finer questions.
 _MOST_BINS = 32
@@ -67,7 +67,7 @@ def _code(left: Column, right: Column, number: int) -> CodedColumn:
 
 
 def _count_names(column: Column) -> dict[str, int]:
-    assert isinstance(column, Labels)  # what is no column of numbers is one of names
+    assert isinstance(column, Labels)  # a column holds either numbers or names
     return dict(zip(column.labels, np.bincount(column.codes, minlength=len(column.labels)).tolist(), strict=True))
 
 

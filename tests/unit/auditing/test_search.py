@@ -293,9 +293,9 @@ def test_an_interrupted_search_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        ({"stop_early": True}, "does not go with a finder"),
-        ({"max_seconds": 3.0}, "does not go with a finder"),
-        ({"method": "local", "options": em.local.Options(n=100)}, "sizes of its own"),
+        ({"stop_early": True}, "cannot be combined with a finder"),
+        ({"max_seconds": 3.0}, "cannot be combined with a finder"),
+        ({"method": "local", "options": em.local.Options(n=100)}, "its own sizes"),
     ],
 )
 def test_what_does_not_go_with_a_finder(wish, message):

@@ -17,11 +17,11 @@ from epsilometer.outputs.partition import hash_signatures
 REPEATS = 5
 # Atoms of one column, and groups of one shape, beyond which the rarest go to "everything else".
 _MOST_ATOMS = 4096
-# Look for repeated values among so many draws of each side before paying for a full sort.
+# Look for repeated values among this many draws of each side before paying for a full sort.
 _FIRST_LOOK = 16_384
-# Quantiles and repeats are learned from at most so many draws of each side: more would not move them.
+# Quantiles and repeats are learned from at most this many draws of each side: more would not move them.
 _MOST_ROWS = 250_000
-# A bin with fewer training draws than this tells more about chance than about the law.
+# A bin with fewer training draws than this shows chance rather than the distribution.
 _PER_BIN = 40
 
 
@@ -100,7 +100,7 @@ def _pool(left: NDArray[np.generic], right: NDArray[np.generic]) -> Floats:
 
 
 def _repeated(left: NDArray[np.generic], right: NDArray[np.generic], pooled: Floats) -> Floats:
-    """The values that repeat often enough, increasing; infinities always count as atoms when seen."""
+    """The values that repeat often enough, ascending; infinities that were seen always count as atoms."""
     look = np.sort(np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]))
     infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]
     if not np.any(look[1:] == look[:-1]):
@@ -112,7 +112,7 @@ def _repeated(left: NDArray[np.generic], right: NDArray[np.generic], pooled: Flo
 
 
 def _bin_edges(rest: Floats, total: int, most_bins: int) -> Floats:
-    """Quantiles of what does not repeat: about 4·n^(1/3) bins for n draws per side, fewer when less varies."""
+    """Quantiles of the values that do not repeat: about 4·n^(1/3) bins for n draws per side, fewer when less varies."""
     if not len(rest):
         return np.empty(0)
     wanted = int(np.clip(4.0 * (total / 2) ** (1 / 3), 32, most_bins))

@@ -71,7 +71,7 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
     """Candidate orderings, best cell first.
 
     Args:
-        above: shape (cells,), training counts under the law that should be the larger one.
+        above: shape (cells,), training counts under the distribution that should be the larger one.
         below: under the other.
         layout: which cells are neighbours.
 
@@ -133,29 +133,29 @@ def _smooth_lines(count: Integers, lines: tuple[Integers, ...], width: int) -> F
     return smooth
 
 
-# With fewer training draws per side than this, bounds are predicted from the counts to expect: normal spreads are wrong
-# there. With more they err to the safe side, which keeps lucky rare atoms out (geometric noise, ε = 2, n = 500: 1.76 ±
+# With fewer training draws per side than this, bounds are predicted from expected counts: normal spreads are wrong
+# there. With more they err on the safe side, which keeps lucky rare atoms out (geometric noise, ε = 2, n = 500: 1.76 ±
 # 0.14 against 1.68 ± 0.41).
 _HANDFUL = 60
-# Candidate sizes of the event: its share of the training draws of the larger law.
+# Candidate sizes of the event: its share of the training draws of the larger distribution.
 _MASSES: Floats = np.concatenate(
     [
         [0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.055, 0.04],
         [0.027, 0.018, 0.012, 8e-3, 5e-3, 3e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5],
     ]
 )
-# How many spreads of the training draws a prediction gives away. Bins of one line have many neighbours with nearly
-# the same ratio, of which the luckiest would win (Laplace 0.7, 1e5 draws, 40 seeds: 0.670 ± 0.041 at 2, 0.680 ± 0.026
-# at 3); atoms have fewer, and their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
+# How many spreads of the training draws are subtracted from a prediction. Bins of one line have many neighbours with
+# nearly the same ratio, of which the luckiest would win (Laplace 0.7, 1e5 draws, 40 seeds: 0.670 ± 0.041 at 2, 0.680 ±
+# 0.026 at 3); atoms have fewer, and their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
 _DOUBT_LINE, _DOUBT_ATOMS = 3.0, 0.7
-# A line counts when its bins hold at least this share of the training draws, or when it has more single values than
-# this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).
+# A line counts as long when its bins hold at least this share of the training draws, or when it has more single values
+# than this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).
 _ENOUGH_BINS = 0.1
 _MANY_ATOMS = 16
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25
-# A monotone order may be that much worse: it has few cells to be lucky with, and gives one interval.
+# A monotone order may be this much worse: it has few chances to be lucky, and gives one interval.
 _NEAR_MONOTONE = 1.0
 # But never more than this: an event that was never seen on the other side has a huge spread.
 _MOST_SLACK = 0.1
@@ -180,9 +180,9 @@ class Choice:
 
     Attributes:
         chosen: shape (cells,), which cells.
-        flipped: False when the left law is the larger one on the event.
+        flipped: False when the left distribution is the larger one on the event.
         predicted: the bound to expect.
-        p: cross-validated frequency under the larger law.
+        p: cross-validated frequency under the larger distribution.
         q: under the other.
     """
 
@@ -223,7 +223,7 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     reach = int(np.searchsorted(np.cumsum(above[order]), float(best.masses[place]) * above.sum()))
     chosen[order[: min(reach, len(order) - 1) + 1]] = True
     seen = above + counts.right[0] + counts.right[1]
-    if chosen[seen > 0].all():  # everything always happens: it proves nothing, and hides correlation and drift
+    if chosen[seen > 0].all():  # the certain event proves nothing, and hides correlation and drift
         chosen[order[seen[order] > 0][-1]] = False
     return Choice(
         _fill_gaps(chosen, seen, layout),
@@ -252,7 +252,7 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     n_train = max(n_left, 1), max(n_right, 1)
     if min(n_train) < _HANDFUL and doubt < _DOUBT_LINE:
         predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train))
-        spread = np.zeros(len(p))  # only long lines ask for it
+        spread = np.zeros(len(p))  # only needed for long lines
     else:
         predicted, spread = predictor(task, n_train, n_fresh, doubt)(p, q)
     rules = [rule for rule in first for _ in _MASSES]
@@ -267,7 +267,7 @@ def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Int
 
 
 def _is_long_line(folds: Folds, layout: Layout) -> bool:
-    """Whether all is one line of values with so many bins or single values that the luckiest of them would win."""
+    """Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win."""
     if len(layout.bins) != 1 or layout.n_scores:
         return False
     total = folds.left[0] + folds.left[1] + folds.right[0] + folds.right[1]
@@ -297,7 +297,7 @@ def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: i
 def _fill_gaps(chosen: Booleans, seen: Integers, layout: Layout) -> Booleans:
     """Cells without any training draw join the event when both neighbours on their line do, and leave it otherwise.
 
-    It makes events readable ("output ≤ 3" instead of four single values) and changes nothing that was measured.
+    That makes events readable ("output ≤ 3" instead of four single values) and changes no count.
     """
     filled = chosen & (seen > 0)
     for bins, atoms in zip(layout.bins, layout.atoms, strict=True):

@@ -1,10 +1,10 @@
-"""Few draws: events that one number of the output orders, cut between two training draws.
+"""Few draws: outputs ordered by one number, and an event cut between two training draws.
 
 Cells with enough draws to estimate a ratio in each take thousands of training draws. A few dozen are enough to say
-which end of an order belongs to which law, and about where to cut it: outputs that are one number are ordered as they
-are or by their distance from the centre, all others by a score with few weights. One event is then proved by the exact
-test of its ratio, which is sharper for few draws than a band over many thresholds: 20 draws of either side that are
-told apart without an error prove ε ≥ 1.96, twelve ranks that share the failure probability 1.0.
+which end of an order belongs to which side, and roughly where to cut it: single numbers are ordered by their value or
+by their distance from the centre, all other outputs by a score with few weights. One event is then proved by the exact
+test of its ratio, which is sharper for few draws than a band over many thresholds: 20 draws per side that are
+distinguished without an error prove ε ≥ 1.96, twelve ranks that share the failure probability prove 1.0.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from epsilometer.outputs.scores import AdditiveScore, Term
 
 Sides = tuple[Outputs, Outputs]
 
-# From so many training draws per side on `choose_event` goes on alone: it sees as much as the orders of this file.
+# From this many training draws per side, `choose_event` works alone: it sees as much as the orders of this file.
 FEW = 3000
-# Cells of one order: every draw its own up to this number, ranks that are dense in both tails beyond.
+# Cells of one order: one per draw up to this number; beyond it, ranks that are dense in both tails.
 _MOST_CELLS = 128
 # Cells of one column of a score: its steps are then a small part of the spread of the column.
 _COLUMN_CELLS = 48
-# Columns of a score that do not tell the sides apart by so many standard errors, nor by half as many as the best one,
-# are noise: of 100 columns the luckiest differs by about 2.8.
+# Columns of a score that distinguish the sides by less than the first number of standard errors, or by less than the
+# second share of the best column's, are noise: of 100 columns the luckiest differs by about 2.8.
 _LEAST_T, _PART_OF_BEST = 1.0, 0.5
 # Draws of which at least this share are different are taken as draws from a density.
 _DISTINCT = 0.8
-# Counts of values that repeat are not smoothed, so that their luck deserves more doubt. A score was fitted to other
-# draws, and the cells that compete with it are hardly doubted either (noisy_histogram 1.5 at n = 2000: 1.13 at 2, 1.22
+# Counts of repeated values are not smoothed, so their luck deserves more doubt. A score was fitted to other draws, and
+# the cells that compete with it are hardly doubted either (noisy_histogram 1.5 at n = 2000: 1.13 at 2, 1.22
 # at 1, 1.29 at 0.5).
 _CAUTION_REPEATED, _CAUTION_SCORE = 2.0, 0.7
 # Ends of one order for which notions other than (ε, δ) are predicted.
@@ -49,15 +49,15 @@ _PULLED_IN = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Outputs cut into cells that a number orders.
+    """Outputs cut into cells that are ordered by a number.
 
     Attributes:
         partition: the cells.
         places: shape (cells,), where each cell stands; NaN where the order says nothing about it.
-        left: training outputs for counting: none that shaped a score of the partition.
+        left: training outputs for counting: none of those that shaped a score of the partition.
         right: the same of the other side.
         is_smooth: whether the places of the training draws hardly repeat.
-        caution: how much of the usual doubt its ends deserve.
+        caution: the share of the usual doubt that its ends deserve.
     """
 
     partition: Partition
@@ -69,7 +69,7 @@ class Ordered:
 
 
 def learn_orders(left: Outputs, right: Outputs) -> list[Ordered]:
-    """The orders that few training draws can tell something about; none when there are many."""
+    """The orders that few training draws can use; none when there are many draws."""
     if min(len(left), len(right)) >= FEW:
         return []
     pairs = blocks_of_both(left, right)
@@ -120,7 +120,7 @@ def _cut(values: Floats, most: int) -> tuple[Floats, Floats]:
 
 
 def _dense_at_ends(n: int, most: int) -> Integers:
-    """At most so many ranks from 0 on: half of them even, half of them growing from both ends."""
+    """At most `most` ranks of n: half of them evenly spaced, half of them dense at both ends."""
     tail = np.unique(np.geomspace(1.0, n / 2.0, most // 4).astype(np.int64))
     return np.unique(np.concatenate([np.linspace(0, n - 1, most // 2).astype(np.int64), tail, n - tail]))
 
@@ -155,7 +155,7 @@ def _log_ratio(hits: int, n: int, others: int, m: int) -> float:
 
 
 def fit_line(left: Block, right: Block) -> AdditiveScore | None:
-    """A score that is linear in each column and in its distance from the centre, with few weights that are not 0.
+    """A score that is linear in each column and in its distance from the centre, with few nonzero weights.
 
     The weights are those of the linear discriminant for independent columns: difference of the means over variance.
     Names have a log-ratio each. None when nothing varies.
@@ -174,7 +174,7 @@ def fit_line(left: Block, right: Block) -> AdditiveScore | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One feature of one column: its weights, and by how many standard errors it tells the sides apart."""
+    """One feature of one column: its weights, and by how many standard errors it distinguishes the sides."""
 
     t: float
     column: int
@@ -213,13 +213,13 @@ def _number_parts(number: int, left: Numbers, right: Numbers) -> list[_Part]:
 
 
 def _discriminant(left: Floats, right: Floats) -> tuple[float, float, float]:
-    """How far apart the means are (in standard errors, per variance), and their middle."""
+    """The difference of the means (in standard errors, and per variance), and their middle."""
     if not len(left) or not len(right):
         return 0.0, 0.0, 0.0
     n, m = len(left), len(right)
     difference = float(left.mean() - right.mean())
     within = (n * float(left.var()) + m * float(right.var())) / (n + m)
-    # A handful of draws may well have no spread at all; a share of the spread of all is then a guess.
+    # A handful of draws may have no spread at all; a share of the overall spread is then a guess.
     variance = within + (within + difference**2 / 4.0) / (n + m)
     if not (variance > 0.0 and np.isfinite(variance)):
         return 0.0, 0.0, 0.0
@@ -257,10 +257,10 @@ class _Ends:
 
     Attributes:
         order: the cells with training draws, those of the end first.
-        flipped: False when the left law should be the larger one there.
-        p: how likely each end is under the larger law: of the first cell, of the first two, …; never of all.
+        flipped: False when the left distribution should be the larger one there.
+        p: how likely each end is under the larger distribution: the first cell, the first two, …; never all.
         q: under the other.
-        n_train: draws that say so, of the larger law's side first.
+        n_train: the draws behind p and q.
         n_cells: of the partition.
     """
 
@@ -275,21 +275,21 @@ class _Ends:
 def _ends(way: Ordered, counts: list[Integers], flipped: bool, turn: float) -> _Ends:
     above, below = counts[::-1] if flipped else counts
     n, m = int(above.sum()), int(below.sum())
-    # What the order says nothing about is inside if the training draws say so, and never cut.
+    # Cells outside the order are inside the event if the training draws say so, and never cut.
     aside = np.where(above * m > below * n, np.inf, -np.inf)
     places = np.where(np.isnan(way.places), aside, turn * way.places)
     order = np.argsort(-places, kind="stable")
     order = order[(above + below)[order] > 0]
     hits, misses = (_beyond(places[order], side[order], way.is_smooth) for side in (above, below))
-    # The law of the mass beyond a rank: the h-th draw inside has Beta(h, n − h + 1) beyond it.
+    # The mass beyond the h-th draw from the end is distributed as Beta(h, n − h + 1), with mean h/(n + 1).
     return _Ends(order, flipped, hits / (n + 1.0), (misses + 1.0) / (m + 1.0), (n, m), len(above))
 
 
 def _beyond(places: Floats, counts: Integers, is_smooth: bool) -> Floats:
-    """About how many draws lie beyond each cut between two cells, shape (cells − 1,).
+    """Roughly how many draws lie beyond each cut between two cells, shape (cells − 1,).
 
-    Draws that hardly repeat are smoothed by a normal kernel of Silverman's width: counts jump where few draws lie, and
-    the luckiest cut would win. That proves 0.1 to 0.2 more at n = 30 to 200, for normal, Laplace and uniform noise.
+    Draws that hardly repeat are smoothed by a normal kernel of Silverman's width: counts jump where draws are sparse,
+    and the luckiest cut would win. Smoothing proves 0.1 to 0.2 more at n = 30 to 200 (normal, Laplace, uniform noise).
     """
     exact = np.cumsum(counts)[:-1].astype(np.float64)
     known = np.isfinite(places)
@@ -310,12 +310,12 @@ def _kernel_width(draws: Floats) -> float:
 
 
 def _best_end(found: _Ends, task: Task, doubt: float) -> Choice | None:
-    """The end with the best predicted bound; None when no end is likelier under the larger law."""
+    """The end with the best predicted bound; None when no end is likelier under the larger distribution."""
     n_fresh = task.n_fresh[::-1] if found.flipped else task.n_fresh
     ends = np.flatnonzero(found.p > found.q)
     if not len(ends):
         return None
-    if not isinstance(task.claim, PureDP | ApproxDP):  # the predictions of other notions take their time
+    if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _MOST_ENDS).astype(np.int64))]
     p, q = found.p[ends], found.q[ends]
     predicted = expected_bounds(task, p, q, found.n_train, n_fresh, doubt)

@@ -20,11 +20,11 @@ from epsilometer.outputs.scores import AdditiveScore, Score, Term
 
 # Cells per column: enough to follow a log-ratio, few enough to estimate (measured on 5-dimensional Laplace).
 MOST_BINS = 32
-# Names per column that get a weight of their own.
+# Names per column that get their own weight.
 _MOST_NAMES = 1024
-# Ridge penalty per weight: about what one doubtful draw per cell would say.
+# Ridge penalty per weight: worth about one pseudo-draw per cell.
 _RIDGE = 2.0
-# The fit sees at most so many draws of each side; more changes little and costs time.
+# The fit sees at most this many draws of each side; more change little and cost time.
 _MOST_ROWS = 200_000
 # Enough steps for the likelihood to stop changing in the fourth digit.
 _STEPS = 60
@@ -65,10 +65,10 @@ def _blank_term(left: Block, right: Block, number: int) -> Term:
 
 def _logistic(cells: Sequence[Integers], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
     """Ridge logistic regression on one-hot cells, by L-BFGS on look-ups and weighted counts."""
-    from scipy.optimize import minimize  # only vector outputs need it
+    from scipy.optimize import minimize  # only needed for vectors
 
     is_left = np.concatenate([np.ones(n_left), np.zeros(n_right)])
-    # Both sides weigh the same whatever their sizes, so the score is a log-ratio of the laws.
+    # Both sides weigh the same whatever their sizes, so the score is a log-ratio of the distributions.
     weight = np.concatenate([np.full(n_left, 0.5 / max(n_left, 1)), np.full(n_right, 0.5 / max(n_right, 1))])
     scale = n_left + n_right
     starts = np.cumsum([0, *sizes])
@@ -94,9 +94,9 @@ def _logistic(cells: Sequence[Integers], sizes: Sequence[int], n_left: int, n_ri
 _ENOUGH_FOR_SCORE = 200
 # When frequent signatures cover this share of the training draws, a score over all columns has little to add.
 _COVERED = 0.99
-# Draws per side for each weight of a score from which on fitting and counting may share them.
+# With this many draws per side for each weight of a score, fitting and counting may share them.
 _ENOUGH_PER_WEIGHT = 100
-# More signatures than this are estimated better together, by a score, than one by one.
+# More signatures than this are better estimated together, by a score, than one by one.
 _MANY_GROUPS = 64
 
 # Makes a score of the given columns from training outputs of one shape, left and right.
@@ -105,7 +105,7 @@ FitScore = Callable[[Block, Block, Sequence[int]], Score]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A partition and the training draws that may be counted in it: none that shaped a score of it.
+    """A partition and the training draws that may be counted in it: none of those that shaped its scores.
 
     Attributes:
         partition: the cells.
@@ -136,7 +136,7 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
 def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: int = 2) -> Learned | None:
     """Cells of one score over all columns, made by `fit` on half of the draws and counted on the other half.
 
-    None when no shape has so many columns.
+    None when no shape has at least `fewest_columns` columns.
     """
     learning = blocks_of_both(_half(left, 0), _half(right, 0))
     if all(len(a.columns) < fewest_columns for a, _ in learning):
@@ -150,7 +150,7 @@ def _for_scores(
 ) -> tuple[list[tuple[Block, Block]], tuple[Outputs, Outputs]]:
     """The draws that fit scores, and those that are counted in their cells.
 
-    Counting where a score was fitted flatters it, so few draws are halved; of many, all do both (measured on
+    Counting on the draws that fitted a score flatters it, so few draws are halved; many do both (measured on
     5-dimensional Laplace at 1e5: 1.370 ± 0.048 whole, 1.363 ± 0.062 halved).
     """
     weights = MOST_BINS * max(len(a.columns) for a, _ in pairs)
@@ -207,12 +207,12 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
 
 
 def _line_of_long_numbers(left: Block, right: Block) -> int | None:
-    """The column that puts numbers of two columns in order; None if single values of them tell more."""
+    """The column that orders numbers held in two columns; None if their single values say more."""
     rounded, rest = (np.concatenate([_values(block, column) for block in (left, right)]) for column in (0, 1))
     if has_digit(left.shape) and np.ptp(rounded) < EXACT:
         return 1  # the digit alone, which is exact
     _, count = np.unique(rest, return_counts=True)
-    # What tells apart repeats: a few numbers, drawn again and again, and not one that varies.
+    # Where the remainders repeat, there are only a few numbers, drawn again and again, and no line.
     return None if 2 * count[count >= REPEATS].sum() > count.sum() else 0
 
 

@@ -61,16 +61,16 @@ class EventProposal(Proposal):
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 
     def _split(self, below: Counts, failure_probability: float) -> dict[str, Any]:
-        """What `epsilometer.checker` needs besides the counts; a joint test has no split."""
+        """What `epsilometer.checker` needs besides the counts; the joint test has no split."""
         claim = self.task.claim
         split: dict[str, Any] = {"left_share": self.left_share}
-        if isinstance(claim, TradeOffDP):  # a file holds the curve at some points only; here it was used
+        if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
             split["curve_at"] = claim.point_at(upper(below, failure_probability * (1.0 - self.left_share)))
         return split
 
 
 class EventsMethod(Method):
-    """Learns which outputs tell the two inputs apart, and counts them on fresh draws."""
+    """Learns which outputs distinguish the two inputs, and counts them on fresh draws."""
 
     name = "events"
     summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
@@ -82,13 +82,13 @@ class EventsMethod(Method):
         return self.propose_from([*learn_partitions(left, right), *learn_orders(left, right)], task)
 
     def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
-        """The same over given ways of cutting them; at least one of them has learned its order, too."""
+        """The same over given ways of cutting them; at least one of them is a `Learned`."""
         found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
-        # Nothing at all is predicted to prove 0, which looks better than an event that may disappoint.
+        # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
         way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
         event = Event(way.partition, choice.chosen).simplified()
         candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
-        if isinstance(task.claim, PureDP | ApproxDP):  # the joint test does not split
+        if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
             return EventProposal(candidate, task, 0.5)
         return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
 

@@ -1,4 +1,4 @@
-"""What bound to expect of an event, from its frequencies in training draws."""
+"""The bound to expect from an event, by its frequencies in training draws."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def _predict_one(
 
 
 def few_doubt(n_train: tuple[int, int]) -> float:
-    """How many spreads of few training draws to give away: 0.1 of 10 draws, 0.8 of 100, 3 of 3000.
+    """How many spreads to subtract with few training draws: 0.1 with 10 draws, 0.8 with 100, 3 with 3000.
 
-    Among few draws caution costs more than luck: N(3, 1) at n = 30 proves 1.5 at a doubt of 0.5 and 0 at 1.5, because
-    an event of everything then looks best; Laplace noise with ε = 1 at n = 2000 proves 0.81 and 0.88. At 3000 it meets
-    the doubt about long lines, so that power does not fall where `choose_event` goes on alone.
+    With few draws caution costs more than luck: N(3, 1) at n = 30 proves 1.5 at a doubt of 0.5 and 0 at 1.5, because
+    the certain event then looks best; Laplace noise with ε = 1 at n = 2000 proves 0.81 and 0.88. At 3000 it equals the
+    doubt about long lines, so that power does not drop where `choose_event` takes over.
     """
     return min(float(np.log10(max(min(n_train) / 3.0, 1.0))) ** 2 / 3.0, 3.0)
 
@@ -93,7 +93,7 @@ def few_doubt(n_train: tuple[int, int]) -> float:
 def expected_bounds(
     task: Task, p: Floats, q: Floats, n_train: tuple[int, int], n_fresh: tuple[int, int], doubt: float
 ) -> Floats:
-    """The bound that counts would prove which are exactly as expected, less what the training draws leave open.
+    """The bound from counts exactly as expected, less what the training draws leave open.
 
     It is right for few draws, too. For ε it is the approximate score bound, which orders the counts in the exact test;
     for other notions it is the exact bound, at counts that need not be whole.
@@ -117,12 +117,12 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[in
     middle = 2.0 * s * y + z * z * (s + y)
     ratio = 2.0 * constant / (middle + np.sqrt(np.maximum(middle * middle - 4.0 * y * y * constant, 0.0)))
     proves = (s > 0.0) & (constant > 0.0)
-    # What proves nothing is still compared.
+    # Events that prove nothing are still ranked.
     return np.where(proves, np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0]), p - q - 100.0)
 
 
 def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> Floats:
-    """The standard deviation of ln((p − δ)/q) when both are estimated from so many draws."""
+    """The standard deviation of ln((p − δ)/q) when both are estimated from n draws."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(
             np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * np.maximum(q, 1e-300)))

@@ -84,7 +84,7 @@ def test_directions_are_left_from_right():
 
 def test_outputs_outside_are_counted():
     mechanism = em.from_batch(lambda x, n, rng: np.where(np.arange(n) < x, 1.5, rng.random(n)))
-    with pytest.raises(em.InputError, match=r"12 of 128 outputs are no numbers of domain=\(0, 1\)"):
+    with pytest.raises(em.InputError, match=r"12 of 128 outputs are not numbers of domain=\(0, 1\)"):
         em.ldp.estimate(mechanism, (5, 7), **GIVEN, n=64)
 
 

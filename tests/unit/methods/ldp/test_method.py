@@ -101,7 +101,7 @@ def test_outputs_outside_are_seen_in_the_pilot_draws():
         drawn.append(n)
         return rng.normal(0.5, 1.0, n)
 
-    with pytest.raises(em.InputError, match=r"of 2,000 outputs are no numbers of domain"):
+    with pytest.raises(em.InputError, match=r"of 2,000 outputs are not numbers of domain"):
         audit(em.PureDP(1.0), inputs=(0, 1), mechanism=em.from_batch(wide))
     assert sum(drawn) == 2000
 

@@ -70,9 +70,9 @@ class Options:
             check_whole("units and steps", each)
 
 
-# Steps of L-BFGS after which the fourth digit stands still.
+# Steps of L-BFGS after which the fourth digit no longer changes.
 _STEPS = 60
-# Pulls coefficients that no draw speaks for to 0.
+# Pulls coefficients that no draw supports to 0.
 _RIDGE = 1e-4
 
 
@@ -85,7 +85,7 @@ def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, boun
     """The bounded function of the family with the largest R.
 
     Args:
-        basis: shape (points, k), values of the family's members; None lets every point have a value of its own.
+        basis: shape (points, k), values of the family's members; None gives every point its own value.
         p: shape (points,), weights under P.
         q: under Q.
         order: α.
@@ -98,8 +98,8 @@ def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, boun
 
 
 def best_coefficients(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
-    """The coefficients of that function before it is bent, shape (k,)."""
-    from scipy.optimize import minimize  # only this method needs it
+    """The coefficients of that function before it is squashed into its bound, shape (k,)."""
+    from scipy.optimize import minimize  # only needed by this method
 
     log_p, log_q = _logarithm(p), _logarithm(q)
     size = len(p) if basis is None else basis.shape[1]
@@ -130,7 +130,7 @@ def _logarithm(weights: Floats) -> Floats:
 
 
 def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
-    """R and its gradient: α times the difference of the two tilted laws."""
+    """R and its gradient: α times the difference of the two tilted distributions."""
     tilts, totals = [], []
     for logs in (log_p + (order - 1.0) * h, log_q + order * h):
         top = float(logs.max())
@@ -141,7 +141,7 @@ def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> t
     return order / (order - 1.0) * totals[0] - totals[1], order * (tilts[0] - tilts[1])
 
 
-# |h| when nothing is wished: e^6 is a ratio that 10⁵ draws hardly see.
+# |h| by default: e^6 is a ratio that 10⁵ draws hardly see.
 _BOUND = 6.0
 # Bins for single numbers: free values need no more (Gaussian μ = 1, order 2, 1e5 draws).
 _BINS = 64
@@ -151,7 +151,7 @@ _CELLS, _COLUMN_CELLS = 256, 64
 _DEGREES, _VECTOR_DEGREE = (1, 2, 4, 8), 4
 # The polynomials' interval [−1, 1] lies between these quantiles; beyond it they stay constant.
 _OUTSIDE = 5e-4
-# Numbers beyond this are taken for this: differences of larger ones are no floats.
+# Larger numbers are clipped to this: their differences would overflow.
 _LARGEST = 1e300
 # Pseudo-counts per cell of free values.
 _PRIOR = 0.5
@@ -161,7 +161,7 @@ _MOST_ROWS = 40_000
 
 
 def learn_functions(left: Outputs, right: Outputs, order: float, options: Options) -> list[Way]:
-    """Cells with the fits of the wished family, learned on training draws."""
+    """Cells with the fits of the requested family, learned on training draws."""
     bound = _BOUND if options.bound is None else float(options.bound)
     if options.family == "network":
         return [_network_way(left, right, order, bound, options)]
@@ -298,5 +298,5 @@ def _network_way(left: Outputs, right: Outputs, order: float, bound: float, opti
     from epsilometer.methods.published.auditorium.network import network_fit  # needs an extra
 
     learned = learn_scored(left, right, network_fit(order, bound, options.units, options.steps), fewest_columns=1)
-    # Outputs without any value have nothing to feed a network with.
+    # Outputs that hold no values give a network nothing to learn from.
     return way_of(learn_partitions(left, right)[0] if learned is None else learned)

@@ -27,13 +27,13 @@ from epsilometer.result import Finding
 
 # ε of the mixture that are tried when nothing is claimed.
 _MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
-# Spreads of the training draws that a prediction gives away; with one ε there are few candidates to be lucky with.
+# Spreads of the training draws that a prediction subtracts; with one ε few candidates can be lucky.
 _DOUBT_FIXED, _DOUBT_FREE = 1.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExcessEvent:
-    """The outputs that a classifier takes for those of one side.
+    """The outputs that a classifier assigns to one side.
 
     Attributes:
         candidate: the event, with cross-validated frequencies.
@@ -61,7 +61,7 @@ def check_epsilon(epsilon: float | None) -> None:
 
 
 def mixtures_of(claim: Claim, wished: float | None) -> Floats:
-    """The ε to try: the wished one, the claimed one, or all when nothing is claimed."""
+    """The ε to try: the requested one, the claimed one, or all when nothing is claimed."""
     bounds_delta = isinstance(claim, ApproxDeltaDP)
     claimed = claim.epsilon if isinstance(claim, PureDP | ApproxDP) else 0.0
     if bounds_delta or wished is None:
@@ -98,7 +98,7 @@ class _Look:
     q: float
 
     def sides(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Counts of the larger law and of the other, in halves."""
+        """Counts of the larger distribution and of the other, in halves."""
         return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
 
 
@@ -122,7 +122,7 @@ def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats)
 
 
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
-    """Which cells each classifier takes for P's, shape (mixtures, cells): at least one seen cell, never all of them."""
+    """Which cells each classifier assigns to P, shape (mixtures, cells): at least one seen cell, never all of them."""
     known = np.flatnonzero(seen > 0)
     ranked = known[np.argsort(scores[known], kind="stable")]
     masks = scores > mixtures[:, None]
@@ -133,9 +133,9 @@ def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
     return masks
 
 
-# The sizes of the mixture's two parts are random; with so many spreads to spare they hardly ever exceed the draws.
+# The sizes of the mixture's two parts are random; with this many spreads to spare they hardly ever exceed the draws.
 _SPARE = 6.5
-# Which draws make up the mixture must not depend on them, so its generator has a seed of its own.
+# Which draws make up the mixture must not depend on them, so its generator has its own seed.
 _SEED = 20_230_715
 
 
@@ -207,7 +207,7 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierProposal(EventProposal):
-    """What a classifier takes for the larger law's outputs, to be counted on fresh draws.
+    """The outputs that a classifier assigns to the larger distribution, to be counted on fresh draws.
 
     Attributes:
         epsilon: of the mixture.
@@ -235,7 +235,7 @@ class ClassifierProposal(EventProposal):
 
 
 class HockeyStickMethod(Method):
-    """Learns to tell the two laws apart when one of them weighs e^ε, and counts what it takes for the other's."""
+    """Learns to distinguish the two distributions when one weighs e^ε, and counts what it assigns to the other."""
 
     name = NAME
     summary = "the event of a classifier on the mixture weighted by e^ε; PureDP and ApproxDP (DP-Auditorium)"
@@ -262,5 +262,5 @@ class HockeyStickMethod(Method):
         boosted = learn_scored(left, right, fit_trees) if wished != "cells" else None
         if wished == "boosting" and boosted is not None:
             return [way_of(boosted)]
-        # Single numbers need no trees: cells see all that there is.
+        # Single numbers need no trees: cells see everything.
         return learn_ways(left, right) + ([way_of(boosted)] if boosted is not None else [])

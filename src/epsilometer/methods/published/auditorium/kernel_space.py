@@ -16,11 +16,11 @@ from epsilometer.outputs.embedding import Embedding, NameAxis, NumberAxis
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import KernelScore, gaussian_kernel
 
-# Names that get a corner of their own; the rest share one.
+# Names that get their own corner; the rest share one.
 _MOST_NAMES = 32
-# Draws per side that tell where the middle is.
+# Draws per side that locate the middle.
 _MOST_ROWS = 50_000
-# Spread of a normal law in units of its interquartile range.
+# Interquartile range of a normal distribution, in standard deviations.
 _QUARTILES = 1.349
 
 
@@ -42,7 +42,7 @@ def _axis(left: Column, right: Column, number: int) -> NumberAxis | NameAxis:
         return NumberAxis(number, *_middle_and_spread(values[np.isfinite(values)]))
     counts: dict[str, int] = {}
     for side in (left, right):
-        assert isinstance(side, Labels)  # what is no column of numbers is one of names
+        assert isinstance(side, Labels)  # a column holds either numbers or names
         for label, count in zip(side.labels, np.bincount(side.codes, minlength=len(side.labels)).tolist(), strict=True):
             counts[label] = counts.get(label, 0) + count
     frequent = sorted(counts, key=lambda label: -counts[label])[:_MOST_NAMES]
@@ -60,7 +60,7 @@ def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:
     return middle, spread
 
 
-# Landmarks over all shapes: the function is a sum of so many kernels.
+# Landmarks over all shapes: the function is a sum of this many kernels.
 _LANDMARKS = 64
 # Pairs of training points whose median distance is the bandwidth.
 _PAIRS = 4096
@@ -123,7 +123,7 @@ def learn_shapes(left: Outputs, right: Outputs) -> list[Shape]:
 
 def _median_distance(points: Floats) -> float:
     """The median distance of pairs of points that differ; 1 when none do."""
-    rng = np.random.default_rng(0)  # which pairs hardly matters, but the same draws must give the same answer
+    rng = np.random.default_rng(0)  # the choice of pairs hardly matters, but must be repeatable
     one, other = points[rng.integers(len(points), size=(2, _PAIRS))]
     distances = np.sqrt(((one - other) ** 2).sum(axis=1))
     distances = distances[distances > 0.0]
@@ -182,7 +182,7 @@ def gram_of(shapes: list[Shape]) -> Floats:
 
 
 def unit_weights(gram: Floats, difference: Floats, ridge: float) -> Floats:
-    """The weights of the function of norm 1 that tells the means apart best, smoothed by the ridge."""
+    """The weights of the function of norm 1 that distinguishes the means best, smoothed by the ridge."""
     weights = np.linalg.solve(gram + ridge * np.eye(len(gram)), difference)
     norm = math.sqrt(max(float(weights @ gram @ weights), 0.0)) * _SAFE_NORM
     return np.asarray(weights / norm, dtype=np.float64) if norm > 1e-12 else np.zeros(len(weights))

@@ -29,7 +29,7 @@ from epsilometer.methods.published.auditorium.kernel_space import (
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
-# So far apart in units of the bandwidth the kernel of two outputs of different shape is exactly 0.
+# Outputs of different shapes are this many bandwidths apart: there the kernel is exactly 0.
 _APART = 100.0
 
 
@@ -81,7 +81,7 @@ def squared_lower(left: Floats, right: Floats, failure_probability: float) -> fl
 
 
 def predicted_squared(left: Floats, right: Floats, n_fresh: int, failure_probability: float) -> float:
-    """The bound to expect of so many fresh draws, from the terms of training draws."""
+    """The bound to expect from `n_fresh` fresh draws, from the terms of training draws."""
     terms = pair_terms(left, right)
     if len(terms) < 2:
         return -2.0
@@ -184,7 +184,7 @@ class FunctionProposal(Proposal):
         predicted: the bound to expect.
     """
 
-    event: Event = field()  # not the default that Proposal has
+    event: Event = field()  # not the default of Proposal
     cells: Event
     bet: MeanBet
     task: Task

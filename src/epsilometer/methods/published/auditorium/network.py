@@ -18,12 +18,12 @@ from epsilometer.methods.published.auditorium.kernel_space import fit_embedding
 from epsilometer.outputs import Block
 from epsilometer.outputs.scores import NetworkScore
 
-# Draws per side and step: their means of exponentials must be worth something.
+# Draws per side and step: enough for a usable mean of exponentials.
 _BATCH = 512
 _RATE = 1e-2
-# Rows per side that train; a step sees a batch, so more cost memory only.
+# Rows per side that train; a step sees only a batch, so more would only cost memory.
 _MOST_ROWS = 100_000
-# Steps at the beginning that minimise the logistic loss: far from the optimum exponentials of large h tell little.
+# Share of the steps that first minimise the logistic loss: far from the optimum, exponentials of large h say little.
 _WARM_SHARE = 0.5
 
 

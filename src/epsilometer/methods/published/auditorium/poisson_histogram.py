@@ -33,7 +33,7 @@ from epsilometer.methods.published.auditorium.hockey_stick import (
 from epsilometer.outputs import BlockPartition, Group, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
-# How many draws are used must not depend on them, so their number has a seed of its own.
+# How many draws are used must not depend on them, so their number has its own seed.
 _SEED = 20_180_617
 
 
@@ -126,7 +126,7 @@ class Options:
             raise InputError(f"cells={self.cells!r} must be at least 2")
         check_choice("certificate", self.certificate, CERTIFICATES)
         check_epsilon(self.epsilon)
-        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises for what makes no sense
+        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class EstimateProposal(Proposal):
 
 
 class PoissonHistogramMethod(Method):
-    """Cuts the outputs into cells and takes those that one law makes more than e^ε times as likely."""
+    """Cuts the outputs into cells and takes those that one side makes more than e^ε times as likely."""
 
     name = NAME
     summary = "the cells of a histogram with x > e^ε·y, proved on fresh draws; PureDP and ApproxDP (DP-Auditorium)"
@@ -221,7 +221,7 @@ class PoissonHistogramMethod(Method):
         return CellsProposal(choice.candidate, task, 0.5, choice.epsilon, learned.partition.n_cells)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
-        """Single numbers into so many cells; other outputs as the method `events` cuts them, vectors by a score."""
+        """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""
         pairs = blocks_of_both(left, right)
         blocks = []
         for a, b in pairs:

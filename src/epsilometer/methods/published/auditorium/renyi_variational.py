@@ -1,4 +1,4 @@
-"""Method `renyi-variational`: a Rényi divergence from below by a learned bounded function."""
+"""Method `renyi-variational`: a Rényi divergence bounded from below by a learned bounded function."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def half_range(scores: Floats) -> float:
 
 NAME = "renyi-variational"
 
-# Orders that are tried for pure privacy: small ones are cheap to prove, large ones come near ε. Beyond 8 a cell of few
+# Orders tried for pure privacy: small ones are cheap to prove, large ones come close to ε. Beyond 8 a cell of few
 # draws may decide (Laplace 1 and 2, 2e4 draws, 8 seeds each: one bound of 8 at half the others with order 12).
 _PURE_ORDERS = (2.0, 4.0, 8.0)
 # Ranges of h that are tried for the published bound, as shares of the range of the exact one.
@@ -141,7 +141,7 @@ class PublishedProposal(Proposal):
 
 
 class RenyiVariationalMethod(Method):
-    """Learns a bounded function that tells the laws apart, and bounds the divergence by it."""
+    """Learns a bounded function that distinguishes the two distributions, and bounds the divergence by it."""
 
     name = NAME
     summary = "a bounded function (bins, Chebyshev polynomials or a network); RenyiDP and PureDP (DP-Auditorium)"

@@ -42,7 +42,7 @@ class LipschitzHint:
     Attributes:
         lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least about this.
         noise: the standard deviation that chance alone gives such a slope.
-        input_lipschitz: the largest slope between neighbouring inputs (numbers); None if the inputs are none.
+        input_lipschitz: the largest slope between neighbouring inputs; None if they are not numbers.
         note: says that this is a hint.
     """
 
@@ -64,12 +64,12 @@ def lipschitz_hint(
 
     Args:
         mechanism: as `epsilometer.audit` takes it.
-        inputs: what to run it on; if they are numbers, slopes between them are looked at, too.
+        inputs: what to run it on; if they are numbers, slopes between them are estimated, too.
         domain: (a, b), where all outputs lie.
         n: pilot draws per input.
         seed: of the draws.
 
-    Guarantee: none. Do not use a constant that was estimated from draws as if it were known.
+    Guarantee: none. Do not treat a constant that was estimated from draws as known.
     """
     if len(inputs) < 1 or n < _FEWEST_CELLS:
         raise InputError(f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed")
@@ -102,8 +102,8 @@ class LocalEstimate:
     """A two-sided estimate of ε (or of a Rényi divergence).
 
     Attributes:
-        estimate: the value; biased upwards when cells hold few samples, for it is a maximum of noisy ratios.
-        interval: estimate ± precision, cut at 0.
+        estimate: the value; biased upwards when cells hold few samples: it is a maximum of noisy ratios.
+        interval: estimate ± precision, clipped at 0.
         precision: half of its length.
         confidence: with which the interval holds the truth, if the guarantee is not "none".
         guarantee: "conditional: …", or "none: practical n".
@@ -113,7 +113,7 @@ class LocalEstimate:
         cells: cells per input.
         samples: draws per input.
         midpoints: inputs that were drawn from; None for one pair.
-        planned_samples: the samples per input that the guarantee takes.
+        planned_samples: the samples per input that the guarantee needs.
         seed: of all draws.
     """
 
@@ -153,10 +153,10 @@ def estimate(
 
     Args:
         mechanism: as `epsilometer.audit` takes it; its outputs are numbers of the domain.
-        pair: the two inputs; None for the worst pair of a zoo entry. For the other direction exchange them.
+        pair: the two inputs; None for the worst pair of a zoo entry. Swap them for the other direction.
         precision: γ, the half length of the interval.
         confidence: the probability with which the interval holds the truth.
-        domain: (a, b); None for that of a zoo entry. An output outside is an error that counts them.
+        domain: (a, b); None for that of a zoo entry. Outputs outside it are an error, which counts them.
         lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)²; None for a zoo entry's own.
         n: samples per input; None for the planned number. Fewer than planned give an estimate without guarantee.
         order: estimates the Rényi divergence of this order instead of ε.
@@ -165,7 +165,7 @@ def estimate(
         seed: makes the estimate repeatable; None takes fresh entropy and records it.
         jobs: worker processes.
         engine: where they run.
-        progress: is told about every drawn chunk.
+        progress: notified of every drawn chunk.
 
     Guarantee: conditional on the Lipschitz assumption: the truth is in the interval with probability at least
         `confidence`, if n is None or at least the planned number. None for a smaller n.
@@ -278,7 +278,7 @@ def check_n(n: int | None, plan: HistogramPlan, most_draws: float, midpoints: in
 
 
 def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None) -> str:
-    """What an estimate with so many samples (and mid-points) may promise."""
+    """What an estimate with these samples (and mid-points) may promise."""
     short = ["n"] if samples < plan.samples else []
     if midpoints is not None and plan.midpoints is not None and midpoints < plan.midpoints:
         short.append("k")

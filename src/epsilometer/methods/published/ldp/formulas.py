@@ -95,7 +95,7 @@ def renyi_amplification(smoothness: Smoothness, order: float) -> float:
 
 
 def pure_midpoints(smoothness: Smoothness, precision: float, input_lipschitz: float, input_length: float) -> int:
-    """k of Algorithm 2; at least 2, for one mid-point has no pair."""
+    """k of Algorithm 2; at least 2, because one mid-point has no pair."""
     return max(2, _count(3.0 * input_lipschitz * input_length / (smoothness.least_density * precision)))
 
 
@@ -188,12 +188,12 @@ def _count(needed: float) -> int:
 
 
 def _least(is_enough: Callable[[int], bool]) -> int:
-    """The smallest whole number from which on a monotone condition holds."""
+    """The smallest whole number for which a monotone condition holds."""
     high = 1
     while not is_enough(high):
         high *= 2
     low = high // 2
-    while high - low > 1:  # `bisect` takes no numbers of more than 64 bits
+    while high - low > 1:  # `bisect` is limited to 64-bit numbers
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
@@ -205,7 +205,7 @@ class CellCounts:
 
     Attributes:
         counts: shape (m,).
-        outside: outputs that are no number of the domain.
+        outside: outputs that are not numbers of the domain.
     """
 
     counts: Integers
@@ -227,7 +227,7 @@ class CellCounts:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The domain [a, b] in m cells of equal width, each with its left end; the last one has b, too."""
+    """The domain [a, b] in m cells of equal width, each including its left end; the last one includes b, too."""
 
     domain: tuple[float, float]
     number: int
@@ -271,7 +271,7 @@ def check_inside(cells: Cells, *sides: CellCounts) -> None:
         total = outside + sum(side.total for side in sides)
         low, high = cells.domain
         raise InputError(
-            f"{outside:,} of {total:,} outputs are no numbers of domain=({low:g}, {high:g}), where all of them must "
+            f"{outside:,} of {total:,} outputs are not numbers of domain=({low:g}, {high:g}), where all of them must "
             "lie; correct domain=, or use the method events, which takes any output"
         )
 

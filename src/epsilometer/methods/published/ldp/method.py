@@ -24,7 +24,7 @@ from epsilometer.result import Finding
 _NAME = "ldp-histogram"
 # Nothing is learned; these draws only show, before the rest is drawn, that outputs lie in the domain.
 _PILOT = 1000
-# What results call a good chance to have refuted a value.
+# The power with which results call a value detectable.
 _POWER = 0.9
 
 
@@ -44,7 +44,7 @@ class Options:
     precision: float | None = None
 
     def __post_init__(self) -> None:
-        Smoothness(self.domain, self.lipschitz)  # raises for what makes no sense
+        Smoothness(self.domain, self.lipschitz)  # raises if they make no sense
         if self.precision is not None:
             check_precision(self.precision)
 
@@ -146,14 +146,14 @@ class HistogramMethod(Method):
 
 
 def both_directions(left: CellCounts, right: CellCounts, order: float | None) -> float:
-    """The larger estimate. One event, that no count deviates, makes both of them right."""
+    """The larger estimate. Both are right if no count deviates, which is one event."""
     return max(divergence(left, right, order), divergence(right, left, order))
 
 
 def _predict(proposal: HistogramProposal, left: Outputs, right: Outputs) -> float:
     tallies = proposal.tally(left, 0), proposal.tally(right, 1)
     check_inside(proposal.cells, *tallies)
-    # With one more sample per cell an empty one still gives a guess.
+    # With one more sample per cell, empty cells still give a guess.
     padded = [CellCounts(side.counts + 1, 0) for side in tallies]
     return both_directions(padded[0], padded[1], proposal.plan.order) - proposal.plan.precision
 

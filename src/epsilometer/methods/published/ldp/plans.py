@@ -23,9 +23,9 @@ from epsilometer.methods.published.ldp.formulas import (
     renyi_resolution,
 )
 
-# More draws than this are refused unless the user raises the limit: a quarter of an hour of the fastest mechanisms.
+# More draws than this are refused unless the user raises the limit: a quarter of an hour with the fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
-# Precisions between which the one that a number of samples allows is looked for.
+# The range in which the finest affordable precision is looked for.
 _FINEST, _COARSEST = 1e-6, 100.0
 _HALVINGS = 60
 
@@ -91,7 +91,7 @@ class HistogramPlan:
         }
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> HistogramPlan:
-        """Itself, or an InputError with the figure if it asks for too many draws."""
+        """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(
                 f"precision={self.precision:g} at confidence={self.confidence:g} takes {self.draws:,} draws "
@@ -110,8 +110,8 @@ def plan_pair(
 ) -> HistogramPlan:
     """The plan of Algorithm 1: one pair of inputs.
 
-    Published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
-    The default pays for all m cells (4mf); the Rényi inequality has that factor already.
+    As published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
+    The default pays for all m cells (4mf); the Rényi inequality already has that factor.
     """
     precision, confidence = check_precision(precision), check_confidence(confidence)
     order = check_optional_order(order)
@@ -142,8 +142,8 @@ def plan_overall(
 ) -> HistogramPlan:
     """The plan of Algorithm 2: all pairs of k mid-points of the input interval, each estimated within γ/3.
 
-    Published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for every
-    cell of every mid-point once: all pairs are right if no count deviates.
+    As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for each
+    cell of each mid-point once: all pairs are right if no count deviates.
     """
     precision, confidence = check_precision(precision), check_confidence(confidence)
     order = check_optional_order(order)
@@ -173,7 +173,7 @@ def plan_overall(
 
 
 def affordable_precision(smoothness: Smoothness, samples: int, confidence: float, order: float | None) -> float | None:
-    """The finest precision whose plan for one pair takes at most so many samples per input; None if there is none."""
+    """The finest precision whose plan for one pair takes at most `samples` per input; None if there is none."""
 
     def is_affordable(precision: float) -> bool:
         return plan_pair(smoothness, precision, confidence, order).samples <= samples

@@ -43,7 +43,7 @@ class MarginGrid:
         wanted = np.ceil(per_bandwidth * (high - low) / gaussian.min(axis=0))
         steps = np.clip(wanted, fewest, most).astype(np.int64)
         widest = bandwidths.max(axis=0) * kernel.reach * steps / (high - low)
-        # A margin beyond this only matters when the box is a speck in one bandwidth; the density is flat there.
+        # A larger margin matters only when the box is tiny next to a bandwidth; the density is flat there.
         return cls(low, high, steps, np.minimum(np.ceil(widest) + 1, 40_000).astype(np.int64))
 
     @property
@@ -126,12 +126,12 @@ def _convolve(values: Floats, weights: Floats, axis: int) -> Floats:
 
 Limits = tuple[Floats, Floats]
 
-# At the chosen floor the relative variance of an estimate is one in so many: 20 draws of an outcome.
+# At the chosen floor the relative variance of an estimate is 1 over this: 20 draws of an outcome.
 DRAWS_AT_FLOOR = 20.0
-# In several dimensions the maximum is taken over so many more places that noise wins below 200 draws (measured on
+# In several dimensions the maximum is over many more places, and noise wins below 200 draws (measured on
 # vectors of 3 Laplace numbers, ε = .7, n = 2e5: .84 of the truth with 200, .61 with 20).
 DRAWS_AT_FLOOR_OF_VECTORS = 200.0
-# Kernel values in flight at a time: 2^18 doubles stay in the cache.
+# Kernel values computed at a time: 2^18 doubles stay in the cache.
 _IN_FLIGHT = 1 << 18
 
 
@@ -218,7 +218,7 @@ def kernel_density(rows: Floats, places: Floats, h: Floats, kernel: Kernel, limi
 def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
     """K((place − row)/h) of every row, reflections included; shape (n,)."""
     product: Floats = np.ones(len(rows))
-    with np.errstate(over="ignore", invalid="ignore"):  # 1e300 is far away, nan is nowhere
+    with np.errstate(over="ignore", invalid="ignore"):  # 1e300 is far away, and nan nowhere
         _multiply_kernels(product, rows, place, h, kernel, limits)
     product[np.isnan(product)] = 0.0
     return product

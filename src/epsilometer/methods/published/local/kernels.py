@@ -1,4 +1,4 @@
-"""Kernels: how far a draw speaks for its neighbourhood, and their bandwidths by a rule of thumb."""
+"""Kernels, which spread each draw over its neighbourhood, and their bandwidths by a rule of thumb."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find_kernel(name: object) -> Kernel:
 
 # Silverman's rule, R's "nrd0", has 0.9 in one dimension; the normal reference rule varies by 15 % up to d = 4.
 _FACTOR = 0.9
-# Width of the middle half of a normal law in standard deviations, as R rounds it.
+# Width of the middle half of a normal distribution in standard deviations, as R rounds it.
 _MIDDLE_HALF = 1.34
 
 

@@ -36,17 +36,17 @@ _ENOUGH_TO_MISS = 200
 class LossFunction:
     """Two floored densities and the loss between them, at m places.
 
-    Call it with places to have the loss there.
+    Call it with places to get the loss there.
 
     Attributes:
         kind: "discrete" or "continuous".
-        points: the places: shape (m,) in one dimension, (m, d) in more; a list of outcomes for a discrete law.
+        points: the places: shape (m,) in one dimension, (m, d) in more; a list of outcomes if discrete.
         left_density: shape (m,), floored.
         right_density: shape (m,), floored.
         floor: τ.
         n: draws of left and right.
-        bandwidths: shape (2, d), of left and right; None for a discrete law.
-        kernel: the kernel; None for a discrete law.
+        bandwidths: shape (2, d), of left and right; None if discrete.
+        kernel: the kernel; None if discrete.
         region: low and high ends, each of shape (d,); None for all outcomes.
         draws: the sample itself, for other places than `points`.
     """
@@ -175,7 +175,7 @@ def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The outcomes as a sequence; made one by one, for there may be many and few are asked for."""
+    """The outcomes as a sequence; made one by one, because there may be many and few are needed."""
 
     outcomes: Outcomes
 

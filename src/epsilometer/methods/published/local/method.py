@@ -40,7 +40,7 @@ _UNIT = 2.0**-32
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What step 1 found and what step 2 needs of it.
+    """What step 1 found and step 2 needs.
 
     Attributes:
         task: what is to be proved.
@@ -81,16 +81,16 @@ class Found:
         return Finding(NAME, bound, GUARANTEE, confidence, witness, self.task.claim, details)
 
     def witness(self, event: Event, counts: tuple[Counts, Counts], pair: Pair, failure_probability: float) -> Witness:
-        """The event around t̂ with its counts; they speak for themselves by exact bounds."""
+        """The event around t̂ with its counts and their own exact bounds."""
         return Witness.of(pair, event, self.direction < 0, *counts, failure_probability)
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeProposal(Proposal):
-    """One outcome of a discrete law."""
+    """One outcome of a discrete distribution."""
 
     found: Found
-    event: Event = field()  # not the default that Proposal has
+    event: Event = field()  # not the default of Proposal
 
     @property
     def predicted(self) -> float:
@@ -130,7 +130,7 @@ class KernelTally:
 
 @dataclass(frozen=True, slots=True)
 class PlaceProposal(Proposal):
-    """One place of a continuous law.
+    """One place of a continuous distribution.
 
     Attributes:
         found: step 1.
@@ -138,7 +138,7 @@ class PlaceProposal(Proposal):
         place: t̂, shape (d,).
         bandwidth: of step 2, shape (d,).
         kernel: its name.
-        limits: the support's ends, if it has some.
+        limits: the support's ends, if it has any.
     """
 
     found: Found

@@ -199,7 +199,7 @@ def _prove(proposal: Proposal, fresh: tuple[Outputs, Outputs], pair: Pair, failu
 def _with_fresh_bandwidth(
     proposal: OutcomeProposal | PlaceProposal, fresh: tuple[Outputs, Outputs], options: Options
 ) -> OutcomeProposal | PlaceProposal:
-    """Step 2 with the rule of thumb of its own draws, as the paper has it."""
+    """Step 2 with the rule of thumb of its own draws, as in the paper."""
     if not isinstance(proposal, PlaceProposal):
         return proposal
     sides = [rows[np.isfinite(rows).all(axis=1)] for rows in map(as_matrix, fresh)]

@@ -17,7 +17,7 @@ Bound = float | Sequence[float]
 Region = tuple[Bound, Bound]
 Bandwidth = float | Sequence[float]
 
-# More dimensions than this starve every kernel: the bandwidth's exponent becomes hopeless.
+# More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
 KINDS = ("auto", "discrete", "continuous")
 SELECTIONS = ("loss", "bound")
@@ -31,16 +31,16 @@ class Options:
         n: draws per side for every pair in step 1, which finds the pair and the location.
         N: fresh draws per side for the best pair in step 2, which proves; at least n.
         region: the closed box C = (low, high) in which the location is sought; numbers, or one per coordinate.
-        floor: τ, below which no density is believed.
+        floor: τ, below which no density estimate is trusted.
         bandwidth: of step 1; a number, or one per coordinate.
         proof_bandwidth: of step 2, common to both sides.
         undersmoothing: γ, an extra factor N^(−γ) on the chosen bandwidth of step 2.
         kernel: "gaussian", "epanechnikov" or "biweight".
-        support: (low, high) outside of which the outputs cannot lie, with None or ±inf for an open end; densities are
+        support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end; densities are
             reflected at its ends. Per coordinate: two sequences.
         kind: "discrete", "continuous", or "auto", which looks at the draws.
         select: the location with the greatest estimated "loss", as in the paper, or with the greatest predicted
-            "bound", which shuns noisy tails.
+            "bound", which avoids noisy tails.
     """
 
     n: int | None = None

@@ -1,4 +1,4 @@
-"""What kind of distribution the draws come from, as its estimate needs it; the place of a loss as an event."""
+"""Which kind of distribution the draws come from, their outcomes and counts, and the place of a loss as an event."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from epsilometer.outputs import (
 )
 from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms
 
-# A value seen so often among the training draws is an atom, not an accident (as for the method events).
+# A value seen this often among the training draws is an atom, not an accident (as for the method events).
 _REPEATS = 5
-# A discrete law may have rare outcomes; a larger share of draws with them is a continuous part …
+# A discrete distribution may have rare outcomes; a larger share of draws with them is a continuous part …
 _RARE = 0.01
 # … unless rare values coincide now and then: real numbers do not. (Single precision does in 0.6 % of 1e5 draws.)
 _COINCIDE = 0.05
-# Draws per side that tell the kind.
+# Draws per side that decide the kind.
 _LOOK = 100_000
 # Integers below this are counted directly, without sorting.
 _SMALL = 1 << 18
@@ -76,7 +76,7 @@ def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
     """Whether the outputs are "discrete" or "continuous".
 
     Raises:
-        InputError: a mixed law, or more than four continuous coordinates.
+        InputError: a mixed distribution, or more than four continuous coordinates.
     """
     if kind == "discrete":
         return kind
@@ -128,12 +128,12 @@ def row_value(block: Block, row: int) -> Any:
 
 
 def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
-    """Whether a column has more rare values than a discrete law, on either side."""
+    """Whether a column has more rare values than a discrete distribution, on either side."""
     if isinstance(column, Labels) or column.values.dtype.kind != "f" or not len(column):
         return False
     values = column.values
     if not np.any(values != np.rint(np.nan_to_num(values))):
-        return False  # whole numbers in floating-point dress
+        return False  # whole numbers stored as floats
     is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
     return _has_rare_values(values[is_left]) or _has_rare_values(values[~is_left])
 
@@ -259,7 +259,7 @@ def _atoms(block: Block, row: int) -> tuple[Atoms, ...]:
 
 
 def _signature(block: Block, row: int) -> tuple[int, ...]:
-    # Truth values are both atoms, for which counting has a short cut; of any other column the one value is.
+    # Both truth values become atoms, for which counting has a short cut; of other columns only the value itself.
     codes = tuple(
         int(column.values[row]) if isinstance(column, Numbers) and column.values.dtype == np.bool_ else 0
         for column in block.columns

@@ -73,7 +73,7 @@ def floored_divergence(
 
     Args:
         p: shape (k,), probabilities of k outputs, or densities on an even grid.
-        q: the same for the other law.
+        q: the same for the other side.
         order: above 1.
         floor: τ.
         sharpness: β, 1/floor unless given.
@@ -107,7 +107,7 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
 
 
 def _variance(influence: Floats, density: Floats, width: float) -> float:
-    """Of the influence (given without its factor 1/width) under the density."""
+    """The variance of the influence (given without its factor 1/width) under the density."""
     share = density * width
     values = influence / width
     return max(float(share @ values**2) - float(share @ values) ** 2, 0.0)
@@ -122,8 +122,8 @@ def _density(name: str, values: object) -> Floats:
     return density
 
 
-# Draws at the level of the floor, n·τ (densities in units of 1/spread): at fewer the floor is below what the samples
-# can tell, and the bound is too high (measured: randomized response, order 7, covers .03 at n·τ = 5).
+# Draws at the level of the floor, n·τ (densities in units of 1/spread): with fewer, the floor is below what the samples
+# can resolve, and the bound is too high (measured: randomized response, order 7, covers .03 at n·τ = 5).
 ENOUGH_AT_FLOOR = 50.0
 # n·τ as a product of floats may miss a whole number by rounding.
 _ROUNDING = 1.0 - 1e-9
@@ -134,7 +134,7 @@ class FlooredBound:
     """A lower bound on D_order(left ‖ right).
 
     Attributes:
-        lower_bound: holds with about the asked confidence; may be below 0 when the samples tell nothing.
+        lower_bound: holds with about the requested confidence; may be below 0 when the samples show nothing.
         estimate: the plug-in estimate.
         variance: asymptotic, of √n·estimate for the n left outputs.
         order: of the divergence.
@@ -213,7 +213,7 @@ def lower_bound_of_pairs(
     *,
     sharpness: float | None = None,
 ) -> tuple[int, FlooredBound]:
-    """The largest bound over several pairs of inputs, each with independent samples of its own.
+    """The largest bound over several pairs of inputs, each with its own independent samples.
 
     The largest of N bounds of level c holds with probability c^N only, so each is taken at confidence^(1/N).
 

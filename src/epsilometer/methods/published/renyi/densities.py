@@ -13,7 +13,7 @@ from epsilometer.errors import InputError
 
 # The published experiments raise the bandwidth to this power, so that the bias vanishes faster than the spread.
 UNDERSMOOTHING = 1.1
-# Distance of the quartiles of the normal law, in standard deviations.
+# Distance of the quartiles of the normal distribution, in standard deviations.
 _QUARTILES = 1.349
 
 
@@ -34,7 +34,7 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
 
     Args:
         counts: shape (k,), draws binned linearly to an even grid.
-        spacing: distance of the grid points.
+        spacing: distance between grid points.
     """
     n = float(counts.sum())
     spread = spread_of(counts, spacing)
@@ -43,7 +43,7 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
     step = spacing / spread
     first = (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
     sixth = _derivative_functional(counts, step, 6, first)
-    if not sixth < 0.0:  # only rounding can bring it here
+    if not sixth < 0.0:  # only rounding can lead here
         return _thumb(spread, n)
     second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
     fourth = _derivative_functional(counts, step, 4, second)
@@ -63,7 +63,7 @@ def undersmoothed(bandwidth: float, spread: float, power: float = UNDERSMOOTHING
 
 
 def smooth(counts: Floats, spacing: float, bandwidth: float) -> Floats:
-    """Counts averaged with a Gaussian kernel along the last axis; what leaves the grid is lost, the rest is kept.
+    """Counts averaged with a Gaussian kernel along the last axis; what leaves the grid is lost.
 
     The kernel's weights sum to 1 whatever its width: a kernel narrower than the grid leaves a histogram.
     """
@@ -86,7 +86,7 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
 
 
 def _convolve(counts: Floats, kernel: Floats) -> Floats:
-    """Along the last axis, with a kernel of odd length, by the fast Fourier transform; the ends see zeros beyond."""
+    """Along the last axis, with a kernel of odd length, by the fast Fourier transform; with zeros beyond the ends."""
     size, reach = counts.shape[-1], len(kernel) // 2
     length = 1 << (size + 2 * reach - 1).bit_length()
     product = np.fft.rfft(counts, length) * np.fft.rfft(kernel, length)
@@ -97,9 +97,9 @@ Box = tuple[tuple[float, float], ...]
 
 # Points of the grid in one dimension (as published) and per axis in two.
 GRID_POINTS = {1: 1000, 2: 256}
-# Draws that are binned at a time: what is made of them fits the cache.
+# Draws that are binned at a time: their temporary arrays fit the cache.
 _PIECE = 1 << 15
-# A range whose square (or that of its inverse) is no float has no even grid.
+# A range whose square, or that of its inverse, overflows has no even grid.
 _EXTREME = 1e150
 
 
@@ -139,7 +139,7 @@ class EvenGrid:
 
     @property
     def spacings(self) -> tuple[float, ...]:
-        """Distance of neighbouring points, per axis."""
+        """Distance between neighbouring points, per axis."""
         return tuple((high - low) / (self.points - 1) for low, high in self.box)
 
     def count(self, values: Floats) -> Floats:
@@ -151,10 +151,10 @@ class EvenGrid:
         return total.reshape((self.points,) * len(self.box))
 
     def _shares(self, values: Floats) -> Iterator[tuple[Integers, Floats]]:
-        """The grid points around each draw, and which share of it each gets."""
+        """The grid points around each draw, and the share of it that each gets."""
         corners: list[tuple[Integers | int, Floats | float]] = [(0, 1.0)]
         for axis, (low, _) in enumerate(self.box):
-            # A grid of one single point has no spacing: everything is at its first point.
+            # A grid of a single point has no spacing: everything is at its first point.
             height = (values[:, axis] - low) / (self.spacings[axis] or 1.0)
             np.clip(height, 0.0, self.points - 1, out=height)
             below = np.minimum(height.astype(np.int64), self.points - 2)
@@ -208,7 +208,7 @@ def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:
     for a, b in zip(left.T, right.T, strict=True):
         low, high = min(float(a.min()), float(b.min())), max(float(a.max()), float(b.max()))
         if not high > low:
-            raise InputError("all outputs of both sides are one number: they have no density, and nothing to compare")
+            raise InputError("all outputs of both sides are one number: there is no density to compare")
         if not 1.0 / _EXTREME < high / 2 - low / 2 < _EXTREME:
             raise InputError(f"the outputs range from {low:g} to {high:g}, too far or too near for a density; use auto")
         box.append((low - margin * (high - low), high + margin * (high - low)))

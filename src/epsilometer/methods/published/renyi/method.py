@@ -24,7 +24,7 @@ from epsilometer.result import Finding
 
 # Fresh draws reach a little beyond the training draws.
 _MARGIN = 0.1
-# The share of outputs that may not repeat where the rest does, before the law counts as mixed.
+# The share of outputs that may not repeat where the rest does, before the distribution counts as mixed.
 _STRAY = 0.02
 # Numbers of which fewer than this share are distinct are not continuous.
 _DISTINCT = 0.99
@@ -64,7 +64,7 @@ class GridView:
     grid: EvenGrid
 
     def count(self, outputs: Outputs) -> Floats:
-        """Shape (grid points + 1,): the last counts outputs that are no (finite) numbers of this shape."""
+        """Shape (grid points + 1,): the last counts outputs that are not finite numbers of this shape."""
         total = np.zeros(self.grid.points ** len(self.grid.box) + 1)
         total[-1] = len(outputs)
         for block in outputs:
@@ -75,14 +75,14 @@ class GridView:
         return total
 
     def densities(self, left: Floats, right: Floats, undersmoothing: float) -> Densities:
-        """Kernel estimates; what is off the grid counts only in the sizes, which makes the bound lower."""
+        """Kernel estimates; draws off the grid count only in the sizes, which makes the bound lower."""
         shape = (self.grid.points,) * len(self.grid.box)
         sizes = round(float(left.sum())), round(float(right.sum()))
         return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), undersmoothing, sizes)
 
 
 def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
-    """Counts for outputs that repeat, a grid for one or two numbers that do not; mixed laws are refused."""
+    """Counts for outputs that repeat, a grid for one or two numbers that do not; mixed distributions are refused."""
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1 and _has_density(*pairs[0]):
         a, b = pairs[0]
@@ -237,7 +237,7 @@ class RenyiFlooredMethod(Method):
 
 
 def _predict(found: FlooredBound, densities: Densities, task: Task, flipped: bool) -> float:
-    """The estimate less what the proof will cost and the spread of the training draws."""
+    """The estimate less the cost of the proof and the spread of the training draws."""
     n_fresh = task.n_fresh[1 if flipped else 0]
     cost = float(-ndtri(task.failure_probability))
     return found.estimate - math.sqrt(found.variance) * (

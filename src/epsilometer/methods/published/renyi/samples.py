@@ -11,11 +11,11 @@ from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities
 
 Array = NDArray[np.generic]
 
-# The fewest draws of a side from which a spread can be told.
+# The fewest draws of a side that have a spread.
 _FEWEST = 2
-# So many draws are looked through for repeated values before numbers are taken as continuous.
+# This many draws are searched for repeated values before numbers count as continuous.
 _LOOK = 20_000
-# Repeats among them that single floats collide into by chance stay below this share.
+# Single-precision floats that collide by chance stay below this share of them.
 _ACCIDENT = 1e-3
 # Combinations of whole numbers are counted in a table up to this many cells, by sorting beyond.
 _TABLE = 1 << 22
