@@ -1,4 +1,4 @@
-"""What is put into a mechanism: pairs of neighbouring datasets."""
+"""The inputs of a mechanism: pairs of neighbouring datasets."""
 
 from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 

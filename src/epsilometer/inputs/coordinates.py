@@ -1,4 +1,4 @@
-"""What a search may choose, as numbers in [0, 1], and the checks of what describes it."""
+"""What a search may choose, as numbers in [0, 1], and checks of the arguments that describe it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_whole(name: str, value: object, least: int, why: str = "") -> int:
-    """A whole number of at least so much; `why` ends the message."""
+    """A whole number of at least `least`; `why` ends the message."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InputError(f"{name}={value!r} must be a whole number")
     if value < least:
@@ -70,7 +70,7 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
 
 
 # A tenth of each coordinate stands for the lower end of its interval, a tenth for the upper one: the worst inputs of
-# sums, means and counts lie at the ends, where points of a continuum never are.
+# sums, means and counts lie at the ends, which random points of a continuum never hit.
 ENDS = 0.1
 # Shares of a signed coordinate: full steps down and up, no step, and what lies between.
 _FULL, _NONE = 0.25, 0.2
@@ -82,7 +82,7 @@ class Coordinate:
 
     Attributes:
         levels: how many different values there are; None for a continuum.
-        ordered: whether neighbouring levels are alike.
+        ordered: whether neighbouring levels are similar.
         signed: whether it stands for a step down, none, or up, instead of a value between two ends.
     """
 
@@ -91,7 +91,7 @@ class Coordinate:
     signed: bool = False
 
     def places(self, u: Floats) -> Floats:
-        """Where numbers of [0, 1] lie for a model: apart if and only if they stand for different values."""
+        """Where numbers of [0, 1] lie for a model: they differ if and only if they stand for different values."""
         if not self.ordered:
             assert self.levels is not None  # names can be counted
             return np.minimum(np.floor(u * self.levels), self.levels - 1.0)
@@ -100,7 +100,7 @@ class Coordinate:
         return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
 
     def grid(self, most: int) -> Floats:
-        """At most so many points that stand for different values, both ends among them; unordered levels all count."""
+        """At most `most` points that stand for different values, both ends included; all levels if unordered."""
         if not self.ordered:
             assert self.levels is not None  # names can be counted
             return (np.arange(self.levels) + 0.5) / self.levels
@@ -109,7 +109,7 @@ class Coordinate:
 
 
 def level_of(u: float, levels: int) -> int:
-    """Which of so many equal pieces of [0, 1] a number lies in."""
+    """Which of `levels` equal pieces of [0, 1] a number lies in."""
     return min(int(u * levels), levels - 1)
 
 

@@ -1,7 +1,7 @@
-"""Data that no call of a mechanism can have touched before: a copy for every call, the cheapest one that is right.
+"""A copy of the data for every call of a mechanism, so that no call sees another's changes; the cheapest correct one.
 
 A mechanism may empty, sort or scale its dataset in place; if the next call saw that, its outputs would not be draws of
-one law. What comes back is copied as well, because a function may return one buffer again and again.
+one distribution. Outputs are copied as well, because a function may return the same buffer again and again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from epsilometer.errors import InputError
 from epsilometer.storage.digests import GENERATORS
 
 Make = Callable[[], Any]
-# Nobody can change these.
+# Immutable.
 _ATOMS: frozenset[type] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis)}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction}
     | {uuid.UUID, types.FunctionType, types.BuiltinFunctionType, np.str_, np.bytes_, np.datetime64, np.timedelta64}
     | set(np.sctypeDict.values()) - {np.void, np.object_}
 )
-# Nor these; or they must not be copied: every call would draw the same from a copy of a generator.
+# Immutable too, or not to be copied: every call would draw the same from a copy of a generator.
 _SHARED = (Enum, type, types.ModuleType, types.FunctionType, *GENERATORS)
 _FROZEN = {("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")}
 _FROZEN |= {("pandas", "Index"), ("polars", "LazyFrame"), ("jax", "Array"), ("jaxlib", "ArrayImpl")}
@@ -42,10 +42,10 @@ _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
 
 
 def check_reusable(value: Any, name: str) -> None:
-    """Refuses what can be read only once: an iterator, a generator, an open file; also inside of containers.
+    """Refuses what can be read only once: an iterator, a generator, an open file; also inside containers.
 
     Raises:
-        InputError: every call after the first one would see another dataset.
+        InputError: if so, because later calls would see another dataset.
     """
     if type(value) in _ATOMS:
         return
@@ -64,7 +64,7 @@ def check_reusable(value: Any, name: str) -> None:
 
 
 def _held(value: Any) -> Collection[Any]:
-    """What a container holds; other values hold nothing that anyone could look at without knowing them."""
+    """What a container holds; other values cannot be looked into without knowing their type."""
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, list | tuple | set | frozenset | deque):
@@ -77,12 +77,12 @@ def _held(value: Any) -> Collection[Any]:
 
 
 def copier(value: Any) -> Make:
-    """A function that makes copies of a value, one per call; the value itself where nobody can change it."""
+    """A function that makes copies of a value, one per call; the value itself if it is immutable."""
     return (lambda: value) if type(value) in _ATOMS else _Plan(value).make
 
 
 def shared_parts(value: Any) -> list[str]:
-    """The types of what cannot be copied in a value, like connections: all calls share it."""
+    """The types of the parts that cannot be copied, like connections: all calls share them."""
     return [] if type(value) in _ATOMS else _Plan(value).shared
 
 
@@ -94,13 +94,13 @@ class _Plan:
         self._met: set[int] = set()
         self._tangled = False
         make = self._of(value)
-        if self._tangled:  # a part that is there twice must be there twice in the copy, too
+        if self._tangled:  # a part that occurs twice must be one part in the copy, too
             self.shared = []
             make = self._unpickled(value)
         self.make: Make = make or (lambda: value)
 
     def _of(self, value: Any) -> Make | None:
-        """None where the value itself will do."""
+        """None if the value itself will do."""
         kind = type(value)
         if kind in _ATOMS or isinstance(value, _SHARED) or _names(kind) & _FROZEN:
             return None
@@ -139,7 +139,7 @@ class _Plan:
         }
 
     def _unpickled(self, value: Any) -> Make | None:
-        """Any object, as pickle copies it; what it cannot copy is shared."""
+        """Any object, copied by pickle; what pickle cannot copy is shared."""
         for lenient in (False, True):
             target = io.BytesIO()
             pickler = _Pickler(target, lenient)
@@ -147,7 +147,7 @@ class _Plan:
                 pickler.dump(value)
                 data, held = target.getvalue(), pickler.held
                 _Unpickler(data, held).load()
-            except Exception:  # whatever an object says when it is asked to be copied
+            except Exception:  # objects may raise anything when they are copied
                 continue
             self.shared += pickler.shared
             return lambda: _Unpickler(data, held).load()
@@ -156,7 +156,7 @@ class _Plan:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves what must not be copied where it is; if lenient, also what cannot be copied."""
+    """Shares what must not be copied; if lenient, also what cannot be copied."""
 
     def __init__(self, target: io.BytesIO, lenient: bool) -> None:
         super().__init__(target, protocol=pickle.HIGHEST_PROTOCOL)
@@ -165,7 +165,7 @@ class _Pickler(pickle.Pickler):
         self._lenient = lenient
 
     def persistent_id(self, value: Any) -> int | None:
-        """A number for what stays where it is, None for what is copied."""
+        """A number for what is shared, None for what is copied."""
         if type(value) in _ATOMS and not isinstance(value, types.FunctionType):
             return None
         if isinstance(value, _SHARED):
@@ -191,17 +191,17 @@ class _Unpickler(pickle.Unpickler):
         self._held = held
 
     def persistent_load(self, number: Any) -> Any:
-        """What stayed where it was."""
+        """The shared object."""
         return self._held[number]
 
 
 def snapshot(value: Any) -> Any:
-    """An output as it is now, whatever its mechanism does with its arrays and lists later."""
+    """An output as it is now, whatever its mechanism later does with its arrays and lists."""
     if type(value) in _ATOMS:
         return value
     try:
         return _received(value)
-    except RecursionError:  # reading it will say so
+    except RecursionError:  # reading it will report that
         return value
 
 
@@ -221,13 +221,13 @@ def _received(value: Any) -> Any:
     if dataclasses.is_dataclass(kind) or isinstance(value, list | tuple | dict | set | np.ndarray):
         try:
             return copy.deepcopy(value)
-        except Exception:  # reading it will say what is wrong with it
+        except Exception:  # reading it will report what is wrong
             return value
     return value
 
 
 def _plain_copy(value: Any) -> Make | None:
-    """The copy of a value without parts of its own that could change; None if there may be such parts."""
+    """A copy function for a value without mutable parts; None if it may have such parts."""
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
         return lambda: value.copy(order="K")
@@ -256,7 +256,7 @@ def _all_atoms(values: Collection[Any]) -> bool:
 
 
 def _cells_are_atoms(value: Any) -> bool:
-    """Whether no cell of a pandas object could change by itself: its copies share the objects in its cells."""
+    """Whether all cells of a pandas object are immutable: its copies share the objects in its cells."""
     columns = [value.iloc[:, place] for place in range(value.shape[1])] if value.ndim == 2 else [value]
     boxed = [column for column in columns if isinstance(column.dtype, np.dtype) and column.dtype.hasobject]
     return all(_all_atoms(column.tolist()) for column in boxed)

@@ -1,4 +1,4 @@
-"""A pair of neighbouring datasets, and how it is stored: inputs that JSON cannot hold as a digest, never pickled."""
+"""A pair of neighbouring datasets, and how it is stored: as a digest where JSON cannot hold it, never pickled."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Pair:
     """Two neighbouring datasets, whatever the mechanism takes as its input.
 
     Attributes:
-        left: the dataset whose outputs have the law P.
-        right: the dataset whose outputs have the law Q.
-        equal: whether the two may be equal, for a control that nothing can refute. Otherwise equal inputs are taken
-            for a mistake.
+        left: the dataset whose outputs have the distribution P.
+        right: the dataset whose outputs have the distribution Q.
+        equal: whether the two may be equal, for a control that nothing can refute. Otherwise equal inputs count as a
+            mistake.
     """
 
     left: Any
@@ -49,16 +49,16 @@ class Pair:
 
     @property
     def digest(self) -> tuple[str, str]:
-        """Of left and right: their type, dtype, bits, shape and order.
+        """Of left and right: by type, dtype, bits, shape and order.
 
         Raises:
-            Undigestible: if one has no content that could be recognised again.
+            Undigestible: if one has no content by which to recognise it.
         """
         return digest_of(self.left), digest_of(self.right)
 
     @property
     def has_equal_sides(self) -> bool:
-        """Whether no mechanism can tell left from right."""
+        """Whether no mechanism can distinguish left from right."""
         if self.left is self.right:
             return True
         if type(self.left) is not type(self.right):
@@ -74,7 +74,7 @@ class Pair:
 
 
 def digest_of(dataset: Any) -> str:
-    """Of an input, or of one that was not stored."""
+    """The digest of an input, or of one that was not stored."""
     if not isinstance(dataset, StoredDigest):
         return content_digest(dataset)
     if not dataset.digest:
@@ -86,7 +86,7 @@ def check_pair(pair: Pair) -> Pair:
     """The pair, if it can be audited.
 
     Raises:
-        InputError: if its inputs are equal although nobody said so, or can be read only once.
+        InputError: if its inputs are equal without `equal=True`, or can be read only once.
     """
     check_reusable(pair.left, "the left input")
     check_reusable(pair.right, "the right input")
@@ -129,7 +129,7 @@ def as_pairs(inputs: object) -> list[Pair]:
 
 
 def as_pair(pair: object, *, equal: bool = False) -> Pair:
-    """A `Pair`, from itself or from two things, which may be equal if so said."""
+    """A `Pair`, from itself or from two datasets, which may be equal only if `equal`."""
     if isinstance(pair, tuple | list) and len(pair) == 2:
         pair = Pair(pair[0], pair[1], equal=equal)
     if not isinstance(pair, Pair):
@@ -153,7 +153,7 @@ def pair_from_dict(data: Mapping[str, Any]) -> Pair:
 
 
 def pair_digest(pair: Pair) -> str:
-    """A short text that tells pairs apart."""
+    """A short text that distinguishes pairs."""
     return hashlib.sha256(json.dumps(pair_to_dict(pair), sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -161,16 +161,16 @@ def check_same(stored: Pair, given: Pair) -> None:
     """Refuses inputs that are not those of a stored pair.
 
     Raises:
-        InputError: if an input differs, or if nobody can tell.
+        InputError: if an input differs, or cannot be compared.
     """
     for side, name in enumerate(("left", "right")):
         try:
             same = digest_of(stored.side(side)) == content_digest(given.side(side))
         except Undigestible as error:
-            raise InputError(f"pair=: whether the {name} input is the stored one cannot be told: {error}") from error
+            raise InputError(f"pair=: whether the {name} input is the stored one is unknown: {error}") from error
         if not same:
             raise InputError(
-                f"pair=: the {name} input is not that of the stored result: its digest is another one (of type, bits, "
+                f"pair=: the {name} input is not that of the stored result: its digest differs (of type, bits, "
                 "shape and order); give the inputs of that audit, or make a new audit"
             )
 
@@ -181,7 +181,7 @@ def is_complete(pair: Pair) -> bool:
 
 
 def _store(value: Any) -> dict[str, Any]:
-    """With its digest, by which an input is recognised that is given again."""
+    """With its digest, by which the input is recognised when it is given again."""
     if isinstance(value, StoredDigest):
         return {"type": value.kind, "text": value.text, "digest": value.digest}
     try:
@@ -192,7 +192,7 @@ def _store(value: Any) -> dict[str, Any]:
 
 
 def _exactly(value: Any, digest: str) -> dict[str, Any] | None:
-    """What gives the same value again, of the same type; None if JSON cannot hold that."""
+    """A form that gives back the same value of the same type; None if JSON has none."""
     try:
         data = _as_json(value)
         return data if data is not None and content_digest(_restore(data)) == digest else None

@@ -1,9 +1,9 @@
-"""The floating-point view of outputs: not what a number is worth, but how it is written.
+"""The floating-point view of outputs: not the value of a number, but how it is written.
 
-Noise that is computed in floating point cannot reach every number: which sums `value + noise` can come out, and how
-many of their last bits are zero, depends on the value (Mironov 2012). The view replaces every float by one whole number
-that holds its sign, its exponent (so its rough value), how many of its mantissa's last bits are zero, and in how many
-bytes it came. NaN keeps all of its bits: nothing about it varies by chance.
+Noise that is computed in floating point cannot reach every number: which sums `value + noise` can occur, and how many
+of their last bits are zero, depends on the value (Mironov 2012). The view replaces every float by one whole number that
+holds its sign, its exponent (so its rough value), the number of trailing zeros of its mantissa, and its width in bytes.
+NaN keeps all of its bits: none of them vary by chance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from epsilometer.outputs.reading import read_outputs
 _MANTISSA, _BIAS = 52, 1023
 # A code is exponent·2^7 + zeros·2 + sign: up to 52 zeros fit in 6 bits.
 _EXPONENT_SHIFT, _N_OF_WIDTH = 7, 1 << 18
-# Floats of eight bytes come first, so that their codes are those of a world with doubles only.
+# Floats of eight bytes come first, so that their codes are the same as if there were only doubles.
 _WIDTHS = {8: 0, 4: 1, 2: 2}
 _OTHER_WIDTH = 3
 _N_CODES = _N_OF_WIDTH * (_OTHER_WIDTH + 1)
@@ -39,7 +39,7 @@ def bit_codes(values: Floats, widths: NDArray[np.uint8] | None = None) -> Intege
     raw = np.ascontiguousarray(values).view(np.int64)
     exponent = (raw >> _MANTISSA) & 0x7FF
     mantissa = raw & ((1 << _MANTISSA) - 1)
-    # Normal numbers have a leading one that is not stored; it bounds the trailing zeros by 52, here for zero, too.
+    # Normal numbers have a leading one that is not stored; it bounds the trailing zeros by 52, here also for zero.
     mantissa |= 1 << _MANTISSA
     lowest = mantissa & -mantissa
     # The lowest bit is a power of two, and a float keeps the logarithm of one in its exponent.
@@ -63,7 +63,7 @@ def _nan_codes(raw: Integers, widths: NDArray[np.uint8] | None) -> Integers:
     return np.where(raw < 0, -1 - payload, _N_CODES + payload)
 
 
-# Shorter floats have fewer bits in NaN; of a longer one the last of 52 is let go.
+# Shorter floats have fewer bits in NaN; a longer one loses the last of its 52.
 _NAN_SHIFT: Integers = np.array([0, 29, 42, 1])
 _NAN_START: Integers = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
 _WIDTH_CODES: Integers = np.array(
@@ -124,7 +124,7 @@ class BitsEvent(Event, kind="bits"):
         return column if is_looked_up else None
 
     def simplified(self) -> BitsEvent:
-        """The same event on the coarsest partition that still tells it from the rest."""
+        """The same event on the coarsest partition that still separates it from the rest."""
         simple = Event.simplified(self)
         return BitsEvent(simple.partition, simple.chosen)
 
@@ -160,7 +160,7 @@ def as_bits_event(event: Event) -> BitsEvent:
 
 
 def _patterns_between(low: float, high: float) -> list[str]:
-    """The floats with codes from `low` to below `high`, in words, for each width; an open end stays in its width."""
+    """The floats with codes from `low` to below `high`, in words, for each width; open ends stay within it."""
     if np.isneginf(low) and high > 0:
         low = 0.0
     if np.isposinf(high) and low < _N_CODES:

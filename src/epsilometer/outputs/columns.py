@@ -1,4 +1,4 @@
-"""Outputs as columns: what every mechanism's answers look like after they were read once."""
+"""Outputs as columns: what every mechanism's answers become when they are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESERVED = frozenset(
 
 
 def name_text(name: str) -> str:
-    """A class or key as it is if it is an identifier, else as a quoted ASCII literal (which can be read back)."""
+    """A class or key: as it is if it is an identifier, else as a quoted ASCII literal (which can be read back)."""
     return name if name.isidentifier() and name not in RESERVED else ascii(name)
 
 
@@ -61,13 +61,13 @@ def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = 
     return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
 
 
-# To the base 2^53 a double holds every digit.
+# A double holds every digit to the base 2^53.
 EXACT = 1 << 53
 _ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal"})
 
 
 def is_long_number(shape: str) -> bool:
-    """Whether the first column is the number, rounded to a float, and the second tells apart what rounds alike."""
+    """Whether the first column is the number, rounded to a float, and the second distinguishes what rounds alike."""
     return shape in _ROUNDED or has_digit(shape)
 
 
@@ -88,7 +88,7 @@ class Numbers:
 
     Attributes:
         values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values. Whole numbers lie between
-            −2^53 and 2^53, so that every reader may take them for floats (see `reading_numbers`).
+            −2^53 and 2^53, so that every reader may treat them as floats (see `reading_numbers`).
         widths: shape (n,), uint8, how many bytes each float had when it was returned; None if all had eight. Values
             are equal whatever their width; only the floating-point view looks at it.
     """
@@ -110,7 +110,7 @@ class Labels:
 
     Attributes:
         codes: shape (n,), int32, positions in `labels`.
-        labels: the distinct texts, those that come up earlier first, as far as the column was not cut afterwards.
+        labels: the distinct texts, in order of first appearance unless the column was cut afterwards.
     """
 
     codes: NDArray[np.int32]
@@ -120,12 +120,12 @@ class Labels:
         return len(self.codes)
 
     def take(self, rows: Integers | slice) -> Labels:
-        """The given rows. Picked one by one, they have their labels in the order in which these come up."""
+        """The given rows. Rows picked one by one have their labels in order of first appearance."""
         codes = self.codes[rows]
         if isinstance(rows, slice):
             return Labels(codes, self.labels)
         first = np.full(len(self.labels), len(codes))
-        first[codes[::-1]] = np.arange(len(codes))[::-1]  # of several places the last one written stays
+        first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last write wins, which is the first appearance
         order = np.argsort(first, kind="stable")
         recode = np.empty(len(order), dtype=np.int32)
         recode[order] = np.arange(len(order), dtype=np.int32)
@@ -156,8 +156,8 @@ class Block:
 class Outputs:
     """n outputs of a mechanism, in the order in which they were drawn.
 
-    Blocks, too, come in the order of their first outputs. Who looks at the first ones only must not learn from
-    shuffled outputs what came early before they were shuffled.
+    Blocks, too, come in the order of their first outputs: whoever looks only at the first blocks of shuffled outputs
+    must not learn what came early before the shuffle.
     """
 
     blocks: tuple[Block, ...]
@@ -180,7 +180,7 @@ class Outputs:
             columns = tuple(
                 Labels(column.codes.copy(), column.labels)
                 if isinstance(column, Labels)
-                else Numbers(column.values.copy(), column.widths)  # nobody outside holds the widths
+                else Numbers(column.values.copy(), column.widths)  # no one else holds the widths
                 for column in block.columns
             )
             blocks.append(Block(block.shape, block.rows, columns, block.size))
@@ -254,5 +254,5 @@ def _join(columns: Sequence[Column]) -> Column:
 
 
 def uniform(width: int, size: int) -> NDArray[np.uint8]:
-    """So many floats of one width; takes no memory."""
+    """The widths of `size` floats that all have one; takes no memory."""
     return np.broadcast_to(np.uint8(width), size)

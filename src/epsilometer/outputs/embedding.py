@@ -1,7 +1,7 @@
 """Outputs of one shape as points: numbers in units of their spread, names as corners.
 
-Any fixed embedding gives a valid kernel, so a bad one costs power, never soundness. NaN and names that training did not
-know have corners of their own; infinities end at the same distance as very large numbers.
+Any fixed embedding gives a valid kernel, so a bad one costs power, never soundness. NaN and names unseen in training
+have their own corners; infinities end at the same distance as very large numbers.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from epsilometer.arrays import Floats
 from epsilometer.outputs.columns import Column, Numbers
 from epsilometer.outputs.lines import CodedColumn
 
-# Beyond so many spreads from the middle all numbers are one point: a kernel cannot tell them apart anyway.
+# More spreads than this from the middle, all numbers are one point: a kernel cannot distinguish them anyway.
 FARTHEST = 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class NumberAxis:
-    """A column of numbers as one coordinate, and a second one that is not 0 for NaN.
+    """A column of numbers as one coordinate, and a second one that is nonzero for NaN.
 
     Attributes:
         column: position of the column.
-        middle: what becomes 0.
-        spread: what becomes 1; positive.
+        middle: the number that becomes 0.
+        spread: the distance that becomes 1; positive.
     """
 
     column: int
@@ -36,7 +36,7 @@ class NumberAxis:
 
     @property
     def dimensions(self) -> int:
-        """The number and whether it is one."""
+        """The number, and whether it is NaN."""
         return 2
 
     def points(self, columns: Sequence[Column]) -> Floats:
@@ -59,7 +59,7 @@ class NameAxis:
     """A column of names as corners, all equally far from each other.
 
     Attributes:
-        coding: the names that have a corner of their own; all others share one.
+        coding: the names that have their own corner; all others share one.
     """
 
     coding: CodedColumn
@@ -104,7 +104,7 @@ class Embedding:
         return np.concatenate([axis.points(columns) for axis in self.axes], axis=1)
 
     def check(self, dimensions: int) -> Embedding:
-        """Itself, if a stored score for so many coordinates can read it."""
+        """Itself, if a stored score of that many coordinates can read it."""
         if dimensions != self.dimensions:
             raise ValueError(f"a score of {dimensions} coordinates reads points of {self.dimensions}")
         return self

@@ -17,15 +17,15 @@ from epsilometer.outputs.reading import read_outputs
 
 @dataclass(frozen=True, slots=True)
 class LogRatio:
-    """A score h for each cell of a partition, and what was expected of it.
+    """A score h for each cell of a partition, and its expected frequencies.
 
     Attributes:
         partition: cuts all outputs into cells.
-        scores: shape (cells,), h: the clipped logarithm of how much likelier the larger law makes the cell, shifted so
-            that e^((order − 1)·h) has mean 1 under that law.
+        scores: shape (cells,), h: the clipped logarithm of how much likelier the larger distribution makes the cell,
+            shifted so that e^((order − 1)·h) has mean 1 under that distribution.
         order: the Rényi order for which it was made.
-        p: shape (cells,), expected frequencies under the larger law (for choosing a stake, not for proving).
-        q: under the other law.
+        p: shape (cells,), expected frequencies under the larger distribution (for choosing a stake, not for proving).
+        q: under the other distribution.
     """
 
     partition: Partition
@@ -40,12 +40,12 @@ class LogRatio:
         return self.scores[self.partition.index(read)]
 
     def contains(self, outputs: object) -> Booleans:
-        """Whether the larger law makes each output likelier, shape (n,)."""
+        """Whether the larger distribution makes each output likelier, shape (n,)."""
         return self.evaluate(outputs) > self.middle
 
     @property
     def middle(self) -> float:
-        """The score that is the mean over both laws: above it outputs speak for the larger law."""
+        """The mean score over both distributions: outputs above it are evidence for the larger one."""
         return float(0.5 * (self.p @ self.scores + self.q @ self.scores))
 
     @property
@@ -124,7 +124,7 @@ def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
     return LogRatio.from_dict(data) if data.get("kind") == "log-ratio" else Event.from_dict(data)
 
 
-# So many signatures are spelled out in words; the rest are counted.
+# Signatures that are spelled out in words; the rest are counted.
 _SPELLED_OUT = 6
 # Kinds of events besides the one of this file, by their name in files.
 _KINDS: dict[str, type[Event]] = {}
@@ -143,7 +143,7 @@ class Event:
     chosen: Booleans
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Events that see outputs in another way tell how they are called in files."""
+        """Subclasses, which see outputs in another way, give their name in files."""
         # A dataclass with slots is made twice, the second time without our keyword.
         known = (name for name, other in _KINDS.items() if other.__qualname__ == cls.__qualname__)
         _KINDS[kind or next(known)] = cls
@@ -169,7 +169,7 @@ class Event:
         return int(np.count_nonzero(self.contains(outputs)))
 
     def simplified(self) -> Event:
-        """The same event on the coarsest partition that still tells it from the rest."""
+        """The same event on the coarsest partition that still separates it from the rest."""
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
             other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups

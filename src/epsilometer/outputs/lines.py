@@ -1,4 +1,4 @@
-"""One column cut into cells: the number line, and values that are told apart one by one."""
+"""One column cut into cells: the number line, and values that are distinguished one by one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.outputs.columns import Column, Labels, Numbers
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 
-# Up to so many edges every number is compared with each (measured: 8 edges 2 ns, the table 5 ns, searching 50 ns).
+# Up to this many edges, every number is compared with each (measured: 8 edges 2 ns, the table 5 ns, searching 50 ns).
 _FEW_EDGES = 8
 # Fewer numbers than this are not worth a table.
 _FEW_NUMBERS = 4096
 # Even cells of the table per edge, and the most of them: 2^13 entries of two columns stay in the first-level cache.
 _CELLS_PER_EDGE, _MOST_CELLS = 32, 1 << 13
-# Numbers at a time: what is made of them on the way stays in the second-level cache.
+# Numbers at a time: their temporary arrays stay in the second-level cache.
 _PIECE = 1 << 13
 
 
 def places(edges: Floats, numbers: Floats) -> Integers:
-    """How many edges are at or below each number, shape (n,); for NaN some place that means nothing.
+    """How many edges are at or below each number, shape (n,); for NaN the result means nothing.
 
     Args:
         edges: shape (k,), increasing, without NaN.
@@ -43,8 +43,8 @@ def places(edges: Floats, numbers: Floats) -> Integers:
 def _looked_up(edges: Floats, numbers: Floats) -> Integers:
     """By even cells between the outermost finite edges.
 
-    Which cell a number falls into is a rounded calculation, but one that never falls when the number grows. So a number
-    in an earlier cell than an edge is below it, one in a later cell above it, and only within a cell they are compared.
+    Which cell a number falls into is computed with rounding, but never decreases as the number grows. So a number in
+    an earlier cell than an edge is below it, one in a later cell above it; only within a cell must they be compared.
     """
     finite = edges[np.isfinite(edges)]
     n_cells = min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
@@ -56,7 +56,7 @@ def _looked_up(edges: Floats, numbers: Floats) -> Integers:
     def cells(values: Floats) -> Integers:
         with np.errstate(over="ignore", invalid="ignore"):
             even: Floats = (values - finite[0]) * scale
-        np.fmax(even, 0.0, out=even)  # also takes NaN to 0
+        np.fmax(even, 0.0, out=even)  # also turns NaN into 0
         np.fmin(even, n_cells - 1.0, out=even)
         return even.astype(np.int64)
 
@@ -131,7 +131,7 @@ class Line:
         return np.concatenate([np.diff(below, prepend=0, append=len(numbers) - n_nan), [n_nan]])
 
     def merged(self, chosen: Booleans) -> tuple[Line, Booleans]:
-        """The coarsest line that still tells chosen cells from others, and which of its cells are chosen."""
+        """The coarsest line that still separates chosen cells from others, and which of its cells are chosen."""
         keep = chosen[:-2] != chosen[1:-1]
         kept = np.append(np.append(chosen[:-2][keep], chosen[-2]), chosen[-1])
         return Line(self.edges[keep]), kept
@@ -208,7 +208,7 @@ class NumberAtoms:
     """Atoms of a column of numbers.
 
     Attributes:
-        values: shape (k,), increasing; a NaN may stand last.
+        values: shape (k,), increasing; a NaN may be last.
     """
 
     values: Floats
@@ -221,7 +221,7 @@ class NumberAtoms:
         if isinstance(column, Labels):
             return np.full(len(column), -1, dtype=np.int64)
         if column.values.dtype == np.bool_ and np.array_equal(self.values, (0.0, 1.0)):
-            return column.values.astype(np.int64)  # the usual case for answers of yes and no, 10× faster
+            return column.values.astype(np.int64)  # the usual case for yes-or-no answers, 10× faster
         numbers = np.asarray(column.values, dtype=np.float64)
         if not len(self.values):
             return np.full(len(numbers), -1, dtype=np.int64)

@@ -1,8 +1,8 @@
 """All possible outputs cut into finitely many cells, and events made of such cells.
 
-Shape first (`float`, `tuple(bool, float)`, ...); then the values that repeat, column by column, form the *signature*
-of an output; what is left of it varies continuously and is cut on a line: the one continuous column, or a score of
-several. Discrete, continuous and mixed laws are the same thing here.
+Outputs are split first by shape (`float`, `tuple(bool, float)`, ...); then the values that repeat, column by column,
+form the *signature* of an output; what is left varies continuously and is cut on a line: the one continuous column, or
+a score of several. Discrete, continuous and mixed distributions are the same thing here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from epsilometer.outputs.scores import Score, score_from_dict
 # Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two signatures with one
 # hash would share a cell: harmless, because an event stays a fixed set of outputs.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# Up to so many combinations of atoms the group of a signature is looked up in a table: 2^16 entries stay in the cache.
+# With at most this many combinations of atoms, a signature's group is looked up in a table, which stays in the cache.
 _MOST_COMBINATIONS = 1 << 16
 _ALL = slice(None)
 
@@ -33,7 +33,7 @@ class Group:
     """The outputs of one shape with one signature.
 
     Attributes:
-        signature: per column the code of its atom, −1 where the value varies.
+        signature: the code of its atom per column, −1 where the value varies.
         line: cuts what varies; None when nothing does, or too little was seen to cut it.
         column: which column the line cuts, when there is no score.
         score: reduces several varying columns to the number that the line cuts.
@@ -46,7 +46,7 @@ class Group:
 
     @property
     def n_cells(self) -> int:
-        """One, or those of the line."""
+        """One, or the cells of the line."""
         return self.line.n_cells if self.line else 1
 
     def numbers(self, block: Block, rows: Integers | slice = _ALL) -> NDArray[np.generic]:
@@ -68,7 +68,7 @@ class BlockPartition:
 
     @property
     def n_cells(self) -> int:
-        """Of all groups, and one for other signatures."""
+        """Those of all groups, and one for other signatures."""
         return sum(group.n_cells for group in self.groups) + 1
 
     @property
@@ -83,7 +83,7 @@ class BlockPartition:
             assert group.line is not None
             return group.line.index(group.numbers(block))
         which = self._group_of(block)
-        # One entry more: group −1 (no known signature) takes the last cell.
+        # One more entry: group −1 (no known signature) takes the last cell.
         first = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)
         cells = first[which]
         for number, group in enumerate(self.groups):
@@ -121,7 +121,7 @@ class BlockPartition:
 
 
 def _combined(codes: Integers, sizes: Sequence[int]) -> Integers:
-    """One number per signature, different for all of them; `codes` has shape (columns, signatures), −1 is a code."""
+    """One number per signature, all of them different; `codes` has shape (columns, signatures), −1 is a code."""
     total = np.zeros(codes.shape[1], dtype=np.int64)
     for row, size in zip(codes, sizes, strict=True):
         total = total * size + (row + 1 if size > 1 else 0)
@@ -138,13 +138,13 @@ def hash_signatures(codes: Integers) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Integers of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
+    """The cells of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
 
     blocks: tuple[BlockPartition, ...]
 
     @property
     def n_cells(self) -> int:
-        """Of all shapes, and one for other shapes."""
+        """Those of all known shapes, and one for other shapes."""
         return sum(block.n_cells for block in self.blocks) + 1
 
     def index(self, outputs: Outputs) -> Integers:
@@ -177,7 +177,7 @@ class Partition:
         present = {block.shape: block for block in outputs.blocks}
         for partition in self.blocks:
             block = present.get(partition.shape)
-            # A stored event may have been tampered with: its shape may be one of other columns.
+            # A stored event may have been tampered with, so that its shape has other columns.
             if block is not None and len(block.columns) == len(partition.atoms):
                 found.append((first, partition, block))
             first += partition.n_cells
@@ -222,7 +222,7 @@ def _block_from_dict(data: dict[str, Any]) -> BlockPartition:
 
 
 def _check_group(block: BlockPartition, group: Group) -> None:
-    """A stored group must fit its columns: what was damaged or made up is refused here, not when it is used."""
+    """A stored group must fit its columns: damaged or forged data is refused here, not when it is used."""
     columns = len(block.atoms)
     if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
         raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")

@@ -1,7 +1,7 @@
-"""Reading what a mechanism returned: any batch of outputs becomes columns, once.
+"""Reads what a mechanism returned: any batch of outputs becomes columns, once.
 
 A batch is a numpy array (axis 0 indexes outputs), a sequence or iterator of Python values, or a dict or data frame
-of columns. What was masked, or is null in an Arrow column, is the missing value, which is read as None.
+of columns. Masked entries, and nulls of an Arrow column, are missing values, which are read as None.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
     """
     if isinstance(values, Outputs):  # read before
         return values
-    # Most mechanisms return plain floats, and these are a column as they are. Anything else about them, like a wrong
-    # number, is left to the general way below.
+    # Most mechanisms return plain floats, and these already are a column. Anything else about them, like a wrong number
+    # of outputs, is left to the general path below.
     floats = np.array(values) if type(values) is list and set(map(type, values)) == {float} else values
     if type(floats) is np.ndarray and floats.dtype == np.float64 and floats.ndim == 1:
         size = len(floats)
@@ -58,7 +58,7 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         pieces = _read_batch(batch, size) if size else []
     except EpsilometerError:
         raise
-    except Exception as error:  # code of the outputs themselves: an iterator, a hash, a property
+    except Exception as error:  # raised by the outputs' own code: an iterator, a hash, a property
         raise MechanismError(
             f"reading the outputs (a batch of type {type_name(values)}) raised "
             f"{type_name(error)}: {safe_repr(error)[:200]}; {BATCH}"
@@ -119,7 +119,7 @@ def _sequence(values: Any, expected: int | None) -> np.ndarray[Any, Any] | Seque
 
 
 def _listed(values: Iterator[Any], expected: int | None) -> list[Any]:
-    # An iterator without end is noticed at its first superfluous output.
+    # An endless iterator is noticed at its first superfluous output.
     return list(values if expected is None else islice(values, expected + 1))
 
 
@@ -132,7 +132,7 @@ def _checked_size(batch: Batch, expected: int | None) -> int:
 
 def _read_batch(batch: Batch, size: int) -> list[Piece]:
     if type(batch) is np.ndarray and batch.ndim == 1 and batch.dtype.kind in FLAT_KINDS:
-        return read_flat(batch)  # the usual case, and nothing can go wrong that would need a place to be named
+        return read_flat(batch)  # the usual case, and no error in it needs a place
     place = Place(np.arange(size))
     if not isinstance(batch, dict):
         return _read_sequence(batch, place)

@@ -103,7 +103,7 @@ def _read_ints(values: Sequence[int]) -> list[Piece]:
 
 
 def _read_decimals(values: Sequence[Decimal]) -> list[Piece]:
-    # The label tells 1.0 from 1.00, and what a float cannot hold; the float keeps the order.
+    # The label distinguishes 1.0 from 1.00, and what a float cannot hold; the float keeps the order.
     sizes = np.array([float("nan") if value.is_nan() else float(value) for value in values])
     return [whole("Decimal", (Numbers(sizes), factorise(list(map(str, values)), str)), len(values))]
 
@@ -149,8 +149,8 @@ def _read_bytes(values: Sequence[bytes]) -> list[Piece]:
 
 
 def read_enums(kind: type[Enum], values: Sequence[Enum]) -> list[Piece]:
-    """Members of one class, by name; classes of the same name are taken for the same."""
-    # By identity: a class may define equality and hash as it likes, and members are singletons.
+    """Members of one class, by name; classes of the same name count as the same."""
+    # By identity: members are singletons, and a class may redefine equality and hash.
     identities = list(map(id, values))
     texts = {identity: _member_text(member) for identity, member in dict(zip(identities, values, strict=True)).items()}
     column = factorise(list(map(texts.__getitem__, identities)), str)
@@ -158,12 +158,12 @@ def read_enums(kind: type[Enum], values: Sequence[Enum]) -> list[Piece]:
 
 
 def _member_text(member: Enum) -> str:
-    # A flag without any bit has no name.
+    # A flag without any bit set has no name.
     return str(member._name_ if member._name_ is not None else member._value_)
 
 
 def bytes_text(value: bytes) -> str:
-    """Printable ASCII as it is, a backslash doubled, everything else escaped: a different text for all bytes."""
+    """Printable ASCII as it is, a backslash doubled, everything else escaped: different bytes have different texts."""
     return value.decode("latin-1").encode("unicode_escape").decode("ascii")
 
 

@@ -15,7 +15,7 @@ from epsilometer.outputs.reading_pieces import Piece, Place, by_case, product, w
 
 
 def label_to_data(label: str) -> str | list[str]:
-    """A label as JSON can hold it: half characters (surrogates) have no text of their own there, but bytes do."""
+    """A label as JSON can hold it: half characters (surrogates), which are not valid text there, as bytes."""
     try:
         label.encode("utf-8")
     except UnicodeEncodeError:
@@ -36,7 +36,7 @@ def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
 
 
 INT64 = np.iinfo(np.int64)
-# Below this a double is off by less than half of 2^53, so that it and the lowest digit make up the number.
+# Below this a double is off by less than half of 2^53, so the number follows from it and the lowest digit.
 _MOST_ROUNDED = 1 << 104
 
 
@@ -66,7 +66,7 @@ def _short(array: NDArray[Any], name: str) -> list[Piece]:
 
 
 def _long(array: NDArray[Any], name: str = "bigint") -> list[Piece]:
-    """The nearest double and the lowest digit, between −2^52 and 2^52: around a round number it is the noise."""
+    """The nearest double and the lowest digit, between −2^52 and 2^52: around a round number, it holds the noise."""
     low = (array & (EXACT - 1)).astype(np.int64)
     low -= EXACT * (low >= EXACT // 2)
     return [whole(name, (Numbers(array.astype(np.float64)), Numbers(low)), len(array))]
@@ -114,7 +114,7 @@ def _column(array: NDArray[Any]) -> Numbers:
 
 
 def _long_floats(array: NDArray[Any]) -> list[Piece]:
-    """Long doubles: floats where these hold them, else the nearest float and the rest."""
+    """Long doubles: as floats where these are exact, else the nearest float and the rest."""
     with np.errstate(all="ignore"):
         head = array.astype(np.float64)
         rest = (array - head).astype(np.float64)
@@ -129,7 +129,7 @@ def _floats_in_two(array: NDArray[Any]) -> list[Piece]:
 
 
 def _floats_beyond(array: NDArray[Any]) -> list[Piece]:
-    """Long doubles so large or so small that even two floats do not make them up: their text tells them apart."""
+    """Long doubles that even two floats cannot hold, being too large or too small: their text distinguishes them."""
     with np.errstate(all="ignore"):
         head = array.astype(np.float64)
     texts = [np.format_float_scientific(each) for each in array]
@@ -175,7 +175,7 @@ READERS: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
 
 
 def is_arrow(values: object) -> bool:
-    """Whether this is a column of Arrow, by the name of its type: nothing is imported for it."""
+    """Whether this is a column of Arrow, by the name of its type, so that nothing is imported."""
     module = type(values).__module__
     return isinstance(module, str) and module.partition(".")[0] == "pyarrow" and hasattr(values, "null_count")
 
@@ -196,7 +196,7 @@ def arrow_values(column: Any) -> NDArray[Any] | Sequence[Any]:
         length = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
         return _masked(column.cast(length), f"m8[{kind.unit}]")
     plain = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
-    plain = plain and not (kinds.is_float16(kind) and column.null_count)  # whose nulls Arrow cannot fill
+    plain = plain and not (kinds.is_float16(kind) and column.null_count)  # Arrow cannot fill their nulls
     if plain or kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_duration(kind):
         return _masked(column)
     values: list[Any] = column.to_pylist()

@@ -1,7 +1,7 @@
-"""Blocks in the making: how values at one place of the tree are split by shape and put together again.
+"""Building blocks: how values at one place of the tree are split by shape and put together again.
 
 Reading goes down the tree for all outputs at once. At every place it has a list of values and returns *pieces*:
-one block per shape, with the number of leaves in that shape. All of it costs Python time per shape, not per value.
+one block per shape, with the number of leaves in that shape. So Python code runs once per shape, not per value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from epsilometer.arrays import Booleans, Integers
 from epsilometer.errors import MechanismError
 from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, concatenate
 
-# A leaf becomes a column. More of them than this is a data set or a model, of which no event can be learnt.
+# A leaf becomes a column. More than this is a data set or a model, from which no event can be learned.
 MAX_LEAVES = 10_000
 # Deeper trees are mistakes; a list that contains itself ends here.
 MAX_DEPTH = 50
@@ -47,7 +47,7 @@ class Piece:
         return np.arange(self.block.size) if self.block.rows is None else self.block.rows
 
     def within(self, rows: Integers) -> Piece:
-        """The same piece when its values were the ones at `rows` of a longer list."""
+        """The same piece for a longer list, whose `rows` held its values."""
         block = self.block
         place = rows if block.rows is None else rows[block.rows]
         return Piece(Block(block.shape, place, block.columns, block.size), self.leaves)
@@ -151,7 +151,7 @@ def by_case(
 
 
 def merge(pieces: list[Piece], size: int) -> list[Piece]:
-    """One piece per shape, in the order of first appearance: 1.5 and np.float32(1.5) are read apart, but are floats."""
+    """One piece per shape, in the order of first appearance: 1.5 and np.float32(1.5) are read separately."""
     same: dict[str, list[Piece]] = {}
     for piece in pieces:
         same.setdefault(piece.shape, []).append(piece)

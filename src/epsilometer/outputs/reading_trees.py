@@ -35,14 +35,14 @@ from epsilometer.outputs.reading_leaves import (
 from epsilometer.outputs.reading_numbers import int_text
 from epsilometer.outputs.reading_pieces import Piece, Place, by_group, merge, product, spread
 
-# Members of a set are sorted by text. Tuples that share parts can have an astronomically long one.
+# Members of a set are sorted by text, which is astronomically long for tuples that share parts.
 MAX_SORT_TEXT = 1_000_000
 
 Reader = Callable[[Any, Sequence[Any], Place], list[Piece]]
 
 
 def read_values(values: Sequence[Any], place: Place) -> list[Piece]:
-    """Python values of any kinds, at least one."""
+    """Python values of any kind, at least one."""
     return by_group(values, type, place, _read_kind)
 
 
@@ -73,7 +73,7 @@ def _read_scalars(kind: type[np.generic], values: Sequence[np.generic], place: P
 
 def _read_same_dtype(dtype: np.dtype[Any], values: Sequence[np.generic], place: Place) -> list[Piece]:
     array = np.empty(len(values), dtype=dtype)
-    array[:] = list(values)  # a tuple would be taken for one record
+    array[:] = list(values)  # a tuple would be read as one record
     return read_array(array, place)
 
 
@@ -81,7 +81,7 @@ def _read_same_dtype(dtype: np.dtype[Any], values: Sequence[np.generic], place: 
 
 
 def _read_sequences(base: type, kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
-    # A subclass is read by its contents, not by what its own __iter__ or __len__ say.
+    # A subclass is read by its contents, not by its own __iter__ or __len__.
     rows = values if kind is base else [base(base.__iter__(value)) for value in values]  # type: ignore[attr-defined]
     return by_group(rows, len, place, partial(_read_rows, base.__name__))
 
@@ -118,7 +118,7 @@ def _read_rows(name: str, width: int, rows: Sequence[Sequence[Any]], place: Plac
 
 
 def _read_alike(values: list[Any]) -> Piece | None:
-    """All parts of all values at once, if they are leaves of one shape: wide rows are then as fast as long columns."""
+    """All parts of all values at once, if they are leaves of one shape; wide rows are then as fast as long columns."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else object
     pieces = read_leaves(kind, values) if kind in LEAVES else []
@@ -137,7 +137,7 @@ def _canonical(value: object, place: Place) -> str:
         return int_text(value)
     if isinstance(value, (tuple, frozenset)):
         parts = _canonical_parts(value, place.inside())
-        # The repr of a frozenset of texts depends on the process, as hashes of texts do.
+        # The repr of a frozenset of texts depends on the process, as do the hashes of texts.
         return ", ".join(sorted(parts) if isinstance(value, frozenset) else parts)
     return safe_repr(value)
 
@@ -216,7 +216,7 @@ def _read_stack(
     if isinstance(arrays[0], np.ma.MaskedArray):
         joined = np.ma.concatenate([array.reshape(1, *dimensions) for array in arrays])  # type: ignore[no-untyped-call]  # numpy's stub
         return read_array(joined, place if dimensions else place.inside())
-    if not dimensions:  # a 0-d array is its only value; `inside`, as an array of objects can hold itself
+    if not dimensions:  # read as its only value; `inside`, because it may hold itself
         return read_array(np.stack(arrays), place.inside())
     # Faster than np.stack for many small arrays.
     return read_array(np.concatenate(arrays).reshape(len(arrays), *dimensions), place)

@@ -58,7 +58,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveScore:
-    """The sum of a weight per column: an additive model of the log-ratio of the two laws."""
+    """The sum of one weight per column: an additive model of the log-ratio of the two distributions."""
 
     terms: tuple[Term, ...]
 
@@ -95,7 +95,7 @@ class TreeScore:
         codings: the coded columns.
         features: shape (trees, depth), which coding a level asks about.
         thresholds: shape (trees, depth), the answer is yes from this code on.
-        leaves: shape (trees, 2^depth), the value for each row of answers, the first question being the highest bit.
+        leaves: shape (trees, 2^depth), the value for each row of answers, with the first question as the highest bit.
     """
 
     codings: tuple[CodedColumn, ...]
@@ -153,13 +153,13 @@ _PIECE = 4096
 
 @dataclass(frozen=True, slots=True)
 class NetworkScore:
-    """Dense layers with tanh between them; the last has one unit and is bent into ±bound.
+    """Dense layers with tanh between them; the last has one unit and is squashed into ±bound.
 
     Attributes:
         embedding: turns outputs into points.
         weights: one matrix per layer, shape (inputs, units).
         biases: one vector per layer, shape (units,).
-        bound: C, no score is larger in size.
+        bound: C, the largest absolute value of a score.
     """
 
     embedding: Embedding
@@ -283,7 +283,7 @@ _KINDS: dict[str, type[Score]] = {
 
 
 def score_from_dict(data: dict[str, Any]) -> Score:
-    """The inverse of a score's `to_dict`; what names no kind is additive."""
+    """The inverse of a score's `to_dict`; a score without a kind is additive."""
     kind = data.get("kind", "additive")
     if kind not in _KINDS:
         raise ValueError(f"a score of the unknown kind {kind!r:.40}")

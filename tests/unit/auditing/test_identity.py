@@ -115,7 +115,7 @@ class TestReplay:
     def test_what_cannot_be_recognised_is_refused(self):
         connection = sqlite3.connect(":memory:")
         stored, total = self.stored(([0], [1]))
-        with pytest.raises(em.InputError, match="cannot be told"):
+        with pytest.raises(em.InputError, match="is the stored one is unknown"):
             em.replay(stored, total, samples=1000, seed=1, pair=([0], connection))
 
     def test_the_inputs_come_back_with_their_types(self):

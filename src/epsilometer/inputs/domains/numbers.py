@@ -35,7 +35,7 @@ class Neighbours(Protocol):
 
 
 class Domain(Protocol):
-    """The datasets that a mechanism may be given. The first of its relations is the one that it has by default."""
+    """The datasets that a mechanism may be given. The first of its relations is the default."""
 
     relations: ClassVar[tuple[str, ...]]
 
@@ -58,7 +58,7 @@ class Record(Protocol):
         """The record that a point stands for."""
 
     def other(self, point: Point, record: Any) -> Any:
-        """The record that a point stands for, or another one if that is the given one."""
+        """The record that a point stands for, or another one if that equals the given one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Number:
     Attributes:
         low: the smallest.
         high: the largest.
-        sensitivity: how far apart two neighbours may be; None lets them lie anywhere in the interval.
+        sensitivity: how far apart two neighbours may be; None for anywhere in the interval.
     """
 
     low: float
@@ -94,7 +94,7 @@ class Number:
         return within(point[0], float(self.low), float(self.high))
 
     def other(self, point: Point, record: Any) -> float:
-        """Another number, if need be the far end."""
+        """Another number; if need be, the far end."""
         value = self.record(point)
         return value if value != record else _farther_end(record, float(self.low), float(self.high))
 
@@ -114,7 +114,7 @@ class Integer:
     Attributes:
         low: the smallest.
         high: the largest.
-        sensitivity: how far apart two neighbours may be; None lets them lie anywhere in the interval.
+        sensitivity: how far apart two neighbours may be; None for anywhere in the interval.
     """
 
     low: int
@@ -140,7 +140,7 @@ class Integer:
         return whole_within(point[0], self.low, self.high)
 
     def other(self, point: Point, record: Any) -> int:
-        """Another number, if need be the far end."""
+        """Another number; if need be, the far end."""
         value = self.record(point)
         return value if value != record else int(_farther_end(record, self.low, self.high))
 
@@ -183,7 +183,7 @@ class Category:
         return self.values[level_of(point[0], len(self.values))]
 
     def other(self, point: Point, record: Any) -> Any:
-        """Another value, if need be the next one."""
+        """Another value; if need be, the next one."""
         number = level_of(point[0], len(self.values))
         return self.values[(number + (self.values[number] == record)) % len(self.values)]
 

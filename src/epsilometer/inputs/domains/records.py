@@ -32,10 +32,10 @@ _NO_RECORD = ": a dataset without records has no neighbours"
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Lists of so many numbers of an interval, a number per record.
+    """Lists of `size` numbers of an interval, one per record.
 
     Neighbours: one number replaced by any other ("replace"), one left out on the right ("add-remove"), or all numbers
-    moved by at most `sensitivity`, each ("linf") or in all ("l1").
+    moved by at most `sensitivity`, each ("linf") or in total ("l1").
 
     Attributes:
         size: how many numbers.
@@ -131,7 +131,7 @@ class _Row:
 
 
 def records(record: Record, count: int, relation: str) -> Neighbours:
-    """Datasets of so many records that are neighbours by "replace" or "add-remove"."""
+    """Datasets of `count` records that are neighbours by "replace" or "add-remove"."""
     if relation == "add-remove":
         return _OneMissing(record, count)
     if record.is_fixed:
@@ -150,7 +150,7 @@ class _OneReplaced:
         return self.record.coordinates * (self.count + 1) + _which(self.count)
 
     def pair(self, point: Point) -> Pair:
-        """The right dataset has one record that the left one has not."""
+        """The right dataset has one record that the left one lacks."""
         left = _records(self.record, self.count, point)
         width = len(self.record.coordinates)
         place = _place(self.count, point)
@@ -191,10 +191,10 @@ def _records(record: Record, count: int, point: Point) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Lists of answers of so many queries, counts say.
+    """Lists of the answers to `count` queries, such as counts.
 
-    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries of which one person may
-    change all), or all together do ("l1", as with a histogram).
+    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries that one person may all
+    change), or the total of all moves is at most that ("l1", as with a histogram).
 
     Attributes:
         count: how many queries.
@@ -272,15 +272,15 @@ class ShiftedAnswers:
         return np.array([within(u, float(self.low), float(self.high)) for u in point])
 
     def _moves(self, steps: Floats) -> Floats:
-        """How far each number moves: −1 to 1 times the sensitivity, all together no more than it where that counts."""
+        """How far each number moves: −1 to 1 times the sensitivity, and no more than it in total where `in_all`."""
         total = float(np.abs(steps).sum())
         if self.in_all and total > 0.0:
-            steps = steps / total  # the whole of it: smaller moves tell less
+            steps = steps / total  # all of it: smaller moves reveal less
         moves = steps * self.sensitivity
         if not self.whole:
             return moves
         whole = np.trunc(moves)
-        if not whole.any() and total > 0.0:  # too small to count for any of them: the largest gets a full step
+        if not whole.any() and total > 0.0:  # all too small: the largest gets a full step
             place = int(np.argmax(np.abs(moves)))
             whole[place] = np.copysign(np.trunc(self.sensitivity), moves[place])
         return whole

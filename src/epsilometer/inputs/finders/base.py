@@ -20,12 +20,12 @@ from epsilometer.inputs.pairs import Pair
 class Finder(Protocol):
     """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
 
-    What is asked next must depend on nothing but the finder's own settings and what it was told so far: an interrupted
-    search asks again.
+    The next pair must depend only on the finder's own settings and what it was told so far: an interrupted search asks
+    again.
 
     Attributes:
         trials: the most pairs that it proposes.
-        samples: draws per side with which a trial looks at its pair.
+        samples: draws per side with which a trial explores its pair.
         stop_at_refutation: whether the search ends at the first refutation, or tries every pair for the largest bound.
     """
 
@@ -34,22 +34,22 @@ class Finder(Protocol):
     stop_at_refutation: bool
 
     def ask(self) -> Pair | None:
-        """The next pair to try, the same until it is told about; None when there is none left."""
+        """The next pair to try, the same until its score is told; None when there is none left."""
 
     def tell(self, score: float | None) -> None:
-        """What the pair promised: a number, 0.0 included, the more the better; None if there is nothing to tell."""
+        """What the pair promised: a number, 0.0 included, the larger the better; None if it has no score."""
 
     def state(self) -> dict[str, Any]:
         """What it was told so far, as plain data for JSON."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of a finder with the same settings."""
+        """Resumes from a state of a finder with the same settings."""
 
     def describe(self) -> dict[str, Any]:
         """Its settings, as plain data for the result."""
 
 
-# Fewer draws per side than this tell nothing about a pair.
+# Fewer draws per side than this say nothing about a pair.
 FEWEST = 50
 
 
@@ -61,20 +61,20 @@ class Told(NamedTuple):
 
 
 class PointFinder(ABC):
-    """A finder whose proposals are points; what it asks next is a function of its seed and of what it was told."""
+    """A finder whose proposals are points; the next one is a function of its seed and of what it was told."""
 
     name: ClassVar[str]
 
     def __init__(self, *, trials: int, samples: int, seed: int, stop_at_refutation: bool) -> None:
         self.trials = check_whole("trials", trials, 1, ": a search without trials finds nothing")
-        self.samples = check_whole("samples", samples, FEWEST, ": fewer draws per trial tell nothing about a pair")
+        self.samples = check_whole("samples", samples, FEWEST, ": fewer draws per trial say nothing about a pair")
         self.seed = check_whole("seed", seed, 0)
         self.stop_at_refutation = bool(stop_at_refutation)
         self._told: list[Told] = []
         self._asked: tuple[float, ...] | None = None
 
     def ask(self) -> Pair | None:
-        """The next pair, the same until it is told about; None after the last trial."""
+        """The next pair, the same until its score is told; None after the last trial."""
         if self._asked is None:
             if len(self._told) >= self.trials:
                 return None
@@ -93,18 +93,18 @@ class PointFinder(ABC):
         return {"finder": self.describe(), "told": [[list(each.point), each.score] for each in self._told]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of a finder with the same settings; more trials may be allowed than before."""
+        """Resumes from a state of a finder with the same settings; more trials may be allowed than before."""
         try:
             stored, told = dict(state["finder"]), [_read_told(each) for each in state["told"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no state of a finder: {error!r}") from error
+            raise InputError(f"this is not the state of a finder: {error!r}") from error
         own = self.describe()
         different = [key for key in own if key != "trials" and stored.get(key) != own[key]]
         if different:
             raise InputError(f"the state is of another search (its {', '.join(different)} differ)")
         strange = next((each.point for each in told if not self._knows(each.point)), None)
         if strange is not None:
-            raise InputError(f"this is no state of a finder: {list(strange)!r:.100} is no point of its search")
+            raise InputError(f"this is not the state of a finder: {list(strange)!r:.100} is not a point of its search")
         self._told, self._asked = told, None
 
     def describe(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class DomainFinder(PointFinder):
         return len(point) == len(self.neighbours.coordinates) and all(0.0 <= u <= 1.0 for u in point)
 
     def _rng(self, number: int) -> np.random.Generator:
-        """A stream per trial, so that a search that was interrupted goes on as if it had not been."""
+        """A stream per trial, so that an interrupted search resumes as if nothing had happened."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
 
 

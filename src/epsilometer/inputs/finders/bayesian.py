@@ -21,11 +21,11 @@ from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.finders.base import DomainFinder, Told
 
 _ROOT5 = math.sqrt(5.0)
-# Priors of the logarithms: a length scale of a seventh of the cube's diagonal, so that narrow hills are not taken for
+# Priors of the logarithms: a length scale of a seventh of the cube's diagonal, so that narrow hills do not pass for
 # noise; noise of a seventh of the signal (a fiftieth of its variance).
 _LENGTH, _LENGTH_SPREAD = 0.15, 1.0
 _NOISE, _NOISE_SPREAD = 0.02, 1.5
-# Beyond these a length is as good as zero or infinite, and noise all or nothing.
+# Beyond these a length is practically zero or infinite, and the scores pure noise or noiseless.
 _LENGTHS, _NOISES = (0.02, 50.0), (1e-5, 10.0)
 _STEPS = 20
 # Keeps the matrix invertible when points coincide.
@@ -43,7 +43,7 @@ class GaussianProcess:
         noise: variance of a score's noise over that of the signal.
         scale: variance of the signal.
         factor: lower Cholesky factor of the correlation with noise, shape (n, n).
-        weights: shape (n,), what the mean is a sum of.
+        weights: shape (n,), the weights of the mean.
     """
 
     coordinates: tuple[Coordinate, ...]
@@ -65,7 +65,7 @@ class GaussianProcess:
 
 def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> GaussianProcess:
     """The process whose length scales and noise are the most probable given standardised scores of shape (n,)."""
-    from scipy.optimize import minimize  # slow to import, and only a search needs it
+    from scipy.optimize import minimize  # slow to import, and only needed for a search
 
     squares = _squared_distances(points, points, coordinates)
     length = _LENGTH * math.sqrt(len(coordinates))
@@ -82,7 +82,7 @@ def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> 
 
 
 def _loss(logs: Floats, squares: Floats, scores: Floats, expected: Floats, spread: Floats) -> tuple[float, Floats]:
-    """Minus the logarithm of the probability of lengths and noise, with its gradient; the scale is the best one."""
+    """Minus the logarithm of the probability of lengths and noise, with its gradient; at the best scale."""
     lengths, noise = np.exp(logs[:-1]), math.exp(logs[-1])
     scaled = squares / lengths[:, None, None] ** 2
     distance = _ROOT5 * np.sqrt(scaled.sum(axis=0))
@@ -121,19 +121,19 @@ def _with_noise(correlation: Floats, noise: float) -> Floats:
 
 
 def expected_improvement(process: GaussianProcess, points: Floats, best: float) -> Floats:
-    """How much the signal at each point is expected to exceed `best`, counting what is below as nothing."""
+    """How much the signal at each point is expected to exceed `best`, where falling short counts as 0."""
     mean, spread = process.predict(points)
     z = (mean - best) / spread
     density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
     return np.asarray(spread * (z * ndtr(z) + density), dtype=np.float64)
 
 
-# Points that are tried on the model: anywhere, and around the best ones known, in rounds of shrinking width.
+# Points that are tried on the model: anywhere, and around the best known ones, in rounds of shrinking width.
 _ANYWHERE, _AROUND = 400, 60
 _BEST = 4
 _WIDTHS = (0.2, 0.08, 0.03)
-# Improvements count from so many spreads of the scores above the best one: a model that takes every little thing
-# lingers on the first hill (rare leak, longest of 40 searches: 187 trials without, 75 with it).
+# Improvements count from this many spreads of the scores above the best one: a model that goes for every small
+# improvement lingers on the first hill (rare leak, longest of 40 searches: 187 trials without it, 75 with it).
 _MARGIN = 0.3
 # Of a search longer than this, the model sees the best trials and the latest ones: its cost grows with the cube.
 _MOST_TRIALS = 120
@@ -152,7 +152,7 @@ class GreatestImprovement:
     ) -> Floats:
         process = fit(points, standardised(scores), coordinates)
         mean, _ = process.predict(points)
-        best = float(mean.max()) + _MARGIN  # of the signal: the best score itself may be luck
+        best = float(mean.max()) + _MARGIN  # of the signal, because the best score itself may be luck
         found = np.concatenate([rng.random((_ANYWHERE, len(coordinates))), points[np.argsort(-mean)[:_BEST]]])
         for width in _WIDTHS:
             found = _narrowed(process, found, best, width, rng)
@@ -161,13 +161,13 @@ class GreatestImprovement:
 
 @cache
 def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController  # looks for libraries once
+    from threadpoolctl import ThreadpoolController  # searches for libraries, so only once
 
     return ThreadpoolController()
 
 
 def _one_thread() -> AbstractContextManager[None]:
-    """Matrices of this size are done before threads have met: they only burn time (200 points: 0.15 s for 0.06 s)."""
+    """Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads, 0.06 s without)."""
     limited: AbstractContextManager[None] = _libraries().limit(limits=1, user_api="blas")
     return limited
 
@@ -177,7 +177,7 @@ def _narrowed(process: GaussianProcess, points: Floats, best: float, width: floa
     kept = points[np.argsort(-expected_improvement(process, points, best))[:_BEST]]
     centres = np.repeat(kept, _AROUND, axis=0)
     moved = np.clip(centres + width * rng.standard_normal(centres.shape), 0.0, 1.0)
-    # Some coordinates stay: most of what is good about a point is often right already.
+    # Some coordinates stay: most of a good point is often right already.
     return np.concatenate([kept, np.where(rng.random(centres.shape) < 0.5, moved, centres)])
 
 
@@ -201,7 +201,7 @@ def standardised(scores: Floats) -> Floats:
 
 
 class ParzenTrees:
-    """Asks optuna's sampler, which is told all trials anew each time: so it has no state that could be lost."""
+    """Asks optuna's sampler, which gets all trials anew each time: so it has no state that could be lost."""
 
     def __init__(self) -> None:
         if find_spec("optuna") is None:
@@ -211,7 +211,7 @@ class ParzenTrees:
         """A point of shape (coordinates,)."""
         space = {str(place): _distribution(each) for place, each in enumerate(coordinates)}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that multivariate sampling is experimental
+            warnings.simplefilter("ignore")  # about multivariate sampling being experimental
             study = _study(int(rng.integers(2**31)))
             study.add_trials(_trials(told, coordinates, space))
             chosen = study.ask(space).params
@@ -222,7 +222,7 @@ def _study(seed: int) -> Any:
     import optuna
 
     level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it would tell about every study
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it would log every study
     try:
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
         return optuna.create_study(direction="maximize", sampler=sampler)
@@ -262,7 +262,7 @@ SURROGATES = ("gaussian-process", "tree")
 # all, if there are many coordinates. (Rare leak, mean trials of 40 searches: 17 with as many as coordinates, 22 with 4
 # more, 24 with 8 more.)
 _FIRST_TRIALS = 4
-# Every so many trials the model is not asked: it may be sure of a hill that is not the highest.
+# One trial in this many ignores the model, which may be sure of a hill that is not the highest.
 _LOOK_AROUND = 7
 
 
@@ -279,10 +279,10 @@ class Bayesian(DomainFinder):
     Args:
         domain: the datasets, one of `epsilometer.domains`.
         relation: which of them are neighbours; None takes the domain's first.
-        surrogate: the model: "gaussian-process" (our own), or "tree" (tree-structured Parzen estimators of the package
+        surrogate: the model: "gaussian-process" (built in), or "tree" (tree-structured Parzen estimators of the package
             optuna, an extra).
         trials: the most pairs to try.
-        samples: draws per side to look at a pair.
+        samples: draws per side to explore a pair.
         seed: of the choice of pairs; draws have the seed of the audit.
         stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
     """

@@ -1,4 +1,4 @@
-"""Known patterns of query answers that tell much about counting mechanisms."""
+"""Known patterns of query answers that reveal much about counting mechanisms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epsilometer.inputs.finders.base import PointFinder
 from epsilometer.inputs.pairs import Pair
 
 Steps = list[int]
-# Per pattern the answers of the left and of the right dataset for so many queries, in steps away from a level.
+# Per pattern, the answers of the left and of the right dataset to k queries, in steps away from a level.
 PATTERNS: dict[str, Callable[[int], tuple[Steps, Steps]]] = {
     "one above": lambda k: ([0] * k, [1] + [0] * (k - 1)),
     "one below": lambda k: ([0] * k, [-1] + [0] * (k - 1)),
@@ -31,7 +31,7 @@ def farthest(left: Steps, right: Steps) -> int:
 
 
 def moved_in_all(left: Steps, right: Steps) -> int:
-    """What all answers move together, in steps."""
+    """How far all answers move in total, in steps."""
     return sum(abs(one - two) for one, two in zip(left, right, strict=True))
 
 
@@ -40,11 +40,11 @@ class Patterns(PointFinder):
 
     Args:
         queries: how many queries there are and how far their answers move, or just how many.
-        relation: "linf", or "l1", which leaves the patterns in which one answer moves.
+        relation: "linf", or "l1", which keeps only the patterns in which one answer moves.
         levels: answers from which the patterns step away; None takes one sensitivity above the smallest answer, so
             that the answers are 0, 1 and 2 by default.
         trials: the most pairs to try; None tries all.
-        samples: draws per side to look at a pair.
+        samples: draws per side to explore a pair.
         stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
     """
 

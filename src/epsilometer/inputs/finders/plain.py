@@ -23,14 +23,14 @@ from epsilometer.inputs.finders.patterns import Patterns
 class Random(DomainFinder):
     """Tries pairs at random, each independently of the others.
 
-    Not evenly: a tenth of the draws of every number lies at each end of its interval, since that is where many
+    Not uniformly: a tenth of the draws of every number lies at each end of its interval, since that is where many
     mechanisms leak most.
 
     Args:
         domain: the datasets, one of `epsilometer.domains`.
         relation: which of them are neighbours; None takes the domain's first.
         trials: the most pairs to try.
-        samples: draws per side to look at a pair.
+        samples: draws per side to explore a pair.
         seed: of the choice of pairs; draws have the seed of the audit.
         stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
     """
@@ -48,12 +48,12 @@ class Grid(DomainFinder):
     Args:
         domain: the datasets, one of `epsilometer.domains`.
         relation: which of them are neighbours; None takes the domain's first.
-        levels: values per number, both ends among them; None takes as many as fit into the trials, at least 2. Of
-            unordered choices all are tried.
-        shuffled: whether to go through the grid in a mixed order, so that a part of it is spread over the whole;
+        levels: values per number, both ends included; None takes as many as fit into the trials, at least 2. All
+            unordered choices are tried.
+        shuffled: whether to go through the grid in a mixed order, so that any part of it is spread over the whole;
             otherwise the last coordinate changes fastest.
         trials: the most pairs to try.
-        samples: draws per side to look at a pair.
+        samples: draws per side to explore a pair.
         seed: of the mixed order; draws have the seed of the audit.
         stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
     """
@@ -105,9 +105,9 @@ class Grid(DomainFinder):
         return point
 
     def _mixed(self, number: int) -> int:
-        """A permutation of the whole grid that needs no list of it: a step without common divisor with its size."""
+        """A permutation of the whole grid that needs no list of it: steps coprime to its size."""
         rng = np.random.default_rng(self.seed)
-        # Near the golden section of the size, so that any first few places are spread evenly.
+        # Near the golden section of the size, so that the first few places are spread evenly.
         step, start = max(1, int(0.618 * self.size)), int(rng.random() * self.size)
         while math.gcd(step, self.size) > 1:
             step += 1
@@ -129,7 +129,7 @@ def read_finder(data: Mapping[str, Any]) -> Finder:
         raise InputError("a finder needs a domain to search, like 'vector:4:0:1'")
     space = read_domain(domain)
     if name == Patterns.name and not isinstance(space, Queries):
-        raise InputError(f"domain={domain!r:.100}: patterns are of answers of queries; write 'queries:5'")
+        raise InputError(f"domain={domain!r:.100}: patterns are made for answers to queries; write 'queries:5'")
     try:
         finder: Finder = FINDERS[name](space, **settings)
     except TypeError as error:  # an argument that this finder does not have
