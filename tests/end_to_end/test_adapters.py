@@ -56,7 +56,7 @@ def test_all_kinds_of_privacy_maps():
     )
     assert em.from_opendp(profile, delta=1e-5).promise(pair) == em.ApproxDP(profile.map(1.0).epsilon(1e-5), 1e-5)
     with pytest.raises(
-        em.InputError, match=r"SmoothedMaxDivergence, which is no claim by itself; give em\.from_opendp"
+        em.InputError, match=r"SmoothedMaxDivergence, which is not a claim by itself; give em\.from_opendp"
     ):
         as_mechanism(profile).promise(pair)
     assert em.audit(gaussian, pair[0], samples=2000, confidence=SURE, seed=0).verdict is em.Verdict.NOT_REFUTED
@@ -128,7 +128,7 @@ def test_a_wrong_claim_about_diffprivlib_is_refuted():
 
 def test_inputs_beyond_the_sensitivity_are_not_blamed_on_the_mechanism():
     with pytest.raises(
-        em.InputError, match="2 apart, but diffprivlib Laplace promises something only up to sensitivity=1"
+        em.InputError, match="2 apart, but diffprivlib Laplace only makes a promise up to sensitivity=1"
     ):
         em.audit(dpl.Laplace(epsilon=1.0, sensitivity=1), em.Pair(0, 2), samples=100)
 

@@ -233,7 +233,7 @@ def test_failures_can_be_outcomes(script):
 @pytest.mark.parametrize(
     ("argv", "settings", "reason"),
     [
-        ("./prog {dataset}", {}, "no shell takes it apart"),
+        ("./prog {dataset}", {}, "there is no shell to split it"),
         ([], {}, "must begin with the program"),
         (["prog"], {}, "the program never sees its input"),
         (["prog", 3], {"batch": True}, "must consist of texts"),

@@ -192,4 +192,4 @@ def test_an_interrupted_command_says_how_it_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1]
     assert process.returncode == 130
-    assert said == "epsilometer: interrupted; nothing was decided, but the same command goes on from the checkpoint\n"
+    assert said == "epsilometer: interrupted; nothing was decided, but the same command resumes from the checkpoint\n"

@@ -80,7 +80,7 @@ def test_killed_then_finished_then_changed(suite):
 
     done = run(suite, "run", "suite.toml", "--jobs", "2")
     assert done.returncode == 2, done.stderr  # one of them crashes
-    assert done.stdout.startswith(f"going on with run 1: {len(before)} of 20 audits are done")
+    assert done.stdout.startswith(f"resuming run 1: {len(before)} of 20 audits are done")
     after = finished(suite)
     assert after[: len(before)] == before  # not audited again
     assert len(after) == 20

@@ -1,4 +1,4 @@
-"""The trusted kernel: exact bounds from counts. Whatever proposes an event, what is proved rests on this alone."""
+"""The trusted kernel: exact bounds from counts. Whatever proposes an event, its proof rests on this code alone."""
 
 from epsilometer.bounds.binomial import Counts, ErrorBudget, lower, upper
 from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, two_bounds_value

@@ -1,4 +1,4 @@
-"""Many events at once: a simultaneous band under the trade-off curve of two laws.
+"""Many events at once: a simultaneous band under the trade-off curve of two distributions.
 
 Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them hold together, so any claim, at any of
 its parameters, may be read off the band afterwards without paying again.
@@ -92,8 +92,8 @@ def band_from_counts(
 def band_from_scores(left: Floats, right: Floats, failure_probability: float, points: int = 96) -> Band:
     """The band of the events {score ≥ c}, the thresholds c taken from the scores themselves.
 
-    The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1), whatever the law; for laws with atoms
-    the bounds err to the safe side. So a few ranks that are fixed beforehand bound the tails, without a split.
+    The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1) for any continuous distribution; with
+    atoms the bounds err on the safe side. So a few ranks that are fixed beforehand bound the tails, without a split.
 
     Args:
         left: shape (n,), draws from P, for which the scores should be larger.
@@ -107,7 +107,7 @@ def band_from_scores(left: Floats, right: Floats, failure_probability: float, po
     ranks, others = _ranks(len(above), points), _ranks(len(below), points)
     each = failure_probability / (len(ranks) + len(others))
     p_lower = betaincinv(ranks, len(above) - ranks + 1.0, each)
-    # One more end: nothing is known below the last rank.
+    # One more point: nothing is known below the last rank.
     q_upper = np.append(betaincinv(others, len(below) - others + 1.0, 1.0 - each), 1.0)
     first_below = np.array([np.count_nonzero(below >= above[rank - 1]) for rank in ranks])
     return Band(tuple(p_lower.tolist()), tuple(q_upper[np.searchsorted(others, first_below, side="right")].tolist()))

@@ -15,7 +15,7 @@ from epsilometer.errors import InputError
 
 # Covers the rounding of sums of up to 1e12 logarithms.
 ROUNDING = 1e-9
-# Halvings of the bracket of the bound: 2^-50 of it is nothing.
+# Halvings of the bracket of the bound: 2^-50 of it is negligible.
 _HALVINGS = 50
 
 
@@ -56,12 +56,12 @@ class JointBet:
         pay = np.exp(divergence + self.order * self.scores) - 1.0
         factors = 1.0 - self.stake * n / m * pay
         seen = right > 0
-        if (factors[seen] <= 0.0).any():  # exactly at the edge of what is allowed
+        if (factors[seen] <= 0.0).any():  # exactly at the limit
             return -math.inf
         return float(gain) + float(right[seen] @ np.log(factors[seen]))
 
     def greatest(self, n: int, m: int) -> float:
-        """The largest claim at which no draw can bring the wealth below 0."""
+        """The largest claim at which no draw can make the wealth negative."""
         return math.log1p(m / (n * self.stake)) - self.order * float(self.scores.max())
 
     def _growth(self) -> float:
@@ -126,7 +126,7 @@ class MeanBet:
         n, m = int(left.sum()), int(right.sum())
         gains = 1.0 + self.stake * (self.lowest - self.centre - difference)
         losses = 1.0 - self.stake * n / m * (self.highest - self.centre)
-        # The factors must be certain not to be negative, whatever f(X) ≥ −1 and f(Y) ≤ 1 are.
+        # No factor may be negative for any f(X) ≥ −1 and f(Y) ≤ 1.
         if self.stake * (1.0 + self.centre + difference) >= 1.0 or self.stake * n / m * (1.0 - self.centre) >= 1.0:
             return -math.inf
         return float(left @ np.log(gains)) + float(right @ np.log(losses))

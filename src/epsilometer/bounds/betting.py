@@ -35,7 +35,7 @@ from epsilometer.errors import InputError
 _MARGIN = 1e-9
 # Halvings of an interval below 1. What a projection misses by 2^-44 is subtracted from the wealth, and is negligible.
 _HALVINGS = 44
-# Orders at which a zero-concentrated claim is held to its word: fewer orders allow more, so the bets stay fair.
+# Orders at which a zero-concentrated claim is tested: fewer orders allow more, so the bets stay fair.
 _ORDERS: Floats = 1.0 + np.geomspace(1e-2, 1e3, 32)
 # Added to every line found from points of a curve: more than rounding can take away.
 _SAFE = 1e-11
@@ -136,7 +136,7 @@ class Bets:
     Attributes:
         log_factors: shape (claims, 4): what a left hit, left miss, right hit and right miss add to the log-wealth.
         slack: shape (claims,), what rounding may have given away, subtracted once.
-        growth: shape (claims,), the log-wealth to expect of one pair of draws if the guess is right.
+        growth: shape (claims,), the expected log-wealth per pair of draws if the guess is right.
     """
 
     log_factors: Floats
@@ -151,7 +151,7 @@ class Bets:
 
 
 def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> Bets:
-    """The bets of a guess (p, q) against each claim, on its most promising line; 1 where the guess is no violation.
+    """The bets of a guess (p, q) against each claim, on its best line; 1 where the guess is no violation.
 
     Args:
         lines: of the claims.

@@ -89,9 +89,9 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ErrorBudget:
-    """The failure probability of one audit. Spending more than there is raises `BudgetError`.
+    """The failure probability of one audit. Overspending raises `BudgetError`.
 
-    What was spent cannot be taken back: the total is fixed, the ledger is read-only, and there is one of each.
+    Spending cannot be undone: the total is fixed, the ledger is read-only, and a budget cannot be copied.
 
     Attributes:
         total: the probability with which the whole audit may err.
@@ -112,7 +112,7 @@ class ErrorBudget:
         self.__copy__()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Nor sent to another process."""
+        """Nor can it be sent to another process."""
         self.__copy__()
 
     @property
@@ -122,7 +122,7 @@ class ErrorBudget:
 
     @property
     def spent(self) -> float:
-        """What is gone."""
+        """The sum of what was spent."""
         return sum(amount for _, amount in self._paid)
 
     @property

@@ -19,7 +19,7 @@ from epsilometer.errors import InputError
 
 # 2^-60 of any bracket used here is below 1e-15.
 _HALVINGS = 60
-# Beyond these no number of guesses that fits a computer proves anything.
+# No feasible number of guesses proves anything beyond these.
 _MOST_EPSILON, _MOST_MU = 60.0, 20.0
 
 
@@ -46,7 +46,7 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
 
 
 def one_run_epsilon(m: int, r: int, v: int, delta: float, failure_probability: float) -> float:
-    """The largest ε that so many right guesses refute at this δ, 0 if none.
+    """The largest ε that v right guesses refute at this δ, 0 if none.
 
     Guarantee: exact: above the true ε with at most `failure_probability`.
     """
@@ -56,10 +56,10 @@ def one_run_epsilon(m: int, r: int, v: int, delta: float, failure_probability: f
 
 
 def one_run_mu(m: int, r: int, v: int, failure_probability: float) -> float:
-    """The largest μ that so many right guesses refute, 0 if none.
+    """The largest μ that v right guesses refute, 0 if none.
 
-    μ-Gaussian privacy implies (ε, δ) for every ε with its own δ, and each of them bounds the probability of one and
-    the same event: the least of these bounds is a p-value.
+    μ-Gaussian privacy implies (ε, δ) for every ε with its own δ, and each of them bounds the probability of one
+    and the same event: the least of these bounds is a p-value.
 
     Guarantee: exact.
     """
@@ -79,7 +79,7 @@ def check_guesses(m: int, r: int, v: int) -> None:
             raise InputError(f"{name}={value!r} must be a whole number")
     if not 0 <= v <= r <= m or m < 1:
         raise InputError(
-            f"m={m}, r={r}, v={v}: of m canaries (at least 1) r are guessed and v rightly, so 0 ≤ v ≤ r ≤ m"
+            f"m={m}, r={r}, v={v}: r of m canaries (at least 1) are guessed, v of them rightly, so 0 ≤ v ≤ r ≤ m"
         )
 
 

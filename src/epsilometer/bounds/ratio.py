@@ -25,15 +25,15 @@ from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 _NUISANCE_SHARE = 1.0 / 50.0
 # Resolution of the proof: intervals of q, blocks of Y. Finer costs time, coarser costs at most 3 % of the shortfall.
 _INTERVALS, _BLOCKS = 64, 128
-# Resolution of the rough look that finds the place of the proof.
+# Resolution of the rough search for the place of the proof.
 _ROUGH_POINTS, _ROUGH_BLOCKS = 11, 96
-# From so many hits and misses on both sides the rough look takes the counts as normal.
+# With at least this many hits and misses on both sides, the rough search treats the counts as normal.
 _LARGE = 2000
 # The proof starts this share of the distance between bound and estimate (0.5 at most) below the rough place.
 _SLACK = 0.015
 # Steps longer than this are refined afterwards.
 _COARSE = 0.01
-# How close (in normal quantiles) and after how many looks the rough place is good enough.
+# How close (in normal quantiles), or after how many evaluations, the rough place is good enough.
 _CLOSE, _LOOKS = 0.004, 24
 
 
@@ -58,7 +58,7 @@ class RatioTest:
         return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
 
     def rough_height(self, epsilon: float, delta: float) -> float:
-        """How far the p-value is above the level, in normal quantiles, at a few values of q only: a guide, no proof."""
+        """How far the p-value is above the level, in normal quantiles, at a few values of q only: a mere guide."""
         null = NullLine(_grow(epsilon), delta)
         q = evenly_spread(self.q_range, _ROUGH_POINTS)
         if self._is_large:
@@ -133,12 +133,12 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
 
 
 def _reach(level: float) -> float:
-    """So many spreads of the right count that what lies beyond is nothing beside the level."""
+    """The number of spreads of the right count beyond which its tails are negligible against the level."""
     return max(5.5, math.sqrt(-2.0 * math.log(level)) + 2.5)
 
 
 def _grow(epsilon: float) -> float:
-    """e^ε, capped where it would overflow: beyond, no event that can be sampled keeps apart from δ = 1."""
+    """e^ε, capped before it overflows: beyond, no event that can be sampled makes a difference."""
     return math.exp(min(epsilon, 700.0))
 
 
@@ -154,7 +154,7 @@ def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, 
         if test.rejects(*claim_at(value)):
             if step <= _COARSE:
                 return value
-            # Small counts make the p-value jump, so that steps may be too long: halve the way back to what was kept.
+            # Small counts make the p-value jump, so steps may be too long: halve the way back to the last failure.
             halvings = math.ceil(math.log2(step / _COARSE))
             return rejected_end(lambda between: test.rejects(*claim_at(between)), value, kept, halvings)
         step *= 2.0
@@ -170,7 +170,7 @@ def _crossing(height: Callable[[float], float], top: float) -> float:
         return 0.0
     at_high = max(height(high), 0.5)
     for turn in range(_LOOKS):
-        # Every third look halves the bracket: the p-value may be far from linear when counts are small.
+        # Every third step halves the bracket: the p-value may be far from linear when counts are small.
         part = 0.5 if turn % 3 == 2 else min(max(-at_low / (at_high - at_low), 0.02), 0.98)
         value = low + part * (high - low)
         at_value = height(value)

@@ -19,7 +19,7 @@ _DEPTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """{X ≥ threshold(Y)}: what would have been at least as extreme as what was seen.
+    """{X ≥ threshold(Y)}: the counts at least as extreme as those seen.
 
     Attributes:
         threshold: maps an array of right counts to the least (real) left counts in the region; non-decreasing.
@@ -53,7 +53,7 @@ def region_probability(region: Region, p: Floats, q: Floats, blocks: int | Float
     Args:
         p: shape (k,), left probabilities.
         q: shape (k,), right probabilities.
-        blocks: into how many blocks the bulk of Y is cut at most, for each q on its own; or the lowest values of blocks
+        blocks: the largest number of blocks for the bulk of Y, for each q on its own; or the lowest values of blocks
             that all q share, which makes it the probability of one fixed region that contains this one.
     """
     n, m = float(region.n_left), float(region.n_right)
@@ -96,7 +96,7 @@ def common_edges(region: Region, q_range: tuple[float, float], blocks: int) -> F
 
 
 def normal_probability(region: Region, p: Floats, q: Floats, blocks: int) -> Floats:
-    """About the same by normal laws: 50 times faster where counts are large, a guide and never a proof.
+    """Roughly the same by normal distributions: 50 times faster for large counts, a guide and never a proof.
 
     It keeps the lowest value of each block, so that it errs as the proof does and points at the right place.
     """
@@ -114,7 +114,7 @@ def greatest_probability(
 ) -> float:
     """An upper bound on the region's probability over the null with q in `q_range`.
 
-    It is refined only as far as needed to tell whether it is at most `level`: intervals whose bound is above the level
+    It is refined only as needed to decide whether it is at most `level`: intervals whose bound is above the level
     although both their ends are below are halved a few times.
 
     Guarantee: never below the supremum. Exact.
@@ -178,7 +178,7 @@ _TOLERANCE = 2e-3
 _ELLIPSES: Floats = np.linspace(1.04, 8.0, 175)
 # Beyond this degree cutting the range into intervals is no slower.
 _MOST_DEGREE = 100
-# Angles at which the polynomial is looked at, per degree; what it does in between is bounded.
+# Angles at which the polynomial is evaluated, per degree; between them it is bounded.
 _LOOKS_PER_DEGREE = 16
 
 
@@ -240,7 +240,7 @@ def _greatest_between(values: Floats, angles: Floats) -> float:
     """A bound on the polynomial through the values at the cosines of the angles, for all cosines.
 
     As a function t of the angle it is a sum of cosines, and |t''| ≤ Σ j²·|coefficient j|. Where it is greatest its
-    slope is 0, so it is there at most |t''|/2·(half a step)² above its value at the nearest place looked at.
+    slope is 0, so it is there at most |t''|/2·(half a step)² above its value at the nearest angle.
     """
     orders = np.arange(len(values))
     coefficients = np.cos(np.outer(orders, angles)) @ values * (2.0 / len(values))

@@ -28,7 +28,7 @@ NOTIONS: dict[str, type[Claim]] = {}
 class Claim(ABC):
     """A promise about all pairs of neighbours, in both directions.
 
-    A class with a `notion` of its own is known by that name as soon as it is defined, so that results with such claims
+    A class with its own `notion` is registered by that name when it is defined, so that results with such claims
     can be stored and read again.
 
     Attributes:
@@ -47,7 +47,7 @@ class Claim(ABC):
         if notion is None:
             return
         known = NOTIONS.get(notion, cls)
-        # A module that is loaded again defines its claims again, and a dataclass with slots is made twice.
+        # A reloaded module defines its claims again, and a dataclass with slots is created twice.
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise InputError(f"the notion {notion!r} of {cls.__qualname__} is taken by {known.__qualname__}")
         NOTIONS[notion] = cls
@@ -63,7 +63,7 @@ class Claim(ABC):
 
     @abstractmethod
     def least_value(self, p: float, q: float) -> float:
-        """The smallest value of the own parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
+        """The smallest value of the claim's parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
 
     @abstractmethod
     def with_value(self, value: float) -> Self:
@@ -74,13 +74,13 @@ class Claim(ABC):
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
 
     def scaled(self, distance: int) -> Claim:
-        """What the claim promises about inputs that are `distance` steps of neighbours apart (group privacy)."""
+        """What the claim promises about inputs that are `distance` neighbouring steps apart (group privacy)."""
         if check_whole("distance", distance) == 1:
             return self
         raise InputError(f"distance={distance}: no group claim follows from {self.describe()}; state it yourself")
 
     def composed(self, times: int) -> Claim:
-        """What the claim promises about the outputs of so many independent runs on the same input together."""
+        """What the claim promises about the joint outputs of `times` independent runs on the same input."""
         if check_whole("times", times) == 1:
             return self
         raise InputError(f"times={times}: nothing about several runs follows from {self.describe()}; state it yourself")
@@ -96,7 +96,7 @@ class Claim(ABC):
 
     @classmethod
     def restored(cls, data: Mapping[str, Any]) -> Self:
-        """The claim from what `to_dict` gave, without the notion."""
+        """The claim from the data of `to_dict` without the notion."""
         return cls(**data)
 
 

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: no easier to tell apart than N(0, 1) from N(μ, 1)."""
+"""Gaussian differential privacy: no easier to distinguish than N(0, 1) from N(μ, 1)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class GaussianDP(Claim):
     """μ-Gaussian differential privacy.
 
     Attributes:
-        mu: how far apart the two normal laws are.
-        at_delta: the δ at which the user thinks of it, if it was calibrated for (ε, δ); it changes no bound.
+        mu: how far apart the two normal distributions are.
+        at_delta: the user's δ, if it was calibrated for (ε, δ); it changes no bound.
     """
 
     mu: float
@@ -77,7 +77,7 @@ class GaussianDP(Claim):
         return GaussianDP(self.mu * math.sqrt(check_whole("times", times)), self.at_delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """μ, and the δ at which it is thought of."""
+        """μ, and the user's δ."""
         data: dict[str, Any] = {"notion": self.notion, "mu": self.mu}
         return data if self.at_delta is None else data | {"at_delta": self.at_delta}
 

@@ -20,7 +20,7 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
     kind = NOTIONS.get(str(rest.pop("notion", None)))
     if kind is None:
         raise InputError(
-            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. A notion of your own is known "
+            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. Your own notion is known "
             "when the module that defines it is imported"
         )
     try:
@@ -36,7 +36,7 @@ def from_parameters(
     mu: float | None = None,
     rho: float | None = None,
 ) -> Claim:
-    """The claim that a set of parameters makes, e.g. epsilon and delta together are approximate privacy."""
+    """The claim that a set of parameters makes: epsilon and delta together, for example, are approximate privacy."""
     given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
     names = frozenset(name for name, value in given.items() if value is not None)
     kinds: dict[frozenset[str], type[Claim]] = {

@@ -93,7 +93,7 @@ class ApproxDP(Claim):
 
 @dataclass(frozen=True, slots=True)
 class ApproxDeltaDP(ApproxDP):
-    """(ε, δ)-differential privacy asked the other way: its own parameter is δ at the given ε."""
+    """(ε, δ)-differential privacy the other way round: its own parameter is δ at the given ε."""
 
     notion = "approx-delta"
     parameter = "delta"
@@ -127,7 +127,7 @@ def _check_meaning(delta: float, cause: str) -> float:
 
 
 def _hockey_power(q: Real, epsilon: float, delta: float) -> Real:
-    # Past ε ≈ 700 the exponential overflows; e^700·q is above 1 for every q that a float can tell from 0.
+    # Past ε ≈ 700 the exponential overflows; e^700·q is above 1 for every q above 1e-304.
     grow = math.exp(min(epsilon, 700.0))
     power = np.minimum(np.minimum(grow * q + delta, 1.0 - (1.0 - delta - q) / grow), 1.0)
     return power if isinstance(q, np.ndarray) else float(power)

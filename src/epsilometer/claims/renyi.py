@@ -114,7 +114,7 @@ def check_order(order: float) -> float:
 
 
 def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
-    """D_order of the coin p from the coin q, elementwise; infinite where the coin q cannot do what p does."""
+    """D_order of the coin p from the coin q, elementwise; infinite where p has an outcome that q lacks."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         heads = xlogy(order, p) + (1.0 - order) * np.log(q)
         tails = xlogy(order, 1.0 - p) + (1.0 - order) * np.log1p(-q)

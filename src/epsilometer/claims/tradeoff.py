@@ -75,7 +75,7 @@ class TradeOffDP(Claim):
         power = _GRID
         for _ in range(steps):
             power = np.asarray(self.max_power(power), dtype=np.float64)
-        # On the safe side of the curve between two points: each gets the type-II error of the next one.
+        # On the safe side between two points: each gets the type-II error of the next one.
         below = np.minimum.accumulate(np.append(1.0 - power[1:], 0.0))
         return self if steps == 1 else TradeOffDP((_GRID.tolist(), below.tolist()), self.excess)
 

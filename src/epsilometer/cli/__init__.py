@@ -1,4 +1,4 @@
-"""The command line. `main` is the console script; each command has a file of its own and imports what it needs late."""
+"""The command line. `main` is the console script; each command has its own file and imports what it needs late."""
 
 from __future__ import annotations
 

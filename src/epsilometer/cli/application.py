@@ -62,7 +62,7 @@ def make_app() -> typer.Typer:
 
 
 def _help(command: Callable[..., Any]) -> str:
-    """The docstring; paragraphs with indented lines, such as examples, are marked to be printed as they are."""
+    """The docstring; paragraphs with indented lines, such as examples, are marked to be printed verbatim."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(f"\b\n{each}" if "\n  " in each else each for each in paragraphs)
 
@@ -84,7 +84,7 @@ def _top(
 
 
 def run_command(arguments: list[str]) -> int:
-    """Runs one command and turns whatever goes wrong into a line on standard error and an exit status."""
+    """Runs one command and turns any error into a line on standard error and an exit status."""
     _write_what_cannot_be_encoded()
     debug = "--debug" in arguments
     try:
@@ -93,11 +93,11 @@ def run_command(arguments: list[str]) -> int:
         return status
     except KeyboardInterrupt:
         kept = any(each.startswith("--checkpoint") for each in arguments)
-        advice = ", but the same command goes on from the checkpoint" if kept else ""
+        advice = ", but the same command resumes from the checkpoint" if kept else ""
         _complain(f"interrupted; nothing was decided{advice}", debug)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone. Without this, Python complains again when it flushes at exit.
+        # The reader of our output is gone. Without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
@@ -108,7 +108,7 @@ def run_command(arguments: list[str]) -> int:
 def _invoke(arguments: list[str]) -> int:
     command = typer.main.get_command(make_app())
     if not arguments:
-        # Status 2: a script that lost its arguments must not look like a claim that was not refuted.
+        # Status 2: a call without arguments must not look like a claim that was not refuted.
         with command.make_context("epsilometer", [], resilient_parsing=True) as context:
             sys.stdout.write(context.get_help() + "\n")
         return BAD_INPUT

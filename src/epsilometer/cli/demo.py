@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from epsilometer.result import AuditResult
 
 REPORT = "epsilometer-report.html"
-# Any seed will do; a fixed one shows everybody the same figures.
+# Any seed will do; with a fixed one everybody sees the same figures.
 _SEED = 0
 _SAMPLES = 100_000
 

@@ -89,7 +89,7 @@ def read_text(path: Path) -> str:
 
 
 def check_writable(path: str | None, option: str) -> None:
-    """Complains about a file that cannot be written, before the work is done and not after it."""
+    """Raises for a file that cannot be written, before the work is done and not after it."""
     if path is None or path == "-":
         return
     place = Path(path)

@@ -33,7 +33,7 @@ def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def methods() -> int:
     """List the methods that --method takes, with the names that --option takes for each.
 
-    Installed packages may bring methods of their own (entry points of the group epsilometer.methods).
+    Installed packages may bring their own methods (entry points of the group epsilometer.methods).
     """
     from epsilometer.errors import InputError
     from epsilometer.methods.registry import find_method, names, option_names, origin
@@ -43,7 +43,7 @@ def methods() -> int:
         source = "" if origin(name) == "epsilometer" else f" (from {origin(name)})"
         try:
             method = find_method(name)
-        except InputError as error:  # of another package; the list goes on
+        except InputError as error:  # another package's method; the list continues
             rows.append((name, "?", f"{error}{source}", ""))
             continue
         rows.append((name, method.guarantee, method.summary + source, ", ".join(option_names(name))))

@@ -22,13 +22,13 @@ NOT_REFUTED = 0
 REFUTED = 1
 BAD_INPUT = 2
 INCONCLUSIVE = 3
-# What shells give a program that was ended by the signals SIGINT and SIGPIPE.
+# The statuses by which shells report SIGINT and SIGPIPE.
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
 def status_of(result: AuditResult) -> int:
-    """The exit status that tells the verdict; a measurement is 0."""
+    """The exit status for the verdict; 0 for a measurement."""
     statuses = {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}
     return NOT_REFUTED if result.verdict is None else statuses[result.verdict.name]
 
@@ -103,11 +103,11 @@ StopEarly = Annotated[
     typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
 ]
 MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", help="Stop after so long at the latest.", show_default=False)
+    float | None, typer.Option("--max-seconds", help="Stop after this time at the latest.", show_default=False)
 ]
 CheckpointFile = Annotated[
     str | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Go on from this file if interrupted.", show_default=False),
+    typer.Option("--checkpoint", metavar="FILE", help="Resume from this file if interrupted.", show_default=False),
 ]
 Representation = Annotated[
     str | None, typer.Option("--representation", metavar="VIEW", help="value, bits or all.  [default: value]")
@@ -141,7 +141,7 @@ TrialSamples = Annotated[
     int | None, typer.Option("--trial-samples", help="Draws per input and trial.  [default: 20000]")
 ]
 SearchOn = Annotated[
-    bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, also after a refutation.")
+    bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, even after a refutation.")
 ]
 
 
@@ -150,16 +150,16 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
 
     Args:
         work: gets a progress.
-        record: what is added.
+        record: what to add.
     """
     from epsilometer.report.progress import ProgressBar
 
-    # What a mechanism prints must not get between the lines of our answer.
+    # What a mechanism prints must not mix with the command's own output.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             result = work(ProgressBar())
         except SystemExit as error:
-            # Its status would pass for our verdict.
+            # Its status would pass for the verdict.
             raise MechanismError(f"the mechanism tried to end the program: SystemExit({error.code!r})") from error
     return dataclasses.replace(result, settings={**result.settings, **record})
 

@@ -36,17 +36,17 @@ def plan(
     mu: Annotated[float | None, typer.Option(help="Claimed μ.", **_HIDE)] = None,
     rho: Annotated[float | None, typer.Option(help="Claimed ρ.", **_HIDE)] = None,
     truth: Annotated[float | None, typer.Option(help="The true value of what is claimed.", **_HIDE)] = None,
-    power: Annotated[float, typer.Option(help="Probability with which the claim shall be refuted.")] = 0.9,
-    event_probability: Annotated[float, typer.Option(help="Of the event that is supposed to be found.")] = 0.5,
+    power: Annotated[float, typer.Option(help="Probability with which the claim should be refuted.")] = 0.9,
+    event_probability: Annotated[float, typer.Option(help="Of the event that the audit is assumed to find.")] = 0.5,
     left: Annotated[str | None, typer.Option(metavar="JSON|@FILE", help="Input to time TARGET on.", **_HIDE)] = None,
     batch: Annotated[bool, typer.Option("--batch", help="TARGET is f(dataset, n, rng) and returns n outputs.")] = False,
     most_draws: Annotated[float | None, typer.Option(help="Refuse a plan with more draws.", **_HIDE)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Tell how many draws a question takes, before they are drawn.
+    """Say how many draws a question takes, before they are drawn.
 
     With --precision: a two-sided estimate of local privacy by histograms (method ldp-histogram). With a claim and
-    --truth: an audit by events that shall refute the claim.
+    --truth: an audit by events that should refute the claim.
 
     Examples:
       epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1

@@ -22,7 +22,7 @@ def reproduce(
         typer.Option("--set", metavar="KEY=VALUE", help="An option of the experiment; may be repeated."),
     ] = None,
 ) -> int:
-    """Regenerate the papers' figures and our own.
+    """Regenerate the figures of the papers and of this project.
 
     Writes results.json and figures, and prints the table.
 

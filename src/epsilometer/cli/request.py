@@ -1,4 +1,4 @@
-"""From flags and files to what `epsilometer.audit` takes."""
+"""From flags and files to the arguments of `epsilometer.audit`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
         )
     if kind == "zoo":
         if batch:
-            raise InputError("--batch is for functions; a zoo mechanism knows how it is run")
+            raise InputError("--batch is for functions; a zoo mechanism does not need it")
         return _open_zoo(rest)
     if kind in ("command", "http", "https", "recording"):
         return _open_foreign(kind, target if kind.startswith("http") else rest, batch)
@@ -69,7 +69,7 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
 
 
 def split_command(text: str) -> list[str]:
-    """The words of a command: quotes as in a shell, but no shell and none of its substitutions."""
+    """The words of a command: quoted as in a shell, but without a shell or its substitutions."""
     import shlex
 
     try:
@@ -128,7 +128,7 @@ def fixed_parameters(epsilon: float | None, delta: float | None, order: float | 
 
 
 def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
-    """The notion of that name; None is what the fixed parameters belong to."""
+    """The notion of that name; None for the one that the fixed parameters belong to."""
     from epsilometer.claims import NOTIONS
 
     if name is None:
@@ -162,7 +162,7 @@ def search_wishes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged_search(table: Any, wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a file with what the flags say instead."""
+    """The table of a file, overridden by the flags."""
     merged = {**(table or {}), **wishes}
     if "name" not in merged:
         flag = next(flag for flag, name in SEARCH_FLAGS.items() if name in wishes)
@@ -233,7 +233,7 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
 
 
 def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] = ()) -> Plan:
-    """The plan of settings that were read already.
+    """The plan from settings that were already read.
 
     Args:
         target: a mechanism.
@@ -259,7 +259,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
 
 
 def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A claim, a pair or a method of the command line replaces the whole one of the file; options are added."""
+    """A claim, pair or method on the command line replaces the whole one in the file; options are added."""
     for names in (CLAIM_KEYS, INPUT_KEYS, ("method", "options") if "method" in given else ()):
         if any(name in given for name in names):
             settings = {name: value for name, value in settings.items() if name not in names}

@@ -38,7 +38,7 @@ _COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "
 
 
 class SuiteProgress(Protocol):
-    """Is told about every audit."""
+    """Is notified of every audit."""
 
     def started(self, name: str) -> None:
         """An audit began."""
@@ -49,7 +49,7 @@ class SuiteProgress(Protocol):
 
 @contextlib.contextmanager
 def open_progress(total: int) -> Iterator[SuiteProgress]:
-    """The progress of so many audits, as it suits standard output."""
+    """The progress of `total` audits, in a form that suits standard output."""
     if not sys.stdout.isatty() or not total:
         yield _Lines(total)
         return
@@ -121,18 +121,18 @@ def run_entry(payload: tuple[str, Mapping[str, Any], str]) -> str:
         payload: the suite's file, the settings of one audit, and the file of its page.
     """
     path, settings, page = Path(payload[0]), payload[1], Path(payload[2])
-    # What a mechanism prints must not get between the lines of our progress.
+    # What a mechanism prints must not mix with the lines of progress.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             result = _audit(path, settings)
-            write_page(result, page)  # here and not in the parent: pictures take longer than many an audit
+            write_page(result, page)  # here and not in the parent: pictures often take longer than the audit
             return result.to_json(None)
         except EpsilometerError as error:
             raise SuiteError(str(error)) from error
 
 
 class SuiteError(EpsilometerError):
-    """Already in words for people: the name of the exception adds nothing."""
+    """Its text is already meant for people: the name of the exception adds nothing."""
 
 
 def write_page(result: AuditResult, page: Path) -> None:
@@ -179,7 +179,7 @@ def run_suite(
     junit_file: str | None,
     markdown_file: str | None,
 ) -> int:
-    """Does all audits that are not done yet, writes the pages, and gives the exit status over all."""
+    """Runs all audits that are not done yet, writes the pages, and returns the overall exit status."""
     title, entries = read_suite(Path(suite))
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
@@ -190,7 +190,7 @@ def run_suite(
         number = past.open_run(fresh)
         kept = _still_valid(entries, past.outcomes(number))
         if kept:
-            sys.stdout.write(f"going on with run {number}: {len(kept)} of {len(entries)} audits are done\n")
+            sys.stdout.write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
         pages = _page_names(entries)
         rest = [entry for entry in entries if entry.name not in kept]
         tasks = [Job((suite, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
@@ -216,7 +216,7 @@ def _make_folder(out: str) -> Path:
 
 
 def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """Outcomes of a broken-off run that need not be found again: no errors, and nothing has changed since."""
+    """Outcomes of an interrupted run that are still valid: no errors, and nothing has changed since."""
     return {
         entry.name: known[entry.name]
         for entry in entries
@@ -257,7 +257,7 @@ def _gather(
 
 
 def _page_names(entries: Sequence[Entry]) -> dict[str, str]:
-    """A file name per audit: its place in the suite, and what of its name any file system takes."""
+    """A file name per audit: its place in the suite, and the part of its name that any file system accepts."""
     return {
         entry.name: f"{place:03d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', entry.name)[:60].strip('-.')}.html"
         for place, entry in enumerate(entries, start=1)
@@ -265,7 +265,7 @@ def _page_names(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 def _write_index(run: SuiteRun, folder: Path) -> None:
-    """The index, and pages of an earlier, broken-off run that are not there."""
+    """The index, and missing pages of an interrupted earlier run."""
     for name, page in run.pages.items():
         result = run.outcomes[name].result
         if result is not None and not (folder / page).is_file():
@@ -338,13 +338,13 @@ def run(
     history: Annotated[
         str | None, typer.Option("--history", metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not go on with a run that was broken off.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
 ) -> int:
     """Run many audits from one file, and show what changed since the last run.
 
-    Every result is stored as soon as it is there: a run that was interrupted or killed goes on where it was. Keys
+    Every result is stored as soon as it is there: a run that was interrupted or killed resumes where it was. Keys
     above the first [[audit]] are defaults; each audit takes the keys of audit.toml, and name, expect ("refuted" for a
     mechanism that is known to be broken), notion (to measure instead), time_limit (seconds).
 

@@ -60,7 +60,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence[str] = ()) -> None:
-    """Complains about unknown keys, wrong types and a missing mechanism.
+    """Raises for unknown keys, wrong types and a missing mechanism.
 
     Args:
         settings: the table.

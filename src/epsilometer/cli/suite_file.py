@@ -19,14 +19,14 @@ from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
 from epsilometer.suites.history import Entry
 
-# Of one audit, beside the keys of a single audit's file.
+# Keys of one audit, besides those of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")
 
 
 def read_suite(path: Path) -> tuple[str, list[Entry]]:
     """The title of a suite and its audits; a file with a single audit is a suite of one.
 
-    What stands above the first `[[audit]]` is the default of all of them.
+    Keys above the first `[[audit]]` are defaults for all of them.
     """
     tables = read_toml(path)
     audits = tables.pop("audit", None)
@@ -41,12 +41,12 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
     names = [entry.name for entry in entries]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"{path}: two audits are called {twice!r}; give each a name of its own")
+        raise InputError(f"{path}: two audits are called {twice!r}; give each its own name")
     return title, entries
 
 
 def _defaults(tables: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of the suite; an audit with a claim or inputs of its own replaces them as a whole."""
+    """The defaults of the suite; an audit with its own claim or inputs replaces them as a whole."""
     from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS
 
     replaced: set[str] = set()
@@ -105,17 +105,17 @@ def _mechanism_files(path: Path, target: str) -> Iterator[Path]:
     """The files behind a mechanism: a recording, a program with the files of its arguments, or modules."""
     kind, _, rest = target.partition(":")
     if kind == "recording":
-        for name in (rest, *rest.split(",")):  # as `open_target` takes it apart
+        for name in (rest, *rest.split(",")):  # as `open_target` splits it
             yield Path(name if Path(name).exists() else name.rpartition(":")[0] or name)
     elif kind == "command":
-        with contextlib.suppress(InputError, IndexError):  # the audit will say so
+        with contextlib.suppress(InputError, IndexError):  # the audit will report it
             yield from named_files(split_command(rest), Path())
     else:
         yield from _source_files((Path.cwd(), path.parent), [kind])
 
 
 def _source_files(folders: Sequence[Path], modules: Iterable[str]) -> Iterator[Path]:
-    """The files of modules in these folders and of all that they import from there; nothing is run for that."""
+    """The files of modules in these folders and of everything that they import from there; no code is run."""
     waiting, met = list(modules), set[str]()
     while waiting:
         module = waiting.pop()
@@ -131,10 +131,10 @@ def _source_files(folders: Sequence[Path], modules: Iterable[str]) -> Iterator[P
 
 
 def _imported(file: Path, package: str) -> list[str]:
-    """The names of all that a module may import."""
+    """The names of everything that a module may import."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):  # running it will say so
+    except (SyntaxError, ValueError):  # running it will report it
         return []
     found: list[str] = []
     for node in ast.walk(tree):

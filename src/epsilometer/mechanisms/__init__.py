@@ -1,4 +1,4 @@
-"""What is run: anything that draws outputs for a dataset.
+"""What an audit runs: anything that draws outputs for a dataset.
 
 Services are in `epsilometer.mechanisms.http`, which loads HTTP and TLS: few audits need them.
 """

@@ -1,4 +1,4 @@
-"""What a mechanism is to us: something that draws outputs for a dataset."""
+"""What a mechanism is: something that draws outputs for a dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from epsilometer.storage import code_digest
 
 
 class Keeper(Protocol):
-    """Is handed what was drawn."""
+    """Receives what was drawn."""
 
     def keep(self, dataset: object, outputs: Outputs) -> None:
         """Some outputs of one input, in the order in which they were drawn."""
@@ -26,13 +26,13 @@ class Mechanism(ABC):
     """Draws outputs. Name, seed, size of a chunk and `sample` make a mechanism; the rest has defaults.
 
     Attributes:
-        name: how the mechanism is called in results and reports.
+        name: its name in results and reports.
         is_seeded: whether equal generators give equal outputs.
         chunk_size: how many outputs are drawn with one generator. Part of the seed scheme: chunks, not workers,
             own their random streams.
         claim: what it promises for any pair; an audit without a claim takes this one.
         worst_pair: the inputs to audit it on when none are given.
-        keeper: is handed all draws.
+        keeper: receives all draws.
     """
 
     name: str
@@ -46,40 +46,40 @@ class Mechanism(ABC):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws n independent outputs.
 
-        The dataset is the caller's: who changes it, or calls someone who might, does so with copies (`copier`).
+        The dataset belongs to the caller: a mechanism that changes it, or calls code that might, copies it (`copier`).
 
         Raises:
             MechanismError: if the mechanism fails or returns something that cannot be read.
         """
 
     def prepared(self, pairs: Sequence[Pair], samples: int) -> Mechanism:
-        """The mechanism to draw from in an audit of these pairs, with so many draws per side.
+        """The mechanism to draw from in an audit of these pairs, with `samples` draws per side.
 
-        One that cannot give them complains here, before the first draw; most are ready as they are.
+        One that cannot supply them raises here, before the first draw; most are ready as they are.
         """
         return self
 
     def digest(self) -> str:
-        """Of what it draws from: its code and what that uses, so that another mechanism of its name is told from it.
+        """Of what it draws from: its code and what that uses, so that a namesake is not mistaken for it.
 
         Raises:
-            Undigestible: if it holds something without content that could be recognised again.
+            Undigestible: if it holds something without content by which to recognise it.
         """
         return code_digest((type(self), {name: vars(self)[name] for name in sorted(vars(self))}))
 
     def __copy__(self) -> Mechanism:
-        """The same mechanism in this process, also if it cannot be sent to another one."""
+        """The same mechanism in this process, even if it cannot be sent to another one."""
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
         return copied
 
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
-        """What the mechanism itself claims for these pairs, if it says so."""
+        """The mechanism's own claim for these pairs, if it makes one."""
         return self.claim
 
 
 def failure_text(name: str, dataset: Any, error: Exception) -> str:
-    """That a mechanism raised an error, and on which input."""
+    """Says that a mechanism raised an error, and on which input."""
     return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
 
 
@@ -93,5 +93,5 @@ def check_returned(name: str, left: Outputs, right: Outputs) -> None:
 
 
 def nothing_returned(name: str) -> str:
-    """That a mechanism returns nothing, in words."""
+    """Says that a mechanism returns nothing."""
     return f"{name} returned nothing but None, for both inputs: is a `return` missing?"

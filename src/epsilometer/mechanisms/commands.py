@@ -25,7 +25,7 @@ from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
 from epsilometer.storage.exchange import decode, read_json, read_value, to_argument, to_json
 
-# So much of what a program writes to standard error is kept for messages: its end.
+# Bytes at the end of standard error that are kept for messages.
 _COMPLAINT = 2000
 _PIECE = 1 << 16
 
@@ -74,8 +74,8 @@ def run_program(
     Args:
         argv: the program and its arguments, taken literally.
         given: what it reads on standard input.
-        env: the whole environment; None is ours.
-        cwd: the working directory; None is ours.
+        env: the whole environment; None for that of this process.
+        cwd: the working directory; None for that of this process.
 
     Raises:
         MechanismError: the program cannot be started.
@@ -106,7 +106,7 @@ def _start(
             bufsize=0,
             env=None if env is None else dict(env),
             cwd=cwd,
-            start_new_session=True,  # a group of its own, so that children of the program can be killed with it
+            start_new_session=True,  # its own group, so that the program's children can be killed with it
         )
     except FileNotFoundError as error:
         missing = f"the folder {cwd!r}" if cwd is not None and not os.path.isdir(cwd) else f"the program {argv[0]!r}"
@@ -158,7 +158,7 @@ class _Streams:
     def _write(self, key: selectors.SelectorKey) -> None:
         try:
             self.pending = self.pending[os.write(key.fd, self.pending[:_PIECE]) :]
-        except BrokenPipeError:  # it does not want to read all of it: its own affair
+        except BrokenPipeError:  # the program need not read all of its input
             self.pending = self.pending[:0]
         if not self.pending:
             self.selector.unregister(key.fileobj)
@@ -191,9 +191,9 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 PLACE = "{dataset}"
-# Starting a program takes about a millisecond: so many runs are a chunk of a tenth of a second.
+# Starting a program takes about a millisecond: a chunk of this many runs takes a tenth of a second.
 _SINGLE_CHUNK = 64
-# A batch run gives so many outputs: the start is then paid once for many, and a chunk still shows progress.
+# Outputs of a batch run: the start is paid once for many of them, and a chunk still shows progress.
 _BATCH_CHUNK = 10_000
 # One output may be as long as this, and this much per output is allowed to a batch on top of it.
 _MOST_SINGLE = 4 << 20
@@ -231,7 +231,7 @@ class CommandMechanism(Mechanism):
         return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
 
     def digest(self) -> str:
-        """Of the call, and of the content of the program and of the files that its arguments name."""
+        """Of the call, and of the content of the program and the files that its arguments name."""
         search = self.given_env.get("PATH", os.environ.get("PATH"))
         files = files_digest(named_files(self.argv, Path(self.cwd or "."), search))
         given = self.argv, self.stdin, sorted(self.given_env.items()), sorted(self.statuses), self.on_error
@@ -265,14 +265,14 @@ class CommandMechanism(Mechanism):
 
 
 class BatchCommandMechanism(CommandMechanism):
-    """A program that is told how many outputs to print, one JSON value per line."""
+    """A program that reads how many outputs to print, one JSON value per line."""
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
         argv, _ = self._call(dataset)
         request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
         done = self._run(argv, request.encode(), dataset)
-        lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other ends of lines
+        lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
         while lines and not lines[-1].strip():
             lines.pop()
         if len(lines) != n:
@@ -306,15 +306,15 @@ def from_command(
             text.
         stdin: also gives the dataset as a line of JSON on standard input (for programs that take no arguments, and
             for datasets too large for one).
-        env: variables set on top of our environment.
+        env: variables set on top of the environment of this process.
         cwd: working directory.
         timeout: seconds per run; then the program and all its children are killed.
         statuses: exit statuses that mean success.
-        on_error: "outcome" counts a failed run (exit status, time limit, too much output) as an output of its own
+        on_error: "outcome" counts a failed run (exit status, time limit, too much output) as a separate output
             instead of stopping the audit; not with batch.
         chunk_size: outputs per run of a batch program, and per piece of work for other processes.
         max_output: bytes that a run may print.
-        name: how to call it in reports.
+        name: its name in reports.
 
     The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. It needs a system with process groups (not Windows).
@@ -337,12 +337,12 @@ def from_command(
 
 
 def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
-    """The program, and the files that its arguments name: with another content they are another mechanism.
+    """The program, and the files that its arguments name: with other content they are another mechanism.
 
     Args:
         argv: the program and its arguments.
         folder: where it runs.
-        search: where programs are looked for; None is our own PATH.
+        search: where programs are looked for; None for the PATH of this process.
     """
     program = shutil.which(argv[0], path=search)
     found = [Path(argv[0] if program is None else program)]
@@ -358,13 +358,13 @@ def named_files(argv: Sequence[str], folder: Path, search: str | None = None) ->
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # an argument that is no name of a file at all
+    except (OSError, ValueError):  # an argument that cannot be a file name
         return False
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:
     if isinstance(argv, str):
-        raise InputError(f"argv={argv!r} must be a list, e.g. {[*argv.split()]!r}: no shell takes it apart")
+        raise InputError(f"argv={argv!r} must be a list, e.g. {[*argv.split()]!r}: there is no shell to split it")
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
     if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
         raise InputError(f"argv={shown(argv)} must begin with the program")

@@ -52,7 +52,7 @@ class SingleMechanism(Mechanism):
             return self.function(dataset, **keywords)
         except Exception as error:
             if self.on_error == "outcome":
-                # A failed run is an outcome of its own: dropping it would hide what failures reveal.
+                # A failed run is a separate outcome: dropping it would hide what failures reveal.
                 return failed_run(type(error).__name__)
             raise MechanismError(failure_text(self.name, dataset, error)) from error
 
@@ -73,7 +73,7 @@ class BatchMechanism(Mechanism):
             raise MechanismError(failure_text(self.name, dataset, error)) from error
         if values is None:
             raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
-        if isinstance(values, Iterator):  # it may give the same buffer again and again
+        if isinstance(values, Iterator):  # it may yield the same buffer again and again
             values = map(snapshot, values)
         return read_outputs(values, expected=n)
 
@@ -86,8 +86,8 @@ def from_callable(
     Args:
         function: f(dataset), or f(dataset, rng) with a parameter of exactly that name, which gets a numpy Generator.
             A function without it draws its own randomness, and its audits cannot be repeated exactly.
-        on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as an output of its own.
-        name: how to call it in reports.
+        on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a separate output.
+        name: its name in reports.
     """
     return SingleMechanism(function, on_error, name)
 
@@ -109,7 +109,7 @@ class Subject:
     worst_pair: Inputs | None = None
 
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
-        """What it claims itself for these pairs."""
+        """Its own claim for these pairs."""
         return self.mechanism.promise(pairs) if self.claim is None else self.claim
 
     @property
@@ -119,9 +119,9 @@ class Subject:
 
 
 def as_subject(candidate: object) -> Subject:
-    """Anything that `audit` takes for a mechanism: see `as_mechanism`; or an entry of the zoo and whatever is like it.
+    """Anything that `audit` accepts as a mechanism: see `as_mechanism`; or an entry of the zoo and similar objects.
 
-    This is the one place that looks into objects which are not ours.
+    This is the one place that looks into foreign objects.
     """
     if isinstance(candidate, Subject):
         return candidate
@@ -141,7 +141,7 @@ def as_subject(candidate: object) -> Subject:
 def as_mechanism(mechanism: object) -> Mechanism:
     """A mechanism as it is, an object of OpenDP or diffprivlib, or one with a method `randomise`.
 
-    A bare callable is taken as `from_callable` takes it.
+    A bare callable is treated as by `from_callable`.
     """
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
 

@@ -24,8 +24,8 @@ from epsilometer.storage.exchange import decode, read_json, to_json
 if TYPE_CHECKING:
     pass
 
-
-# The server, or a gateway before it, says that it did not do the work. Everything else might have drawn an output
+# The server, or a gateway before it, says that it did not do the work. With any other failure an output might have been
+# drawn and lost, and asking again would replace it by another: a bias if losing depends on the output.
 # that was lost on the way, and asking again would replace outputs by others: a bias if losing depends on the output.
 _NOT_DONE = frozenset({429, 502, 503, 504})
 _LONGEST_PAUSE = 10.0
@@ -45,10 +45,10 @@ class Client:
     """How to ask.
 
     Attributes:
-        url: taken apart.
+        url: in its parts.
         headers: sent with every request.
         timeout: seconds per request, from connecting to the last byte.
-        retries: how often a request that was not done is sent again.
+        retries: how often a request is sent again when it was not served.
         pause: seconds before the first of these; doubled for each further one.
         most: bytes of an answer.
     """
@@ -104,7 +104,7 @@ class Client:
             with connection.getresponse() as response:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError) as error:
-            # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
+            # On a busy machine the socket's own limit, which is never shorter, may strike before the watch rings.
             is_late = watch.rang or isinstance(error, TimeoutError)
             why = f"no whole answer within timeout={self.timeout:g} s" if is_late else f"{_reason(error)}"
             raise MechanismError(
@@ -132,7 +132,7 @@ class Client:
 
 
 class _Watch:
-    """Ends a connection when the whole request takes too long: a socket's own limit starts anew with every byte."""
+    """Ends a connection when the whole request takes too long: a socket's own limit restarts with every byte."""
 
     def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
         self.rang = False
@@ -188,7 +188,7 @@ class HttpMechanism(Mechanism):
         return Client(self.url, **self.settings)
 
     def digest(self) -> str:
-        """Of the address and the headers; what the service does is for its operator to know."""
+        """Of the address and the headers; what the service itself does cannot be known."""
         return code_digest((type(self).__name__, self.url.geturl(), sorted(self.settings["headers"].items())))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -235,12 +235,12 @@ def from_http(
         headers: sent with every request, e.g. Authorization.
         timeout: seconds per request, from connecting to the last byte.
         retries: how often a request is sent again when the connection is refused or the status is 429, 502, 503 or
-            504. No other failure is tried again: an output may have been drawn and lost, and to replace it by
+            504. No other failure is tried again: an output may have been drawn and lost, and replacing it by
             another one would bias the audit if losing depends on the output.
-        pause: seconds before the first retry, doubled for each further one; a Retry-After header is heeded.
+        pause: seconds before the first retry, doubled for each further one; a Retry-After header is respected.
         chunk_size: outputs per request of a batch service, and per piece of work for other processes.
         max_output: bytes of one answer.
-        name: how to call it in reports.
+        name: its name in reports.
 
     The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. Proxies of the environment are not used.

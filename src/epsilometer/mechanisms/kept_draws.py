@@ -1,7 +1,7 @@
 """Draws of an audit kept in a file, exactly: each input's outputs in the order in which they were drawn.
 
-A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns: it holds outputs of
-every kind. An .npz file has an array per input (`left` and `right` for one pair): it holds numbers and arrays of them.
+A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns; it can hold any kind of
+output. An .npz file has an array per input (`left` and `right` for one pair); it can hold numbers and arrays of them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class About:
 
     Attributes:
         name: of the mechanism.
-        chunk_size: of the mechanism, which the checks of the draws go by.
-        pairs: that were audited, as far as they were known before the first draw.
-        further: the keys of inputs that a search met on its way.
+        chunk_size: of the mechanism, which the health checks need.
+        pairs: the audited pairs that were known before the first draw.
+        further: the keys of inputs that a search came across.
     """
 
     name: str
@@ -83,13 +83,13 @@ def key_of(dataset: Any) -> str:
     """A text that is the same for the same dataset, and for no other.
 
     Raises:
-        InputError: if the dataset has no content that could be recognised again.
+        InputError: if the dataset has no content by which to recognise it.
     """
     return digest_of(dataset)
 
 
 class Keys:
-    """The keys of datasets that are asked for chunk after chunk: a large one is looked through only once."""
+    """The keys of datasets that are asked for chunk after chunk: a large one is read only once."""
 
     def __init__(self) -> None:
         self._last: list[tuple[Any, str]] = []
@@ -107,7 +107,7 @@ class FileKeeper(Keeper, Protocol):
     """Keeps draws in a file, as they are made."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Finishes the file: nothing more will come."""
 
 
 def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -> FileKeeper:
@@ -117,9 +117,9 @@ def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -
     try:
         about.inputs()
     except Undigestible as error:
-        raise InputError(f"record={str(path)!r}: nobody could tell whose draws are whose: {error}") from error
+        raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
     if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"record={str(path)!r} is no file in a folder that exists")
+        raise InputError(f"record={str(path)!r} is not a file in an existing folder")
     if target.suffix.lower() == ".jsonl":
         return _LinesKeeper(target, about)
     if target.suffix.lower() == ".npz":
@@ -128,7 +128,7 @@ def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -
 
 
 class KeptMechanism(Mechanism):
-    """Another mechanism, whose draws the sampler hands to `keeper`, in order, wherever they were drawn."""
+    """Another mechanism, whose draws the sampler passes to `keeper`, in order, wherever they were drawn."""
 
     def __init__(self, mechanism: Mechanism, keeper: FileKeeper) -> None:
         self.mechanism, self.keeper = mechanism, keeper
@@ -143,12 +143,12 @@ class KeptMechanism(Mechanism):
         return self.mechanism.sample(dataset, n, rng)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "keeper": None}  # an open file stays where it is
+        return {**vars(self), "keeper": None}  # an open file cannot be pickled
 
 
 @contextmanager
 def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None) -> Iterator[Mechanism]:
-    """The mechanism to draw from so that its draws are kept in a file; None keeps nothing."""
+    """The mechanism wrapped so that its draws are kept in a file; None keeps nothing."""
     if path is None:
         yield mechanism
         return
@@ -175,7 +175,7 @@ class _LinesKeeper:
         self._write({"dataset": number, "size": len(outputs), "blocks": [_block_to_dict(block) for block in outputs]})
 
     def close(self) -> None:
-        """Ends the file."""
+        """Finishes the file."""
         self._file.close()
 
     def _write(self, data: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ class _ArraysKeeper:
     def __init__(self, path: Path, about: About) -> None:
         self._path, self._about, self._key_of = path, about, Keys()
         self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
-        path.open("wb").close()  # a place that cannot be written is told now, not after the audit
+        path.open("wb").close()  # fail now, not after the audit, if it cannot be written
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
         """Remembers an array."""
@@ -212,7 +212,7 @@ def array_names(about: About) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class KeptLines:
-    """The draws of one input in a .jsonl file of ours."""
+    """The draws of one input in a .jsonl file that `record=` wrote."""
 
     path: Path
     number: int
@@ -221,7 +221,7 @@ class KeptLines:
         return f"{self.path} (input {self.number})"
 
     def count(self) -> int | None:
-        """Not known before it is read."""
+        """Unknown before the file is read."""
         return None
 
     def pieces(self) -> Iterator[Outputs]:
@@ -239,7 +239,7 @@ class KeptLines:
 
 
 def about_lines(path: Path) -> About | None:
-    """What a .jsonl file says about itself, if it is one of ours."""
+    """What a .jsonl file says about itself, if `record=` wrote it."""
     first = next(json_values(path), (0, None))[1]
     if not isinstance(first, dict) or _MARK not in first:
         return None
@@ -268,7 +268,7 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
         columns = [_whole_numbers(*numbers)]
     single = block.shape in _KINDS or block.shape == "bigint"
     array = columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
-    # Only what comes back as the same outputs is kept.
+    # Only outputs that can be read back identically are kept.
     again = read_outputs(array)
     if [each.shape for each in again] != [block.shape] or len({column.dtype for column in columns}) > 1:
         raise _no_array(outputs)
@@ -276,7 +276,7 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
 
 
 def _as_returned(column: Numbers) -> np.ndarray[Any, Any]:
-    """The values in the width in which they were returned, if that is one for all; else as they are."""
+    """The values in their original width, if all have the same one; else as they are."""
     kinds = set() if column.widths is None else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
     return column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values
 
@@ -285,7 +285,7 @@ def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
     """Whole numbers beyond 2^53 from their two columns, as int64 or uint64."""
     values = np.array(list(map(whole_number, rounded.values.tolist(), digit.values.tolist())), dtype=object)
     if values.min() < np.iinfo(np.int64).min or values.max() > np.iinfo(np.uint64).max:
-        return rounded.values  # which does not come back as it was, so it is refused
+        return rounded.values  # does not read back identically, so it is refused
     return values.astype(np.int64 if values.max() <= np.iinfo(np.int64).max else np.uint64)
 
 
@@ -315,7 +315,7 @@ def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
 
 
 def _float_text(value: float) -> str:
-    """Infinity, or NaN with its bits where they are not the usual ones."""
+    """Infinity, or NaN with its bits if they are unusual."""
     raw = struct.pack(">d", value).hex()
     return repr(value) if math.isinf(value) or raw == _USUAL_NAN else f"nan {raw}"
 

@@ -1,4 +1,4 @@
-"""Objects of other libraries as mechanisms, taken as they are: OpenDP, diffprivlib, anything with `randomise`."""
+"""Objects of other libraries, used directly as mechanisms: OpenDP, diffprivlib, anything with `randomise`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from epsilometer.mechanisms.base import Mechanism, failure_text
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import Undigestible, code_digest
 
-# Outputs per chunk: a call of OpenDP takes some ten microseconds.
+# Outputs per chunk: an OpenDP call takes about ten microseconds.
 _CHUNK = 256
 
 
@@ -75,7 +75,7 @@ class OpenDPMechanism(Mechanism):
         return _claim(str(self.measurement.output_measure), loss, self.delta)
 
     def digest(self) -> str:
-        """Of the function that makes the measurement; the object itself does not say what it does."""
+        """Of the function that makes the measurement; the object itself cannot be inspected."""
         if is_measurement(self.source):
             raise Undigestible(
                 "an OpenDP measurement cannot be recognised again; give em.from_opendp a function that makes it"
@@ -97,13 +97,13 @@ def from_opendp(
     delta: float | None = None,
     name: str | None = None,
 ) -> OpenDPMechanism:
-    """A mechanism from an OpenDP measurement, for what the bare object leaves open.
+    """A mechanism from an OpenDP measurement, with what the bare object leaves open.
 
     Args:
         measurement: the object, or a function without arguments that makes it (which worker processes need).
-        distance: of the two inputs, by the measurement's metric; found out for common metrics.
-        delta: where to read a claim off a measurement whose privacy map is a whole profile.
-        name: how to call it in reports.
+        distance: of the two inputs, by the measurement's metric; worked out for common metrics.
+        delta: where to read a claim off a privacy map that is a whole profile.
+        name: its name in reports.
     """
     return OpenDPMechanism(measurement, distance=distance, delta=delta, name=name)
 
@@ -124,7 +124,7 @@ def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
     if measure == "SmoothedMaxDivergence" and delta is not None:
         return ApproxDP(float(loss.epsilon(delta)), delta)
     advice = "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
-    raise InputError(f"the privacy map is in {measure}, which is no claim by itself; give {advice}a claim")
+    raise InputError(f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim")
 
 
 def _as_distance(kind: str, distance: float) -> float | int:
@@ -209,7 +209,7 @@ class DiffprivlibMechanism(ObjectMechanism):
         self.name = f"diffprivlib {type(owner).__name__}"
         value = _parameters(owner.randomise).get("value")
         if value is not None and value.default is not inspect.Parameter.empty:
-            # Exponential and PermuteAndFlip ignore the value: an audit would compare equal things.
+            # Exponential and PermuteAndFlip ignore the value: an audit would compare equal distributions.
             raise InputError(
                 f"{self.name} has its dataset inside, as `utility`; give a function of it instead: "
                 f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
@@ -224,7 +224,7 @@ class DiffprivlibMechanism(ObjectMechanism):
             if isinstance(reach, int | float) and apart is not None and apart > reach * (1 + 1e-9):
                 raise InputError(
                     f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart, but {self.name} "
-                    f"promises something only up to sensitivity={reach:g}; give closer inputs, or a claim of your own"
+                    f"only makes a promise up to sensitivity={reach:g}; give closer inputs, or your own claim"
                 )
         epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
@@ -240,7 +240,7 @@ class DiffprivlibMechanism(ObjectMechanism):
 
 
 def adapt(candidate: object) -> Mechanism | None:
-    """The mechanism that an object of another library is, or None if it is nothing that we recognise."""
+    """An object of another library as a mechanism; None if it is not recognised."""
     if is_measurement(candidate):
         return OpenDPMechanism(candidate)
     if isinstance(candidate, type):

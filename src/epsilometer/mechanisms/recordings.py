@@ -41,13 +41,13 @@ from epsilometer.storage.recorded_arrays import (
     split_place,
 )
 
-# Outputs per chunk: those of a batch of a Python function, so that drift is looked for in the same way.
+# Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
 _UNNAMED = Pair("recorded left outputs", "recorded right outputs")
 
 
 class _Reader:
-    """Hands out the outputs of one side, each once."""
+    """Yields the outputs of one side, each once."""
 
     def __init__(self, side: RecordedSide) -> None:
         self._side = side
@@ -75,7 +75,7 @@ class Recording(Mechanism):
 
     Attributes:
         sides: per input, what was recorded.
-        worst_pair: the inputs, for an audit to which none are given; None if only one side was recorded.
+        worst_pair: the inputs, for an audit that names none; None if only one side was recorded.
     """
 
     is_seeded = False
@@ -108,7 +108,7 @@ class Recording(Mechanism):
         key = self._key_of(dataset)
         if key not in self._readers:
             if key not in self._keys:
-                raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs away")
+                raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs out")
             self._readers[key] = _Reader(self.sides[self._keys.index(key)])
         return self._readers[key].take(n)
 
@@ -122,10 +122,10 @@ class Recording(Mechanism):
                 raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
         known = {key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
         if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
-            raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs away")
+            raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs out")
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
         if len(about.inputs()) != len(self.sides):
-            raise InputError("the two inputs of a recording must differ, or nobody can tell whose outputs are whose")
+            raise InputError("the two inputs of a recording must differ, or their outputs cannot be distinguished")
         return Recording(self.sides, about)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -146,8 +146,8 @@ def from_recording(
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
 
-    Files are read in pieces, so they may be larger than the memory. `audit` draws the outputs in their order, each
-    once, and says so when there are not enough; `compare(recording.left, recording.right, claim)` shuffles them.
+    Files are read in pieces, so they may be larger than memory. `audit` draws the outputs in order, each once, and
+    raises when there are not enough; `compare(recording.left, recording.right, claim)` shuffles them.
 
     Args:
         path: the left outputs (or both sides): .npy, .npz (`file.npz:name` for one of several arrays), .csv, .jsonl
@@ -156,10 +156,10 @@ def from_recording(
             {"side": "left", "output": …}, or as `audit(…, record=…)` wrote it.
         right: the file of the right outputs.
         pair: the two inputs, for the report.
-        header: whether a csv file has one; None finds out.
+        header: whether a csv file has one; None detects it.
 
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
-    quoted "" is text. Numbers count by their worth, since files differ in how they store them: 1 is 1.0, and whole
+    quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
     numbers of any length are exact. Nothing is ever unpickled.
     """
     pairs = (_UNNAMED if pair is None else as_pair(pair),)
@@ -180,7 +180,7 @@ def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[s
     """Two samples of recorded outputs as columns, and a note for the result if their kinds of numbers differ.
 
     How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or outputs of a file,
-    numbers count by their worth, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
+    numbers are compared by value, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
     """
     left, right = _opened(left), _opened(right)
     note: dict[str, str] = {}
@@ -195,7 +195,7 @@ def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[s
     return *outputs, note
 
 
-# Kinds of numbers that may meet.
+# Kinds of numbers that may be compared.
 _MIXED = [set(kinds) for kinds in combinations("biuf", 2)]
 
 
@@ -230,7 +230,7 @@ def recorded_outputs(values: object, other: object = None) -> Outputs:
 
     Args:
         values: the outputs.
-        other: those of the other side; if they come from a file, in which whole numbers are floats, so are these.
+        other: those of the other side; if they come from a file, where whole numbers are floats, these are floats too.
     """
     if isinstance(other, _FROM_FILES) and not isinstance(values, _FROM_FILES):
         values = settled(values) if isinstance(values, np.ndarray) else settle(values)
@@ -239,7 +239,7 @@ def recorded_outputs(values: object, other: object = None) -> Outputs:
 
 
 def _with_long_wholes(outputs: Outputs) -> Outputs:
-    """The same outputs with floats beyond 2^53 as the whole numbers that they are."""
+    """The same outputs with floats beyond 2^53 as whole numbers."""
     floats = next((block for block in outputs if block.shape == "float"), None)
     column = None if floats is None else floats.columns[0]
     if floats is None or not isinstance(column, Numbers):

@@ -33,7 +33,7 @@ class RepeatedMechanism(Mechanism):
         return code_digest((self.times, self.mechanism.digest()))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """Draws n times as often and puts neighbouring outputs together."""
+        """Draws `times` as many outputs and groups neighbouring ones."""
         return gather(self.mechanism.sample(dataset, n * self.times, rng), self.times)
 
 

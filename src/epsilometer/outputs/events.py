@@ -153,7 +153,7 @@ class Event:
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
         inside = np.full(read.size, self.chosen[-1])
         for first, part, block in self.partition.matches(read):
-            if part.is_single_line:  # numbers on one line are only compared, which is faster than to find their cells
+            if part.is_single_line:  # comparing numbers on one line is faster than finding their cells
                 group = part.groups[0]
                 assert group.line is not None
                 found = group.line.contains(group.numbers(block), self.chosen[first : first + group.n_cells])

@@ -11,7 +11,7 @@ from epsilometer.report.text import render_text
 from epsilometer.report.wording import bound_against, clean, cut, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
 
-# A witness in words is a few thousand characters; services cut what is longer.
+# A witness in words is a few thousand characters; services cut longer ones.
 _MOST_TEXT = 20_000
 
 
@@ -21,7 +21,7 @@ def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", nam
     Args:
         results: what was found.
         suite: the name of the suite.
-        names: one per result; what was audited if not given.
+        names: one per result; the mechanisms' names by default.
     """
     titles = names or [wording.mechanism_name(result) for result in results]
     return junit_document(suite, [junit_case(result, title) for result, title in zip(results, titles, strict=True)])
@@ -40,7 +40,7 @@ def junit_document(suite: str, cases: Sequence[Element]) -> str:
     root = Element("testsuites", {"name": "epsilometer", **numbers})
     SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
     indent(root)
-    # Only ASCII: a letter that XML 1.0 has not, such as a lone surrogate, was spelled out before.
+    # Only ASCII: characters that XML 1.0 lacks, such as lone surrogates, are spelled out already.
     text: bytes = tostring(root, encoding="us-ascii", xml_declaration=True)
     return text.decode("ascii") + "\n"
 
@@ -58,7 +58,7 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
     Args:
         result: what was found.
         name: of the case.
-        expected: the only verdict that does not fail; None if refutations do.
+        expected: the only verdict that does not fail; None fails only on refutations.
     """
     case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
     properties = SubElement(case, "properties")
@@ -75,7 +75,7 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
 
 
 def _kind(verdict: Verdict | None, expected: Verdict | None) -> str | None:
-    """The element that says what is wrong; None if nothing is."""
+    """The element for what is wrong; None if nothing is."""
     if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
         return None
     return "error" if verdict is Verdict.INCONCLUSIVE else "failure"
@@ -89,7 +89,7 @@ def _properties(result: AuditResult) -> list[tuple[str, str]]:
         ("claimed", figure(result.claim.value)),
         ("lower_bound", figure_down(result.lower_bound, 6)),
         ("confidence", figure(result.confidence)),
-        # How often a run like this one fails although the claim is true.
+        # How often a run like this one fails even though the claim is true.
         ("false_alarm_rate", figure(1.0 - result.confidence)),
         ("guarantee", plain(result.guarantee, 200)),
         ("samples", f"{left} {right}"),
@@ -102,7 +102,7 @@ def _text(text: str) -> str:
 
 
 _MARKS = {Verdict.REFUTED: "❌", Verdict.NOT_REFUTED: "✅", Verdict.INCONCLUSIVE: "⚠️", None: "📏"}
-# Everything that Markdown or the HTML in it could take for more than text.
+# Everything that Markdown, or HTML in it, could read as more than text.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~&@:$])")
 
 
@@ -116,7 +116,7 @@ def render_markdown(results: Sequence[AuditResult], title: str = "Privacy audit"
 
 
 def table_head(more: Sequence[str] = ()) -> list[str]:
-    """The two first lines of a table of results."""
+    """The first two lines of a table of results."""
     names = ["", "audit", "verdict", "certified", "claimed", "confidence", *more]
     return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
 
@@ -128,7 +128,7 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
         result: what was found.
         name: of the audit.
         more: further cells.
-        is_expected: whether a refutation is no news.
+        is_expected: whether a refutation is expected.
     """
     claim = result.claim
     cells = [

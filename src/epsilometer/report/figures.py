@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Inches at 72 dots each: two such pictures stand side by side in a report, one fills a phone.
+# In inches of 72 dots: two pictures fit side by side in a report, one fills a phone.
 SIZE = (5.0, 3.6)
 # The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark page recolours it.
 INK, MUTED, LINE, LEFT, RIGHT = "#1b1e23", "#59616b", "#e0e0db", "#2c64c4", "#b4570f"
@@ -58,7 +58,7 @@ _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     "legend.labelcolor": INK,
     "lines.linewidth": 2.0,
     "savefig.facecolor": "none",
-    "svg.fonttype": "none",  # letters stay text: smaller, searchable, in the font of the page
+    "svg.fonttype": "none",  # keep text as text: smaller, searchable, in the page's font
     "text.color": INK,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
@@ -75,7 +75,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def plot(result: AuditResult, kind: str | None = None) -> Figure:
-    """The pictures of a result in one figure, below each other.
+    """The pictures of a result in one figure, one below the other.
 
     Args:
         result: what to draw.
@@ -91,7 +91,7 @@ def plot(result: AuditResult, kind: str | None = None) -> Figure:
 
 
 def draw(chosen: Sequence[Panel], tone: str) -> Figure:
-    """Panels below each other, with titles."""
+    """Panels one below the other, with titles."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -106,7 +106,7 @@ def draw(chosen: Sequence[Panel], tone: str) -> Figure:
 
 
 def panel_svg(panel: Panel, verdict: Verdict | None) -> str:
-    """One panel as an SVG element for a page: no fixed colours, no ids that could meet those of another picture."""
+    """One panel as an SVG element for a page: no fixed colours, no ids that could clash with another picture's."""
     return page_svg(draw([panel], TONES[verdict]), panel.description, type(panel).__name__)
 
 
@@ -115,7 +115,7 @@ def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[st
 
     Args:
         picture: what to write.
-        description: what it shows, for those who cannot see it.
+        description: what it shows, for readers who cannot see it.
         salt: makes ids differ from those of other pictures on the page.
         variables: names of CSS variables by colour.
     """
@@ -128,7 +128,7 @@ def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[st
         picture.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = file.getvalue()
     text = text[text.index("<svg") :]
-    # Its style would hold for the whole page; its metadata and comments are for nobody.
+    # Its style would apply to the whole page; nobody needs its metadata and comments.
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->\n?", "", text, flags=re.DOTALL)
     text = text.replace("xlink:href", "href")
     linked = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
@@ -216,13 +216,13 @@ def _mark_forbidden(axes: Axes, is_claimed: bool, side: str) -> None:
 
 
 def _above(values: np.ndarray, least: float) -> np.ndarray:
-    """Values for a logarithmic axis: what is below its end goes to its end once, so that the line comes down."""
+    """Values for a logarithmic axis: the first one below its end is moved there, so that the line comes down."""
     below = values < least
     return np.where(below, np.where(np.roll(below, 1) & below, np.nan, least), values)
 
 
 def _plain_ticks(axes: Axes, which: str) -> None:
-    """Numbers like 0.01 and 1e-05 at powers of ten instead of 10⁻², which needs no mathematics of letters."""
+    """Numbers like 0.01 and 1e-05 at powers of ten instead of 10⁻², so that no math text is needed."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for name in ("x", "y") if which == "both" else (which,):
@@ -232,7 +232,7 @@ def _plain_ticks(axes: Axes, which: str) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-# Outcomes with names are written along the axis only while they fit.
+# Names of outcomes are written along the axis only while they fit.
 _MOST_NAMES = 12
 
 

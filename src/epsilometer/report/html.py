@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# A stored result up to this size is put into the page, so that the page alone can be replayed.
+# Results up to this size are embedded in the page, so that it alone is enough for a replay.
 _MOST_JSON = 100_000
 _SCORE_NOTE = "The bound comes from the whole score. The counts, of the outputs above its middle, only illustrate it."
 TONES = {
@@ -57,7 +57,7 @@ def page_environment() -> Environment:
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
     """Everything that the templates print, as text and plot data."""
-    # Only ASCII: no letter that turns the direction of writing, no lone surrogate that cannot be saved.
+    # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     return {
         "number": number,
@@ -114,14 +114,14 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
 
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
-    """Title, caption and SVG of every picture; the SVG is ours and escaped."""
+    """Title, caption and SVG of every picture; the SVG is already escaped."""
     loss = loss_panel(result)
     shown = [] if loss is None else [_drawn(loss, loss_svg, result.verdict)]
     return shown + [_drawn(panel, figures.panel_svg, result.verdict) for panel in panels(result)]
 
 
 def _drawn(panel: Any, draw: Callable[[Any, Verdict | None], str], verdict: Verdict | None) -> tuple[str, str, Any]:
-    """A picture; one that cannot be drawn is said to be missing, because it must not take the report with it."""
+    """A picture; one that cannot be drawn is reported as missing, because it must not cost the report."""
     from markupsafe import Markup
 
     try:

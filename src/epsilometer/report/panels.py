@@ -1,6 +1,6 @@
 """What the pictures of a report show, as plain numbers: the trade-off curve, the privacy profile, search and evidence.
 
-Each is there only if its data are in the result. Drawing is in `figures`.
+Each exists only if the result holds its data. Drawing is in `figures`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from epsilometer.result import AuditResult, Finding, Witness
 _POINTS = 161
 # Below this probability of the deciding event, a linear scale hides everything.
 _RARE = 0.03
-# The smallest δ that is drawn when the claim has none of its own.
+# The smallest δ that is drawn when the claim has none.
 _LEAST_DELTA = 1e-4
 
 
@@ -32,7 +32,7 @@ class Panel:
     Attributes:
         title: what it is.
         caption: how to read it.
-        description: what it shows, for those who cannot see it.
+        description: what it shows, for readers who cannot see it.
     """
 
     title: str
@@ -42,7 +42,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class TradeOffPanel(Panel):
-    """How often an event may happen under one input (power) if it happens so often under the other.
+    """How often an event may happen under one input (power), given how often it happens under the other.
 
     Attributes:
         q: shape (points,), the grid.
@@ -80,7 +80,7 @@ class ProfilePanel(Panel):
 
 @dataclass(frozen=True, slots=True)
 class SearchPanel(Panel):
-    """What the search over pairs of inputs expected of each.
+    """What the search expected of each pair of inputs.
 
     Attributes:
         scores: per trial the bound to expect; None where a trial failed.
@@ -102,8 +102,8 @@ class WealthPanel(Panel):
     """Evidence against the claim while draws came in.
 
     Attributes:
-        draws: per look the draws per side so far.
-        wealth: per look the evidence; the claim is refuted when it reaches `needed`.
+        draws: the draws per side so far, at each look.
+        wealth: the evidence at each look; the claim is refuted when it reaches `needed`.
         needed: one over the failure probability.
     """
 
@@ -128,7 +128,7 @@ def trade_off(result: AuditResult) -> TradeOffPanel | None:
     rarest = min(q for q, _ in corners)
     is_log = witness.q_upper < _RARE
     grid = np.geomspace(max(rarest / 20.0, 1e-12), 1.0, _POINTS) if is_log else np.linspace(0.0, 1.0, _POINTS)
-    grid = np.union1d(grid, [q for q, _ in corners])  # a corner must look like one
+    grid = np.union1d(grid, [q for q, _ in corners])  # so that corners are not cut off
     claimed = None if result.verdict is None else np.asarray(result.claim.max_power(grid), dtype=np.float64)
     p, q = figure_down(witness.p_lower), figure_up(witness.q_upper)
     certified = f"The event has a probability of at least {p} under one input and at most {q} under the other."

@@ -14,7 +14,7 @@ from epsilometer.report.panels import Panel
 from epsilometer.report.wording import bound_against, figure, figure_up, parameter, percent, plain
 from epsilometer.result import AuditResult, Verdict, Witness
 
-# A marker further right than this multiple of the longest bar would leave nothing of the bars to be seen.
+# A marker further right than this multiple of the longest bar would make the bars too small to see.
 _MOST_STRETCH = 4.0
 # A label this close to an end of the scale is set towards the middle.
 _NEAR_END = 0.2
@@ -50,9 +50,9 @@ class ClaimScale:
     Attributes:
         bound: where the certified bar ends.
         claim: what is claimed; None for a measurement.
-        detectable: from where on this run would have refuted; None if that is not told.
+        detectable: from where on this run would have refuted; None if unknown.
         end: the value at the right end of the scale.
-        description: the same in words, for those who cannot see it.
+        description: the same in words, for readers who cannot see it.
     """
 
     bound: Mark
@@ -69,7 +69,7 @@ class ShareBar:
     Attributes:
         side: "left" or "right".
         share: the observed share.
-        certified: what the counts prove by themselves: at least (likelier side) or at most (the other).
+        certified: what the counts alone prove: at least (likelier side) or at most (the other).
     """
 
     side: str
@@ -142,28 +142,28 @@ def nice_end(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     steps = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-    # A hair of slack, so that 0.3 (which is 2.9999999999999996 tenths) ends at 0.3.
+    # A little slack, so that 0.3 (which is 2.9999999999999996 tenths) ends at 0.3.
     return next(step * power for step in steps if step * power >= value * (1.0 - 1e-12))
 
 
-# Fewer draws than this (in the window of the kernel, or of an outcome) on both sides: the loss there is all noise.
+# With fewer draws than this on both sides (in the kernel's window, or of an outcome), the loss is all noise.
 _FEWEST = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class LossPanel(Panel):
-    """Two laws and the loss between them.
+    """Two distributions and the loss between them.
 
     Attributes:
-        points: shape (m,), outputs where densities were estimated; empty for a discrete law.
+        points: shape (m,), outputs where densities were estimated; empty if discrete.
         left: shape (m,), density under the left input.
         right: shape (m,), under the right.
-        loss: shape (m,), nan where both are too small to tell.
+        loss: shape (m,), nan where both are too small to say.
         atoms: names of the outcomes that repeat.
         atom_places: shape (k,), where they stand: their value, or their number for names.
         left_atoms: shape (k,), their probabilities under the left input.
         right_atoms: shape (k,).
-        atom_loss: shape (k,), nan where both are too small to tell.
+        atom_loss: shape (k,), nan where both are too small to say.
         location: where the loss is marked: a place on the axis of the points or atoms.
         estimate: the loss there.
     """

@@ -13,21 +13,21 @@ from epsilometer.report.wording import duration
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-# The pace of the last half minute tells more about the next one than the pace since the beginning.
+# The pace of the last half minute predicts the next one better than the pace since the beginning.
 _WINDOW = 30.0
-# Two moments of the window are so far apart.
+# Seconds between the recorded moments of the window.
 _STEP = 1.0
-# Work that is over sooner needs no bar.
+# Work shorter than this needs no bar.
 _PATIENCE = 1.0
-# Where lines cannot be overwritten, one in so many seconds.
+# Seconds between lines, where they cannot be overwritten.
 _BETWEEN_LINES = 30.0
 
 
 class Pace:
-    """Counts outputs and tells how fast they come.
+    """Counts outputs and how fast they come.
 
     Attributes:
-        total: outputs in all; None if nobody knows.
+        total: outputs in all; None if unknown.
         drawn: so far.
     """
 
@@ -47,7 +47,7 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """Outputs per second, lately."""
+        """Recent outputs per second."""
         then, drawn = self._moments[0]
         return (self.drawn - drawn) / max(self._clock() - then, 1e-9)
 
@@ -75,7 +75,7 @@ class Pace:
 class ProgressBar:
     """Shows the progress of an audit on standard error: a bar on a terminal, else a line every half minute.
 
-    For the `progress=` of `audit`, `measure`, `profile` and `replay`. Nothing is shown of work that takes less than a
+    For the `progress=` of `audit`, `measure`, `profile` and `replay`. Nothing is shown for work that takes less than a
     second.
     """
 
@@ -89,7 +89,7 @@ class ProgressBar:
         self.begin(None)
 
     def begin(self, total: int | None) -> None:
-        """Work of so many outputs begins."""
+        """Work of `total` outputs begins."""
         self.end()
         self._pace, self._told = Pace(total), ""
         self._due = time.monotonic() + (_PATIENCE if self._shows_bar else _BETWEEN_LINES)
@@ -115,7 +115,7 @@ class ProgressBar:
             self._show(self._bar)
 
     def end(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -136,7 +136,7 @@ def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> Panel:
     return Panel(body, title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))
 
 
-# Readable on white and on dark grey alike: a notebook does not tell which it is.
+# Readable on white and on dark grey alike: which one a notebook has is unknown.
 _TONES = {Verdict.REFUTED: "#d64540", Verdict.NOT_REFUTED: "#1d8f8a", Verdict.INCONCLUSIVE: "#b8860b", None: "#5b6fd6"}
 _CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top;background:none"
 

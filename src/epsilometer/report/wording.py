@@ -14,7 +14,7 @@ from epsilometer.result import AuditResult, Finding, Verdict, Witness
 MOST_VALUE = 240
 MOST_EVENT = 600
 MOST_NAME = 80
-# Enough to tell two values apart, few enough to read.
+# Enough to distinguish values, few enough to read.
 _DIGITS = 4
 _MOST_DIGITS = 15
 
@@ -25,7 +25,7 @@ _short.maxstring = _short.maxother = 200
 
 
 def clean(text: str) -> str:
-    """The text with everything that does not print spelled out, so that it cannot steer a terminal or a page."""
+    """The text with unprintable characters spelled out, so that it cannot control a terminal or a page."""
     return "".join(each if each.isprintable() else _spelled_out(each) for each in text)
 
 
@@ -36,13 +36,13 @@ def cut(text: str, most: int) -> str:
 
 def plain(value: object, most: int = MOST_NAME) -> str:
     """Any text or number for one line: clean and cut, without quotation marks."""
-    # Cleaning comes last and makes text longer, so what is cut first may still have to be cut again.
+    # Cleaning makes text longer, so it may have to be cut again afterwards.
     return cut(clean(str(value)[: most + 1]), most)
 
 
 def shown(value: object, most: int = MOST_VALUE) -> str:
     """A dataset as Python would write it, clean and cut; safe against a hostile `__repr__`."""
-    from epsilometer.inputs.pairs import StoredDigest  # brings NumPy, which an error message does not need
+    from epsilometer.inputs.pairs import StoredDigest  # imports NumPy, which an error message does not need
 
     if isinstance(value, StoredDigest):
         return cut(f"{plain(value.kind)} {clean(value.text)}", most - 40) + f" (stored as digest {value.digest[:12]}…)"
@@ -60,7 +60,7 @@ def figure(value: float, digits: int = _DIGITS) -> str:
 
 
 def figure_down(value: float, digits: int = _DIGITS) -> str:
-    """A lower bound: rounded down, so that what is printed holds as well."""
+    """A lower bound: rounded down, so that the printed figure holds as well."""
     return _rounded(value, digits, decimal.ROUND_FLOOR)
 
 
@@ -70,7 +70,7 @@ def figure_up(value: float, digits: int = _DIGITS) -> str:
 
 
 def bound_against(bound: float, claimed: float) -> str:
-    """A lower bound with as many digits as it takes to see that it is above the claimed value, if it is."""
+    """A lower bound with enough digits to show that it is above the claimed value, if it is."""
     for digits in range(_DIGITS, _MOST_DIGITS):
         text = figure_down(bound, digits)
         if bound <= claimed or float(text) > claimed:
@@ -96,7 +96,7 @@ def duration(seconds: float) -> str:
 
 
 def _rounded(value: float, digits: int, rounding: str) -> str:
-    # From the shortest text of the float, or 0.7 would be rounded down to 0.6999.
+    # From the float's shortest text, or 0.7 would be rounded down to 0.6999.
     number = decimal.Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))
     return f"{float(number):.{digits}g}"
 
@@ -141,7 +141,7 @@ def mechanism_name(result: AuditResult) -> str:
 
 
 def is_recorded(result: AuditResult) -> bool:
-    """Whether two recordings were compared, so that there is nothing to be run again."""
+    """Whether two recordings were compared, so that nothing can be run again."""
     return result.settings.get("mechanism") == RECORDED
 
 
@@ -222,7 +222,7 @@ def meaning_sentence(result: AuditResult) -> str:
 
 
 def detectable_sentence(result: AuditResult) -> str | None:
-    """What a run that did not refute would have refuted, if that can be told."""
+    """What a run that did not refute would have refuted, if that is known."""
     if result.verdict is not Verdict.NOT_REFUTED or result.detectable is None:
         return None
     if math.isinf(result.detectable):
@@ -246,7 +246,7 @@ def count_sentence(witness: Witness, side: int) -> str:
 
 
 def certified_sentence(witness: Witness, side: int) -> str:
-    """What the counts of one side prove by themselves."""
+    """What the counts of one side alone prove."""
     likelier = int(witness.flipped)
     if side == likelier:
         return f"probability at least {figure_down(witness.p_lower)}"

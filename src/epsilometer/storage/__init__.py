@@ -1,4 +1,4 @@
-"""What is kept in files, and how it is recognised again: journals, recordings, packed draws, digests."""
+"""What is kept in files, and how it is recognised: journals, recordings, packed draws, digests."""
 
 from epsilometer.storage.digests import Undigestible, code_digest, content_digest, files_digest, input_key
 

@@ -1,8 +1,8 @@
 """What code does and what it uses, as bytes: functions, classes, modules.
 
-A function is its bytecode, its constants and defaults, what it closes over, and the globals that it names: functions
-and classes of the user's own modules in turn, data by their content, libraries by name and version. Comments, line
-numbers, docstrings and the places of files do not count.
+A function is its bytecode, its constants and defaults, its closure, and the globals that it names: functions and
+classes of the user's own modules in turn, data by content, libraries by name and version. Comments, line numbers,
+docstrings and the locations of files do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from epsilometer.storage.parts import Encode
 
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _HAS_DOCSTRING = 0x4000000  # the compiler says so from Python 3.13 on
-# Of a class: what the interpreter adds, or derives from the rest.
+# Attributes of a class that the interpreter adds, or derives from the rest.
 _NOT_BODY = frozenset(
     {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"}
     | {"__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__match_args__"}
@@ -33,7 +33,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def code_parts(code: types.CodeType, encode: Encode) -> Iterator[bytes]:
-    """Compiled code, without names of files and numbers of lines."""
+    """Compiled code, without file names and line numbers."""
     yield encode((code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames))
     yield encode((code.co_freevars, code.co_cellvars, code.co_flags & ~_HAS_DOCSTRING))
     yield encode((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount))
@@ -41,7 +41,7 @@ def code_parts(code: types.CodeType, encode: Encode) -> Iterator[bytes]:
 
 
 def function_parts(function: types.FunctionType, encode: Encode) -> Iterator[bytes]:
-    """A function of Python."""
+    """A Python function."""
     names = function.__globals__
     if is_own(names.get("__name__")):
         yield encode(function.__code__)
@@ -66,7 +66,7 @@ def method_parts(method: types.MethodType, encode: Encode) -> Iterator[bytes]:
 
 
 def builtin_parts(function: types.BuiltinFunctionType, encode: Encode) -> Iterator[bytes]:
-    """A function of C: its name, and the object that it is a method of."""
+    """A C function: its name, and the object that it is a method of."""
     owner = function.__self__
     if owner is not None and not isinstance(owner, types.ModuleType):
         yield encode(owner)
@@ -74,7 +74,7 @@ def builtin_parts(function: types.BuiltinFunctionType, encode: Encode) -> Iterat
 
 
 def class_parts(kind: type, encode: Encode) -> Iterator[bytes]:
-    """A class: of a library by name and version, of the user by what its functions do."""
+    """A class: a library's by name and version, the user's by what its functions do."""
     yield from map(encode, name_and_version(kind))
     if not is_own(kind.__module__):
         return
@@ -86,7 +86,7 @@ def class_parts(kind: type, encode: Encode) -> Iterator[bytes]:
 
 
 def module_parts(module: types.ModuleType, encode: Encode) -> Iterator[bytes]:
-    """A module that is handed around as a value: of the user by its file, of a library by name and version."""
+    """A module that is passed around as a value: the user's by its file, a library's by name and version."""
     yield from map(encode, (module.__name__, _version(module.__name__)))
     file = getattr(module, "__file__", None)
     if file is not None and is_own(module.__name__) and Path(file).is_file():
@@ -94,20 +94,20 @@ def module_parts(module: types.ModuleType, encode: Encode) -> Iterator[bytes]:
 
 
 def wrapped_function(value: Any) -> Any:
-    """What an object of a library stands around, say of `functools.lru_cache` or of a compiler; None if nothing."""
+    """The function that a library object wraps, e.g. of `functools.lru_cache` or a compiler; None if none."""
     if is_own(type(value).__module__):
         return None
     return inspect.getattr_static(value, "__wrapped__", None) or inspect.getattr_static(value, "py_func", None)
 
 
 def name_and_version(value: Any) -> tuple[str, str, str]:
-    """Of a class or function that is known by its name."""
+    """Module, name and version of a class or function that is identified by its name."""
     module = str(getattr(value, "__module__", "") or "")
     return module, str(getattr(value, "__qualname__", "")), "" if is_own(module) else _version(module)
 
 
 def _attribute(value: Any) -> tuple[Any, ...]:
-    """What there is to see of an attribute of a class."""
+    """The visible content of a class attribute."""
     if isinstance(value, staticmethod | classmethod):
         return (type(value).__name__, value.__func__)
     if isinstance(value, property):
@@ -120,7 +120,7 @@ def _attribute(value: Any) -> tuple[Any, ...]:
 
 
 def _global_parts(value: Any, code: types.CodeType, encode: Encode) -> Iterator[bytes]:
-    """What a function gets by a global name; of the user's own modules what it may take from them."""
+    """What a function gets by a global name; of the user's own modules, the parts that it may use."""
     if not (isinstance(value, types.ModuleType) and is_own(value.__name__)):
         yield encode(value)
         return
@@ -140,7 +140,7 @@ def _global_parts(value: Any, code: types.CodeType, encode: Encode) -> Iterator[
 
 
 def _imported(code: types.CodeType, names: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """What a function imports when it runs: the user's own modules with their content, which may not be loaded yet."""
+    """What a function imports when it runs: the user's own modules with their content, even if not loaded yet."""
     found: dict[str, tuple[str, str, Any]] = {}
     base = ""
     for instruction in _instructions(code):
@@ -177,7 +177,7 @@ def _identity(name: str) -> tuple[str, str, Any] | None:
 
 
 def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """Of code and of the functions inside it."""
+    """The instructions of code and of the functions inside it."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -204,14 +204,14 @@ def _content(cell: types.CellType) -> Any:
 def _has_docstring(code: types.CodeType) -> bool:
     if sys.version_info >= (3, 13):
         return bool(code.co_flags & _HAS_DOCSTRING)
-    # Before, the first constant of a function was its docstring or None, always.
+    # Before Python 3.13, the first constant of a function was always its docstring or None.
     is_function = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
     return is_function and bool(code.co_consts) and (code.co_consts[0] is None or isinstance(code.co_consts[0], str))
 
 
 @functools.cache
 def is_own(name: str | None) -> bool:
-    """Whether a module is the user's: its code may change between two runs, which that of libraries does not."""
+    """Whether a module is the user's: its code may change between two runs, unlike that of libraries."""
     if not name or name == "__main__":
         return True
     top = name.partition(".")[0]
@@ -229,6 +229,6 @@ def _is_installed(file: str) -> bool:
 
 
 def _version(module: str | None) -> str:
-    """Of the library that a module belongs to; the standard library is as old as Python."""
+    """The version of a module's library; that of Python for the standard library."""
     found = getattr(sys.modules.get((module or "").partition(".")[0]), "__version__", None)
     return found if isinstance(found, str) else ".".join(map(str, sys.version_info[:3]))

@@ -1,8 +1,8 @@
 """Digests: a short text that is the same for the same thing, in every process, and another one for anything else.
 
-Content is told apart as finely as a mechanism can tell it: by type, dtype, bits, shape and order. 1, 1.0 and True
+Content is distinguished as finely as a mechanism can see it: by type, dtype, bits, shape and order. 1, 1.0 and True
 differ, as do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no order. Code
-is told apart by what it does and what it uses (`epsilometer.storage.code`).
+is distinguished by what it does and what it uses (`epsilometer.storage.code`).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from epsilometer.storage import code, parts
 from epsilometer.storage.parts import Encode, Parts, tagged
 
 _BYTES = 16
-# They move on with every draw, so that their state is no part of what a mechanism is.
+# Their state changes with every draw, so it is not part of what a mechanism is.
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 _WEAK = (weakref.ReferenceType, weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
 class Undigestible(InputError):
-    """Something has no content that could be recognised again: an open file, a connection, a lock."""
+    """Something has no content by which to recognise it: an open file, a connection, a lock."""
 
 
 def content_digest(value: Any) -> str:
-    """Of an input: what it holds. Classes are known by their names.
+    """Of an input: what it holds. Classes are identified by name.
 
     Raises:
-        Undigestible: if it holds something without content that could be recognised again.
+        Undigestible: if it holds something without content by which to recognise it.
     """
     return _Walk(classes=False, states=True).digest(value)
 
@@ -58,7 +58,7 @@ def code_digest(value: Any) -> str:
 
 
 def files_digest(files: Iterable[Path]) -> str:
-    """Of the content of files, in this order; one that is missing counts, too."""
+    """Of the content of files, in this order; missing ones count, too."""
     digest = hashlib.blake2b(digest_size=_BYTES)
     for file in files:
         if not file.is_file():
@@ -81,7 +81,7 @@ class _Walk:
 
     def __init__(self, *, classes: bool, states: bool) -> None:
         self._classes, self._states = classes, states
-        # What was met before, by identity; it is held, or another object could get the same identity.
+        # Objects met before, by identity; kept alive, or another object could get the same identity.
         self._known: dict[int, tuple[Any, bytes]] = {}
         self._above: dict[int, int] = {}
 
@@ -93,11 +93,11 @@ class _Walk:
             raise
         except RecursionError:
             raise Undigestible(f"a {_type_name(value)} is nested too deeply to be recognised again") from None
-        except Exception as error:  # whatever the objects say
+        except Exception as error:  # objects may raise anything
             raise Undigestible(f"a {_type_name(value)} cannot be recognised again: {error!r:.200}") from error
 
     def encode(self, value: Any) -> bytes:
-        """A value as bytes that end where they end: a leaf as it is, anything else hashed."""
+        """A value as self-delimiting bytes: a leaf as it is, anything else hashed."""
         leaf = _LEAVES.get(type(value))
         if leaf is not None:
             return leaf(value)
@@ -159,7 +159,7 @@ class _Walk:
 
 
 def _in_order(state: Any) -> Any:
-    """The attributes of an object by name: in which order they were set is no content."""
+    """The attributes of an object by name: the order in which they were set does not count."""
     if isinstance(state, dict) and all(isinstance(name, str) for name in state):
         return {name: state[name] for name in sorted(state)}
     return state
@@ -187,7 +187,7 @@ def _repr(value: Any) -> bytes:
 _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda value: b"None:",
     bool: lambda value: b"bool:1" if value else b"bool:0",
-    int: _leaf("int", lambda value: f"{value:x}".encode()),  # decimal digits of long ones are refused by Python
+    int: _leaf("int", lambda value: f"{value:x}".encode()),  # Python refuses the decimal digits of long ones
     float: _leaf("float", lambda value: struct.pack("<d", value)),
     complex: _leaf("complex", lambda value: struct.pack("<dd", value.real, value.imag)),
     str: _leaf("str", lambda value: value.encode("utf-8", "surrogatepass")),
@@ -207,7 +207,7 @@ _LEAVES: dict[type, Callable[[Any], bytes]] = {
 
 
 def _members(value: Iterable[Any], encode: Encode) -> Iterator[bytes]:
-    """Of a set, which has no order."""
+    """The members of a set, which has no order."""
     yield from sorted(map(encode, value))
 
 
@@ -232,7 +232,7 @@ def _view(value: Any, encode: Encode) -> Iterator[bytes]:
     yield encode(dict(value))
 
 
-# How to look at what has parts: at these types exactly, and at these with their subclasses.
+# How to read types that have parts: exactly these types, and these with their subclasses.
 _EXACT: dict[type, Parts] = {
     list: parts.items,
     tuple: parts.items,

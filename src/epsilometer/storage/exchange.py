@@ -17,7 +17,7 @@ def to_json(dataset: Any) -> str:
     """A dataset as one line of strict JSON; arrays become lists.
 
     Raises:
-        InputError: it holds something that JSON has no word for.
+        InputError: it holds something that JSON cannot express.
     """
     try:
         return json.dumps(_plain(dataset), allow_nan=False)
@@ -53,7 +53,7 @@ _PADDED_LINE = re.compile(r"\n\s*[+-]?0[0-9]")
 
 
 def settled_texts(texts: Sequence[str | None]) -> list[Any]:
-    """`settle(number_or_text(text))` of each, several times as fast where all are usual numbers; None stays None."""
+    """`settle(number_or_text(text))` of each, several times as fast where all are ordinary numbers; None stays None."""
     try:
         values = list(map(float, texts))  # type: ignore[arg-type]  # None raises a TypeError
         lines = "\n".join(["", *texts])  # type: ignore[list-item]  # there is no None
@@ -87,9 +87,9 @@ def read_json(text: str, source: str) -> Any:
 
 
 def settle(value: Any) -> Any:
-    """The same value with every whole number up to 2^53 as a float; floats hold no longer ones exactly.
+    """The same value with every whole number up to 2^53 as a float; floats cannot hold longer ones exactly.
 
-    Whether a number was printed as 1 or as 1.0 is the printer's habit and not an output of its own.
+    Whether a number was printed as 1 or as 1.0 is a matter of format, not a different output.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if -EXACT <= value <= EXACT else value

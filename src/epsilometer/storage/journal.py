@@ -1,8 +1,8 @@
 """The file of an audit that may be interrupted: what `checkpoint=` names, for every kind of audit.
 
-An SQLite database: a transaction is in the file or never happened, whenever the process is killed, and the file stays
-small however many draws there are. One audit holds it at a time. Plain bytes and JSON, nothing pickled; what they mean
-is known to those who write them.
+It is an SQLite database: a transaction is in the file or never happened, whenever the process is killed, and the file
+stays small however many draws there are. One audit holds it at a time. It contains plain bytes and JSON, nothing
+pickled; what they mean is up to those who write them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from epsilometer.errors import InputError
 Stream = tuple[int, int, int]
 
 _VERSION = 3
-# What was drawn is safely on the disk after so many seconds at the latest, or when writing has cost a fiftieth of the
-# time since.
+# Draws are safely on disk after the first number of seconds; less often where writing would take more than a fiftieth
+# of the time.
 _SECONDS, _SHARE = 0.5, 50.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
@@ -42,7 +42,7 @@ def stored_seed(path: str | Path) -> int | None:
     if not target.is_file() or not target.stat().st_size:
         return None
     with explained(target):
-        # Not read-only: what a killed process left half written has to be taken back first.
+        # Not read-only: what a killed process left half written has to be rolled back first.
         connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)
         try:
             is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchall()
@@ -54,7 +54,7 @@ def stored_seed(path: str | Path) -> int | None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Says what is wrong with a checkpoint."""
+    """Turns database errors into messages about the checkpoint."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -62,15 +62,15 @@ def explained(path: Path) -> Iterator[None]:
             raise InputError(f"checkpoint={str(path)!r} is in use by another audit") from error
         raise InputError(f"checkpoint={str(path)!r} cannot be used: {error}") from error
     except (sqlite3.Error, zipfile.BadZipFile, json.JSONDecodeError, KeyError, TypeError, OSError) as error:
-        raise InputError(f"checkpoint={str(path)!r} is no checkpoint of such an audit: {error}") from error
+        raise InputError(f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}") from error
 
 
 class JournalFile:
     """The file of one audit, held until it is closed.
 
     Args:
-        path: made if it is not there yet.
-        key: what must be the same for the audit to go on; an InputError if the file belongs to another one.
+        path: created if missing.
+        key: what must be the same for the audit to resume; an InputError if the file belongs to another one.
     """
 
     def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
@@ -112,12 +112,12 @@ class JournalFile:
             )
 
     def about(self, name: str) -> str | None:
-        """A remark of that name."""
+        """The remark of that name."""
         row = self._connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def tell(self, name: str, value: str) -> None:
-        """Makes a remark, in place of an earlier one of that name."""
+        """Stores a remark, replacing an earlier one of that name."""
         self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
     def chunk(self, stream: Stream, chunk: int) -> tuple[bytes, bytes] | None:
@@ -134,7 +134,7 @@ class JournalFile:
         self._connection.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def folded(self, stream: Stream) -> Sequence[Any] | None:
-        """What the first chunks of a stream add up to, as it was put; None if nothing is known of it."""
+        """The total of the first chunks of a stream, as it was put; None if the stream is unknown."""
         row: Sequence[Any] | None = self._connection.execute(
             "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded "
             "WHERE phase = ? AND pair = ? AND side = ?",
@@ -143,36 +143,36 @@ class JournalFile:
         return row
 
     def put_folded(self, stream: Stream, row: Sequence[Any]) -> None:
-        """Remembers what the chunks of a stream add up to so far, in place of what was known before."""
+        """Remembers the total of a stream's chunks so far, replacing the one before."""
         values = (*stream, *row)
         self._connection.execute(f"INSERT OR REPLACE INTO folded VALUES ({', '.join('?' * len(values))})", values)
 
     def state(self) -> bytes | None:
-        """The state of an audit that goes in batches, after the last one; None before the first."""
+        """The state of an audit in batches, after the last one; None before the first."""
         row = self._connection.execute("SELECT content FROM state WHERE number = 0").fetchone()
         return None if row is None else bytes(row[0])
 
     def put_state(self, content: bytes) -> None:
-        """Replaces the state; safely on the disk when this returns."""
+        """Replaces the state; safely on disk when this returns."""
         self._connection.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (content,))
         self.commit()
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to put things on the disk."""
+        """Whether it is time to write to disk."""
         return time.monotonic() >= self._due
 
     def commit(self) -> None:
-        """Puts everything safely on the disk."""
+        """Writes everything safely to disk."""
         began = time.monotonic()
-        if self._connection.in_transaction:  # it may be interrupted just here
+        if self._connection.in_transaction:  # an interruption may come right here
             self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
         ended = time.monotonic()
         self._due = ended + max(_SECONDS, _SHARE * (ended - began))
 
     def close(self) -> None:
-        """Everything that was put is in the file."""
+        """Writes everything that was put."""
         with self.explained():
             try:
                 self.commit()
@@ -180,5 +180,5 @@ class JournalFile:
                 self._connection.close()
 
     def explained(self) -> Any:
-        """A context that says what is wrong with this file."""
+        """A context that explains errors of this file."""
         return explained(self.path)

@@ -1,6 +1,6 @@
 """Draws and tallies as plain arrays and JSON, for the files of interrupted audits. Nothing is pickled.
 
-A file holds values, never the names of types: what a tally is made of is told by another tally of the same proposal.
+A file holds values, never the names of types: what a tally is made of is known from another tally of the same proposal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN_KINDS = "biuf"
 
 
 def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Puts draws into the arrays, under names that begin with `name`, and returns what JSON must hold of them."""
+    """Puts draws into the arrays, under names that begin with `name`, and returns what JSON must hold."""
     blocks = []
     for number, block in enumerate(outputs.blocks):
         place = f"{name}.{number}"
@@ -105,7 +105,7 @@ def tally_from_data(data: Any, example: Any) -> Any:
     """The inverse of `tally_to_data`.
 
     Args:
-        data: what it gave.
+        data: what `tally_to_data` returned.
         example: another tally of the same proposal and side, with the types that belong here.
 
     Raises:
@@ -133,9 +133,9 @@ def _rebuild(data: Any, example: Any) -> Any:
 
 
 def _rebuild_plain(data: Any, example: Any) -> Any:
-    # A whole number may follow where the example has a fraction, and the other way round.
+    # A whole number may stand where the example has a fraction, and vice versa.
     if data is not None and not isinstance(data, bool | int | float | str):
-        raise ValueError(f"{data!r:.60} is no plain value")
+        raise ValueError(f"{data!r:.60} is not a plain value")
     return type(example)(data) if isinstance(example, np.generic) else data
 
 
@@ -147,7 +147,7 @@ def _rebuild_array(data: Any) -> NDArray[Any]:
 
 
 def _rebuild_sequence(data: Any, example: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-    """A list may have grown since; what it then holds is like the example's last entry."""
+    """A list may have grown since; its new entries are like the example's last one."""
     if len(data) and not example:
         raise ValueError("entries of a list that was empty in the example")
     likes = [example[min(number, len(example) - 1)] for number in range(len(data))]

@@ -1,7 +1,7 @@
-"""What data consist of, as bytes: sequences, numpy arrays, data frames of the usual libraries.
+"""The content of data as bytes: sequences, numpy arrays, data frames of the usual libraries.
 
-Every function yields pieces that end where they end, so that no two different things run together to the same bytes.
-`encode` turns a part with parts of its own into such a piece. No library is imported: whoever has a data frame has.
+Every function yields self-delimiting pieces, so that no two different things run together to the same bytes. `encode`
+turns a part that has parts itself into such a piece. No library is imported: whoever has a data frame has done so.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 Encode = Callable[[Any], bytes]
 Parts = Callable[[Any, Encode], Iterator[bytes]]
-# Kinds of dtypes whose elements are their bytes; others are looked at one by one.
+# Kinds of dtypes whose elements are their bytes; others are encoded one by one.
 _BY_BYTES = frozenset("biufcmMSUV")
 # Tensors of these libraries are arrays by another name.
 _TENSORS = ("torch", "jax", "jaxlib", "cupy", "tensorflow")
-# So many values are worth a look at their types.
+# From this many values on, checking whether they have one type pays off.
 _MANY = 32
 _INT64 = range(-(2**63), 2**63)
 
@@ -71,12 +71,12 @@ def numpy_array(value: np.ndarray[Any, Any], encode: Encode) -> Iterator[bytes]:
 
 
 def _has_gaps(kind: np.dtype[Any]) -> bool:
-    """Whether a number has bytes that mean nothing: those of long doubles."""
+    """Whether numbers have unused bytes: long doubles do."""
     return kind.kind in "fc" and kind.itemsize > (8 if kind.kind == "f" else 16)
 
 
 def of_library(value: Any) -> Parts | None:
-    """How to look at a frame, column or tensor of a library that is known by its name; subclasses included."""
+    """How to read a frame, column or tensor of a library, recognised by name; subclasses included."""
     for kind in type(value).__mro__:
         top = kind.__module__.partition(".")[0]
         if (top, kind.__name__) in _TABLES:
@@ -106,7 +106,7 @@ def _index(value: Any, encode: Encode) -> Iterator[bytes]:
 
 
 def _column(value: Any, encode: Encode) -> Iterator[bytes]:
-    """An array of pandas: its dtype, and its values as numpy or Python holds them."""
+    """A pandas array: its dtype, and its values as numpy or Python holds them."""
     kind = value.dtype
     yield tagged("dtype", str(kind).encode())
     if hasattr(value, "categories") and hasattr(value, "codes"):

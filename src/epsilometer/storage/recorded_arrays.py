@@ -1,4 +1,4 @@
-"""The files in which recorded outputs may be: arrays and columns, read in pieces, and which part is which side."""
+"""Files of recorded outputs: arrays and columns, read in pieces, and which part belongs to which side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from epsilometer.storage.recorded_texts import (
     json_values,
 )
 
-# Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
+# Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
 _PIECE_BYTES = 4 << 20
 _PIECE_ROWS = 1 << 16
 
@@ -56,7 +56,7 @@ class ArrayFile:
             return self._header(file)[0][0]
 
     def dtype(self) -> np.dtype[Any]:
-        """What its entries are, from its header."""
+        """The type of its entries, from its header."""
         with self._open() as file:
             return self._header(file)[2]
 
@@ -110,7 +110,7 @@ def members(path: Path) -> list[str]:
 
 
 def settled(array: Array) -> Array | list[Any]:
-    """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
+    """Whole numbers as floats, if these are exact: how a file stores a number is not what a mechanism leaks."""
     if array.dtype.kind not in "iu":
         return array
     if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
@@ -129,7 +129,7 @@ class ParquetColumns:
     Attributes:
         path: the file.
         names: the columns that make an output.
-        side: keeps the rows whose column `side` says so; None keeps all.
+        side: keeps only the rows with this value in the column `side`; None keeps all.
         beside: the other of the two columns `left` and `right`, which may be longer.
     """
 
@@ -142,7 +142,7 @@ class ParquetColumns:
         return f"{self.path} ({self.side or ', '.join(self.names)})"
 
     def count(self) -> int:
-        """How many rows the file has, at least as many as outputs."""
+        """How many rows the file has, which is at least the number of outputs."""
         return int(_open_parquet(self.path).metadata.num_rows)
 
     def pieces(self) -> Iterator[Any]:
@@ -225,7 +225,7 @@ class Source(Protocol):
         """The file."""
 
     def count(self) -> int | None:
-        """How many there are at most; None if only reading tells."""
+        """How many there are at most; None if unknown before reading."""
 
     def pieces(self) -> Iterator[Any]:
         """Batches of outputs, in order."""
@@ -237,7 +237,7 @@ class RecordedSide:
 
     Attributes:
         source: the file, or a part of it.
-        exact: whether the outputs are ours and so come back as they were; otherwise whole numbers are floats.
+        exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
     """
 
     source: Source
@@ -247,7 +247,7 @@ class RecordedSide:
         return str(self.source)
 
     def pieces(self) -> Iterator[Outputs]:
-        """Outputs in the order of the file, some thousand at a time."""
+        """Outputs in the order of the file, a few thousand at a time."""
         start = 0
         for piece in self.source.pieces():
             if isinstance(piece, np.ndarray) and not self.exact:

@@ -1,4 +1,4 @@
-"""Outputs in .jsonl, .json and .csv files, read in pieces; what cannot be read is refused by its line."""
+"""Outputs in .jsonl, .json and .csv files, read in pieces; an error names the line that cannot be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from epsilometer.errors import InputError, shown
 from epsilometer.storage.exchange import number_or_text, settle, settled_texts
 
-# Characters of a quoted cell: a quote that is never closed would otherwise take the rest of the file with it.
+# Characters of a quoted cell: a quote that is never closed would otherwise swallow the rest of the file.
 _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
@@ -26,7 +26,7 @@ Row = list[str | None]
 def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """The number of the first line, and the cells, of every row. All rows have as many cells as the first.
 
-    A blank line is an empty cell if there is one column; else it may only stand at the end of the file.
+    A blank line is an empty cell if there is one column; else blank lines are allowed only at the end of the file.
     """
     number, width, blank = 0, 0, 0
     try:
@@ -60,12 +60,12 @@ def _checked_width(row: Row, width: int, place: str, blank: int) -> int:
 
 
 def header_of(path: Path, header: bool | None) -> list[str] | None:
-    """The names of the columns, None if the first row is an output already.
+    """The names of the columns, None if the first row is already an output.
 
     Args:
         path: the file.
-        header: whether there is one; None finds out: words above a column of numbers are, and so are the names of
-            sides.
+        header: whether there is one; None detects it: words above a column of numbers are a header, and so are the
+            names of sides.
     """
     rows = [row for _, row in islice(csv_rows(path), _LOOK)]
     if not rows or header is False:
@@ -110,7 +110,7 @@ def _quoted_row(text: str, lines: Iterator[str], place: str) -> tuple[Row, int]:
 
 
 def _quoted_cell(text: str, position: int, lines: Iterator[str], place: str) -> tuple[str, str, int, int]:
-    """What stands between quotes; the line with the closing one, the position behind it, and how many lines later."""
+    """The text between quotes; the line of the closing one, the position after it, and how many lines later."""
     parts: list[str] = []
     n_lines, length = 0, 0
     while True:
@@ -158,7 +158,7 @@ class JsonLines:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
 
     def count(self) -> int:
-        """How many lines there are, at least as many as outputs."""
+        """How many lines there are, which is at least the number of outputs."""
         return count_lines(self.path)
 
     def pieces(self) -> Iterator[list[Any]]:
@@ -177,7 +177,7 @@ class JsonLines:
 
 
 def has_side(value: Any) -> bool:
-    """Whether a line says to which side its output belongs."""
+    """Whether a line says which side its output belongs to."""
     return isinstance(value, dict) and set(value) == {"side", "output"}
 
 
@@ -193,7 +193,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 class _KeyTwice(Exception):
-    """Of two values under one key JSON would lose the first."""
+    """A key occurs twice in an object, where JSON would lose the first value."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _KeyTwice(f"the key {shown(twice)} stands twice in one object")
+        raise _KeyTwice(f"the key {shown(twice)} occurs twice in one object")
     return found
 
 
@@ -209,7 +209,7 @@ _read_json = json.JSONDecoder(object_pairs_hook=_unique).decode  # made once: js
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The number and the text of every line; blank ones may only stand at the end of the file."""
+    """The number and the text of every line; blank ones are allowed only at the end of the file."""
     blank = 0
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
@@ -217,7 +217,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 blank = blank or number
                 continue
             if blank:
-                raise InputError(f"{path}, line {blank}: a blank line is no output; write null for a missing one")
+                raise InputError(f"{path}, line {blank}: a blank line is not an output; write null for a missing one")
             try:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
             except UnicodeDecodeError as error:
@@ -259,7 +259,7 @@ class CsvRows:
 
     Attributes:
         path: the file.
-        header: whether the first row names the columns; None finds out: words above numbers do.
+        header: whether the first row names the columns; None detects it: words above numbers do.
         side: with a column `side`, which rows are kept; with the columns `left` and `right`, which of them is read.
     """
 
@@ -271,7 +271,7 @@ class CsvRows:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
 
     def count(self) -> int:
-        """How many lines there are below the header, at least as many as outputs."""
+        """How many lines there are below the header, which is at least the number of outputs."""
         return count_lines(self.path) - (self.names() is not None)
 
     def pieces(self) -> Iterator[list[Any]]:
@@ -308,7 +308,7 @@ class CsvRows:
         """The cells of one of two columns, of which the shorter ends with empty cells."""
         first, n_empty, gaps, there = 0, 0, False, False
         for number, cell, beside in cells:
-            if cell is None and beside is not None:  # missing, or beyond the end: the next cells tell
+            if cell is None and beside is not None:  # missing, or beyond the end: the next cells show which
                 first, n_empty = first or number, n_empty + 1
                 continue
             gaps = gaps or n_empty > 0 or cell is None
@@ -323,13 +323,13 @@ class CsvRows:
 def ends_with_empty(name: str) -> str:
     """Why a column that may be shorter than its neighbour, or hold missing outputs, is not read."""
     return (
-        f"the column {name} is empty from here on, and has other empty cells or no others: nobody can tell whether it "
+        f"the column {name} is empty from here on, and has other empty cells or no others: it is unclear whether it "
         "ends here or whether outputs are missing; use a column side, or a file for each side"
     )
 
 
 def count_lines(path: Path) -> int:
-    """Lines, blank ones included; whatever ends them."""
+    """Lines, blank ones included, with any kind of line end."""
     ends, returns, last = 0, 0, b"\n"
     with path.open("rb") as file:
         while piece := file.read(1 << 20):

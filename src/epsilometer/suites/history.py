@@ -1,4 +1,4 @@
-"""The audits of a suite, what came of them, their history in one SQLite file, and what changed since the last run."""
+"""The audits of a suite, their outcomes, their history in one SQLite file, and what changed since the last run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import figure_down
 from epsilometer.result import AuditResult, Verdict
 
-# In this order: an audit that could not be done outweighs a refutation, that an audit without an answer.
+# By weight: an audit that could not be done outweighs a refutation, which outweighs an inconclusive audit.
 _STATUSES = (2, 1, 3, 0)
 
 
@@ -26,7 +26,7 @@ class Entry:
         name: unique in the suite.
         settings: as they were written, with the suite's defaults.
         digest: of the settings and of the files they name: an outcome with another digest is out of date.
-        expected: the verdict that is not news, for mechanisms that are known to be broken; None if any refutation is.
+        expected: the verdict to expect, for mechanisms that are known to be broken; None if every refutation is news.
         seconds: after which the audit is given up; None for never.
     """
 
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one audit.
+    """The outcome of one audit.
 
     Attributes:
         name: of the entry.
@@ -75,12 +75,12 @@ class Outcome:
 
 
 def status_over_all(statuses: Iterable[int]) -> int:
-    """The exit status of a suite: the weightiest of its audits."""
+    """The exit status of a suite: the most serious of its audits."""
     found = set(statuses)
     return next((status for status in _STATUSES if status in found), 0)
 
 
-# "Epsi" in ASCII: says whose file it is.
+# "Epsi" in ASCII: marks the file as ours.
 _APPLICATION = 0x45707369
 _VERSION = 1
 _TABLES = """
@@ -149,10 +149,10 @@ class History:
             self._held.close()
 
     def open_run(self, fresh: bool = False) -> int:
-        """The number of the run that was broken off, or of a new one.
+        """The number of an interrupted run, or of a new one.
 
         Args:
-            fresh: do not go on with a broken-off run.
+            fresh: do not resume an interrupted run.
         """
         row = self._base.execute("SELECT number, ended FROM runs ORDER BY number DESC LIMIT 1").fetchone()
         if row is not None and row[1] is None and not fresh:
@@ -167,7 +167,7 @@ class History:
             self._base.execute("UPDATE runs SET ended = ? WHERE number = ?", (_now(), run))
 
     def record(self, run: int, name: str, digest: str, result: AuditResult | None, error: str | None) -> Outcome:
-        """Stores what came of an audit, at once."""
+        """Stores the outcome of an audit at once."""
         outcome = Outcome(name, digest, result, error, _now())
         bound, claimed = (None, None) if result is None else (result.lower_bound, result.claim.value)
         stored = None if result is None else result.to_json(None)
@@ -177,7 +177,7 @@ class History:
         return outcome
 
     def outcomes(self, run: int) -> dict[str, Outcome]:
-        """What is known of a run, by the name of the audit."""
+        """The outcomes of a run so far, by the name of the audit."""
         query = "SELECT name, digest, result, error, finished FROM outcomes WHERE run = ? ORDER BY rowid"
         rows = self._base.execute(query, (run,)).fetchall()
         return {name: _outcome(name, digest, stored, error, at) for name, digest, stored, error, at in rows}
@@ -217,10 +217,10 @@ class History:
 
 
 def _hold(path: Path) -> IO[bytes] | None:
-    """Locks the file for as long as this process lives: two runs at once would both go on with the same run."""
+    """Locks the file for as long as this process lives: two processes would both resume the same run."""
     try:
         import fcntl
-    except ImportError:  # not on this system; then it is up to the user
+    except ImportError:  # not on this system; it is then up to the user
         return None
     try:
         file = path.open("ab")
@@ -247,7 +247,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-# Bounds of the same mechanism differ by chance if the seed does; less than this share of the larger one is no news.
+# With another seed, bounds of the same mechanism differ by chance; less than this share of the larger is no news.
 _MOVED = 0.05
 
 
@@ -274,7 +274,7 @@ class Change:
 def find_changes(
     entries: Sequence[Entry], now: Mapping[str, Outcome], before: Mapping[str, Outcome]
 ) -> dict[str, Change]:
-    """A change for every audit of now, in the order of the suite, then for those that are gone.
+    """A change for every current audit, in the order of the suite, then for those that are gone.
 
     Args:
         entries: the suite.

@@ -31,7 +31,7 @@ class SuiteRun:
         outcomes: by name.
         changes: by name; also of audits that are gone.
         before: the number of the run that it is compared with; None for the first.
-        bounds: by name, the bounds of earlier runs and this one, the oldest first.
+        bounds: by name, the bounds of earlier runs and this one, oldest first.
         pages: by name, the file of the report beside the index.
     """
 
@@ -99,7 +99,7 @@ def bar(result: AuditResult) -> dict[str, str | None]:
     bound = bound_against(result.lower_bound, claim.value)
     if result.verdict is None:
         return {"width": "100%", "claim": None, "words": f"{wording.parameter(claim)} is at least {bound}"}
-    # A claim of 0 has no scale of its own.
+    # A claim of 0 has no scale.
     share = min(1.0, _CLAIM_AT * result.lower_bound / claim.value) if claim.value > 0.0 else float(result.is_refuted)
     words = f"certified {bound}, claimed {figure(claim.value)}"
     return {"width": f"{100.0 * share:.1f}%", "claim": f"{100.0 * _CLAIM_AT:.0f}%", "words": words}

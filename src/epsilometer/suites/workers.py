@@ -1,4 +1,4 @@
-"""Tasks in worker processes, each answer as it comes. A worker that dies or hangs costs its own task only."""
+"""Tasks in worker processes, each answer as it comes. A worker that dies or hangs costs only its own task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-# How often time limits are looked at, in seconds.
+# How often time limits are checked, in seconds.
 _PULSE = 0.5
 
 
@@ -61,7 +61,7 @@ class _Worker:
 
 
 def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> Iterator[News]:
-    """Does all tasks in up to `jobs` processes and yields what happens.
+    """Runs all tasks in up to `jobs` processes and yields what happens.
 
     Args:
         work: a function at the top level of a module; its exceptions become failed news.
@@ -112,7 +112,7 @@ def _answering(busy: Sequence[_Worker], tasks: Sequence[Job]) -> list[_Worker]:
 
 
 def _receive(worker: _Worker, tasks: Sequence[Job]) -> tuple[News, bool]:
-    """The news, and whether the worker can go on."""
+    """The news, and whether the worker can continue."""
     if not worker.connection.poll():
         limit = tasks[worker.number].seconds
         return News(worker.number, "failed", f"given up after {limit:g} seconds"), False
@@ -132,7 +132,7 @@ def _death(code: int | None) -> str:
 
 def _serve(connection: Connection, work: Callable[[Any], str]) -> None:
     """The life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that shows the progress; it ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
     while True:
         try:
             payload = connection.recv()

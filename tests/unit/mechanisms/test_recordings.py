@@ -285,13 +285,13 @@ def test_one_name_for_two_things_is_refused(here):
     with pytest.raises(em.InputError, match="two columns of one name"):
         recorded_outputs("a.parquet")
     write("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n')
-    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: the key 'a' stands twice"):
+    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: the key 'a' occurs twice"):
         recorded_outputs("a.jsonl")
 
 
 def test_a_blank_line_between_lines_of_json_is_refused():
     write("a.jsonl", "1\n\n2\n\n")
-    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: a blank line is no output"):
+    with pytest.raises(em.InputError, match=r"a\.jsonl, line 2: a blank line is not an output"):
         recorded_outputs("a.jsonl")
 
 
