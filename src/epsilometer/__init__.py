@@ -116,7 +116,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-# Rooms that are offered under a short name.
+# Packages that are public under a short name.
 _NAMESPACES: dict[str, str] = {
     "domains": "epsilometer.inputs.domains",
     "finders": "epsilometer.inputs.finders",

@@ -1,4 +1,4 @@
-"""The arrays that everything passes around; shapes are told where they are used."""
+"""The array types of all modules; shapes are documented where they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Halving a bracket, so that the answer errs to the safe side."""
+"""Halves a bracket so that the answer errs on the safe side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 def rejected_end(rejects: Callable[[float], bool], rejected: float, kept: float, halvings: int) -> float:
     """The value closest to `kept` that was seen to be rejected; `rejected` itself if no other was.
 
-    A bound must be a value that was tested, and not a root between a rejected and a kept one as solvers return it.
+    A bound must be a value that was tested, not a root between a rejected and a kept one, as solvers return.
 
     Args:
         rejects: on the way from `rejected` to `kept` it changes once from true to false.

@@ -4,10 +4,10 @@
 
 One file, the standard library alone, nothing of Epsilometer: copy it, read it, run it. It shares no code or rounding
 with what it checks. Binomial tails are sums of positive terms with bounded rounding or, where those are too many, the
-inequalities of Zubkov and Serov; suprema are taken over intervals, never over points. Of the machine it takes for
+inequalities of Zubkov and Serov; suprema are taken over intervals, never over points. It takes for
 granted that + − × ÷ √ round correctly and that exp, log and erfc are right to 12 digits. It proves that the stored
 counts imply the bound, if the draws were independent and what was counted was chosen before them. Whether the counts
-are true only the draws can tell: `--recording` counts again.
+are true only the draws can show: `--recording` counts again.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from typing import Any
 Counts = tuple[int, int]  # hits, trials
 _UP = 1.0 + 3e-6  # bounds the rounding of sums of up to a million terms, and of 1 − p for up to 1e10 trials
 _NEGLIGIBLE, _BEYOND = 1e-35, 1e-25  # smaller terms are left out of sums; all of them together are less than the latter
-_WIDEST, _BLOCKS = 400.0, 1500  # in sums over two laws: standard deviations that are summed term by term, and terms
+_WIDEST, _BLOCKS = 400.0, 1500  # in sums over two distributions: deviations summed term by term, and terms
 _PIECES, _MOST_LOOKS, _MOST_TRIALS = 20, 800, 10**10  # first intervals and halvings of a supremum; most draws
 _NUISANCE = 1.0 / 50.0  # part of a failure probability that restricts Q(E) (Berger and Boos)
-_COARSE = 0.005  # what our own coarseness may add to a failure probability; we then vouch for that much less confidence
+_COARSE = 0.005  # what coarseness here may add to a failure probability; the checker vouches for that much less
 _SAME = 1e-5  # relative precision to which two figures that say the same agree
 _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a result holds (None: cannot be told), why, and the confidence that the checker itself vouches for."""
+    """Whether a result holds (None: unknown), why, and the confidence that the checker itself vouches for."""
 
     holds: bool | None
     reason: str
@@ -107,7 +107,7 @@ class Binomial:
         self._first, self._tails = mode - len(below) + 1, list(accumulate([*reversed(above), *below[1:]]))[::-1]
 
     def above(self, k: int) -> float:
-        """P(X ≥ k); of a wide law by P(X < k) ≥ Φ(±√(2·deviance of k − 1)), as Zubkov and Serov (2012) proved."""
+        """P(X ≥ k); if it is wide, by P(X < k) ≥ Φ(±√(2·deviance of k − 1)), as Zubkov and Serov (2012) proved."""
         n, p = self.n, self.p
         if k <= 0 or k > n:
             return 1.0 if k <= 0 else 0.0
@@ -138,7 +138,7 @@ class RejectionRegion:
     """{X ≥ threshold(Y)}: all counts at least as extreme as those that were seen, in an order fixed beforehand."""
 
     def __init__(self, n: int, m: int, threshold: Callable[[float], float], ends: tuple[float, float]) -> None:
-        """Blocks of Y with the threshold of their lowest value: a region that contains the one that is meant."""
+        """Blocks of Y with the threshold of their lowest value: a region that contains the intended one."""
         self.n, self.m, self.ends = n, m, ends
         start = max(math.floor(m * ends[0] - 11.0 * math.sqrt(m * ends[0])) - 8, 0)
         stop = min(math.ceil(m * ends[1] + 11.0 * math.sqrt(m * ends[1])) + 40, m)
@@ -362,7 +362,7 @@ def _prove_batches(claim: StoredClaim, bound: float, batches: Sequence[Any]) -> 
 
 def _won(lines: list[tuple[float, float]], above: Counts, below: Counts, p1: float, q1: float) -> float:
     # The likelihood ratio of a guess to a point (p0, q0) of the best line. Its mean is at most e^(n·a·(p − p0) + m·b·
-    # (q − q0)), below the line e^((n·a·slope + m·b)·(q − q0) + n·a·(slope·q0 + shift − p0)): that is given away.
+    # (q − q0)), below the line e^((n·a·slope + m·b)·(q − q0) + n·a·(slope·q0 + shift − p0)): that is subtracted.
     (x, n), (y, m) = above, below
     growth, p0, q0, slope, shift = max(_projected(*line, n, m, p1, q1) for line in lines)
     if growth <= 0.0:
@@ -410,7 +410,7 @@ def _ladder(claim: StoredClaim) -> list[tuple[float, list[tuple[float, float]]]]
 
 @dataclass(frozen=True)
 class StoredFinding:
-    """One stored finding; `above` and `below` are the counts of its witness under the larger law and the other."""
+    """One stored finding; `above` and `below` are the counts of its witness under the likelier side and the other."""
 
     method: str
     bound: float
@@ -441,7 +441,7 @@ class StoredFinding:
         return cls(*found, side == "right", *(counts[::-1] if side == "right" else counts))
 
     def needed(self) -> float:
-        """The failure probability that the proof of the bound takes; also checks all that the proof is made of."""
+        """The failure probability that the proof of the bound takes; also checks all parts of the proof."""
         proofs = {"profile": self._needed_by_band, "sequential": self._needed_by_batches}
         proofs |= dict.fromkeys(("renyi-bet", "renyi-variational"), self._needed_by_bet)
         proofs |= dict.fromkeys(("events", "bits", "hockey-stick", "poisson-histogram"), self._needed_by_event)
@@ -457,7 +457,7 @@ class StoredFinding:
 
     def _needed_by_event(self) -> float:
         if self.bound == 0.0 or self.above[0] * self.below[1] <= self.below[0] * self.above[1]:
-            return float(self.bound > 0.0)  # nothing is stated, or the event was not seen more often where it should be
+            return float(self.bound > 0.0)  # no bound, or the event was not seen more often where it should be
         if self.claim.notion in _RATIO:
             return _prove_ratio(self.claim, self.bound, self.above, self.below, self.failure)
         return _prove_curve(self, self.above, self.below, _get(self.details, "left_share"))
@@ -574,7 +574,7 @@ def _recount(finding: StoredFinding, path: Path) -> str:
         keys = list(dict.fromkeys(json.dumps(pair[side]) for pair in pairs for side in ("left", "right")))
         places = [keys.index(json.dumps(each)) if json.dumps(each) in keys else -1 for each in wanted]
         if -1 in places or places[0] == places[1]:
-            raise Stop(None, f"{path} does not tell the draws of the two inputs apart")
+            raise Stop(None, f"{path} does not distinguish the draws of the two inputs")
         last = {place: deque[int](maxlen=trials) for place, (_, trials) in zip(places, stored, strict=True)}
         cell_of = _cells(_get(event, "partition"))
         for chunk in map(json.loads, lines):
@@ -588,7 +588,7 @@ def _recount(finding: StoredFinding, path: Path) -> str:
 
 
 def _chosen(event: Any) -> set[int]:
-    """The cells of an event; those of a score are the ones above its mean over both laws."""
+    """The cells of an event; those of a score are the ones above its mean over both distributions."""
     if _get(event, "kind") == "cells":
         return set(event["chosen"])
     if event["kind"] != "log-ratio":
@@ -598,7 +598,7 @@ def _chosen(event: Any) -> set[int]:
 
 
 def _cells(partition: Any) -> Callable[[str, Sequence[Any]], int]:
-    """Tells the cell of an output: by its shape, then by its repeated values, then by its place on a line."""
+    """Finds the cell of an output: by its shape, then by its repeated values, then by its place on a line."""
     blocks: dict[str, tuple[Any, dict[tuple[int, ...], tuple[int, Any]], int]] = {}
     first = 0
     for block in partition:
@@ -625,7 +625,7 @@ def _cells(partition: Any) -> Callable[[str, Sequence[Any]], int]:
 
 
 def _column(data: Any) -> list[Any]:
-    """The values of a column: names as tuples, so that none is taken for a number, and one NaN, which equals itself."""
+    """The values of a column: names as tuples, so that none passes for a number, and one NaN, which equals itself."""
     if "labels" in data:
         return [(data["labels"][code],) for code in data.get("codes", range(len(data["labels"])))]
     numbers = (float(value) for values in data.values() for value in values)

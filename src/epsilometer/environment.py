@@ -19,7 +19,7 @@ def package_version() -> str:
 
 @cache
 def describe_environment() -> dict[str, str | int]:
-    """Versions of what computes, and the kind of machine. Nothing that names the user or the host."""
+    """Versions of Python and libraries, and the kind of machine. Nothing that names the user or the host."""
     import numpy
     import scipy
 

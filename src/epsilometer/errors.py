@@ -2,12 +2,12 @@
 
 ```
 Exception
-└── EpsilometerError            the root: catch this to catch all of ours
+└── EpsilometerError            the root: catch this to catch all of them
     ├── MechanismError          the mechanism raised, hung, or returned something unusable
     ├── InputError              a parameter, file or claim that makes no sense (also a ValueError)
     ├── EngineError             workers died again and again, or there are none
     ├── MissingExtraError       an optional package is not installed (also an ImportError)
-    ├── BudgetError             a bug of ours: more failure probability was spent than there was
+    ├── BudgetError             a bug in Epsilometer: too much failure probability was spent
     └── PrivacyViolation        raised by `AuditResult.raise_if_refuted` (also an AssertionError)
 Warning
 └── EpsilometerWarning          something a user should know, but that does not change the answer
@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the result is only carried, never looked into
+if TYPE_CHECKING:  # the result is only carried, never inspected
     from epsilometer.result import AuditResult
 
 
 class EpsilometerError(Exception):
-    """The root of all our exceptions."""
+    """The root of all exceptions of Epsilometer."""
 
 
 class MechanismError(EpsilometerError):
@@ -45,7 +45,7 @@ class MissingExtraError(EpsilometerError, ImportError):
 
 
 class EngineError(EpsilometerError):
-    """Workers died again and again, a scheduler went away, or there is none where it should be."""
+    """Workers died again and again, a scheduler went away, or there is none at the given address."""
 
 
 class BudgetError(EpsilometerError):

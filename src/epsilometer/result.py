@@ -40,10 +40,10 @@ class Witness:
     Attributes:
         pair: the two inputs.
         event: the set of outputs, or a score of them (its counts are then of the outputs that the score favours).
-        flipped: False when P, the law that makes the event more likely, is that of the left input.
+        flipped: False when P, the distribution that makes the event more likely, is that of the left input.
         left_counts: hits and draws of the left input.
         right_counts: hits and draws of the right input.
-        p_lower: lower bound on P(event), by itself at half the failure probability.
+        p_lower: lower bound on P(event), on its own at half the failure probability.
         q_upper: upper bound on Q(event), likewise.
     """
 
@@ -59,7 +59,7 @@ class Witness:
     def of(
         cls, pair: Pair, event: Event | LogRatio, flipped: bool, left: Counts, right: Counts, failure_probability: float
     ) -> Witness:
-        """An event with its counts, either of which is bounded at half of the failure probability."""
+        """An event with its counts, each of which is bounded at half the failure probability."""
         above, below = (right, left) if flipped else (left, right)
         bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
         return cls(pair, event, flipped, left, right, *bounds)
@@ -179,8 +179,8 @@ class AuditResult:
         findings: every finding, the deciding one first.
         samples_used: draws of left and right, search and training included.
         detectable: the smallest true value that this audit, if it did not refute, would have refuted with at least 90 %
-            power, on this pair, had the leak been of a kind that such outputs can have. Infinite when the run could
-            hardly have refuted anything, None when it cannot be told. Worked out when it is first asked for.
+            power on this pair, for leaks of a kind that such outputs can have. Infinite when the run could hardly have
+            refuted anything, None when unknown. Worked out when it is first asked for.
         health: what the health checks saw.
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
@@ -239,7 +239,7 @@ class AuditResult:
 
     def __str__(self) -> str:
         """The result in plain words."""
-        from epsilometer.report.text import render_text  # a result may look up to the report, lazily
+        from epsilometer.report.text import render_text  # late, because reports import results
 
         return render_text(self)
 
@@ -274,7 +274,7 @@ class AuditResult:
         return target
 
     def plot_loss(self) -> Figure:
-        """The loss function as a matplotlib figure: both output laws above, the loss of each output below.
+        """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.
 
         For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
         mechanism leaks; how much it leaks at least is `lower_bound`.
@@ -341,9 +341,9 @@ class AuditResult:
 
 
 class _WhenAsked:
-    """A field that may hold a function instead of its value, which is called when the value is first asked for.
+    """A field that may hold a function instead of its value, which is called when the value is first needed.
 
-    For `detectable`, whose value takes longer than most audits. Whoever reads it gets a figure.
+    For `detectable`, whose value takes longer than most audits. Readers always get a figure.
     """
 
     def __init__(self, slot: Any) -> None:
@@ -363,7 +363,7 @@ class _WhenAsked:
 
 
 def changed(result: AuditResult, **fields: Any) -> AuditResult:
-    """The result with other fields. Unlike `dataclasses.replace`, it does not ask for what nobody has asked for yet."""
+    """The result with other fields. Unlike `dataclasses.replace`, it does not compute values not yet asked for."""
     return replace(result, **{"detectable": vars(AuditResult)["detectable"].slot.__get__(result), **fields})
 
 
@@ -371,7 +371,7 @@ AuditResult.detectable = _WhenAsked(vars(AuditResult)["detectable"])  # type: ig
 
 
 def _finite(value: Any) -> Any:
-    """Floats that JSON lacks as text."""
+    """Infinities and NaN, which JSON lacks, as text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):

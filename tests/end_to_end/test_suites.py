@@ -76,7 +76,7 @@ def test_killed_then_finished_then_changed(suite):
     before = finished(suite)
     assert [row[1] for row in before if row[1] in ZOO + BROKEN] == [row[1] for row in before]
     assert len(before) == len(ZOO) + len(BROKEN)
-    assert "broken off" in run(suite, "history", "suite.toml").stdout
+    assert "interrupted" in run(suite, "history", "suite.toml").stdout
 
     done = run(suite, "run", "suite.toml", "--jobs", "2")
     assert done.returncode == 2, done.stderr  # one of them crashes

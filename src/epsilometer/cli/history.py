@@ -49,7 +49,7 @@ def _print_runs(past: History) -> None:
     from epsilometer.cli.listing import print_rows
     from epsilometer.suites.index import counted
 
-    rows = [(str(run.number), run.began, run.ended or "broken off", counted(run.words)) for run in past.runs()]
+    rows = [(str(run.number), run.began, run.ended or "interrupted", counted(run.words)) for run in past.runs()]
     if not rows:
         sys.stdout.write("no runs yet\n")
         return

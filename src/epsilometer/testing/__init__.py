@@ -1,4 +1,4 @@
-"""For whoever tests mechanisms, or writes a claim, a method or a mechanism of her own.
+"""For testing mechanisms, and for writing your own claim, method or mechanism.
 
 The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
 """

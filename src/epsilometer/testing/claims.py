@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from cloudpickle import dumps  # as work goes to workers
+from cloudpickle import dumps  # as for workers
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim, from_dict
@@ -48,7 +48,7 @@ class MechanismConformance:
             assert first == again, "is_seeded, but two equal generators gave different outputs"
 
     def test_global_random_state_is_left_alone(self, mechanism: Mechanism, dataset: Any) -> None:
-        """A seeded mechanism takes nothing from generators that all code of a process shares."""
+        """A seeded mechanism does not draw from generators that the whole process shares."""
         if mechanism.is_seeded:
             before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002 # the shared one is meant
             _draw(mechanism, dataset, 37)
@@ -62,7 +62,7 @@ class MechanismConformance:
         assert dumps(dataset) == before, "a run changed its input"
 
     def test_it_can_be_sent_to_a_worker(self, mechanism: Mechanism, dataset: Any) -> None:
-        """It survives the way to another process and draws there what it draws here."""
+        """A pickled copy draws the same."""
         sent = pickle.loads(dumps(mechanism))
         outputs = _draw(sent, dataset, 37)
         assert len(outputs) == 37, "a copy gave another number of outputs"
@@ -76,7 +76,7 @@ def _draw(mechanism: Mechanism, dataset: Any, n: int) -> Outputs:
 
 # Event probabilities from rare to nearly certain.
 _PROBABILITIES: Floats = np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 25), np.linspace(0.12, 1.0, 45)])
-# Curves are computed in floats, some by bisection: so much disagreement is rounding.
+# Curves are computed in floats, some by bisection: up to this, disagreement is rounding.
 _SLACK = 1e-9
 _RELATIVE = 1e-6
 
@@ -107,7 +107,7 @@ class ClaimConformance:
         assert not len(wrong), f"max_power(q) < q at q = {wrong[:3]}"
 
     def test_power_never_falls(self, claim: Claim) -> None:
-        """A likelier event may be likelier on the other side too."""
+        """A likelier event may also be likelier on the other side."""
         steps = np.diff(claim.max_power(_PROBABILITIES))
         assert np.all(steps >= -_SLACK), f"max_power falls by {-steps.min()}"
 
@@ -138,7 +138,7 @@ class ClaimConformance:
                 )
 
     def test_an_event_below_the_curve_proves_less(self, claim: Claim) -> None:
-        """least_value is at most the claimed value for whatever the claim allows."""
+        """least_value is at most the claimed value for every event that the claim allows."""
         for q in _PROBABILITIES[1::3]:
             top = float(claim.max_power(float(q)))
             for p in np.linspace(q, top, 7)[:-1]:
@@ -153,7 +153,7 @@ class ClaimConformance:
             assert claim.least_value(float(q), float(q)) <= _SLACK, f"least_value({q}, {q}) is not 0"
 
     def test_a_larger_value_allows_more(self, claim: Claim) -> None:
-        """The own parameter orders the claims of a notion from strict to weak."""
+        """Its own parameter orders the claims of a notion from strict to weak."""
         curves = [claim.with_value(claim.value * factor).max_power(_PROBABILITIES) for factor in (0.0, 0.5, 1.0, 1.5)]
         for strict, weak in pairwise(curves):
             assert np.all(weak >= strict - _SLACK), "a larger value of the own parameter allows less"

@@ -16,7 +16,7 @@ from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch, from_callable
 from epsilometer.outputs import Outputs, read_outputs
 
-# Numbers that break careless code: no order, no end, two zeros, next to nothing, one float apart.
+# Numbers that break careless code: NaN, infinities, two zeros, tiny ones, neighbouring floats.
 HOSTILE_NUMBERS: tuple[float, ...] = (
     math.nan,
     math.inf,
@@ -79,7 +79,7 @@ class _Constant:
 
 
 def frozen_seed(seed: int = 7) -> Mechanism:
-    """Adds Laplace noise to its input from a generator that starts anew with every batch."""
+    """Adds Laplace noise to its input from a generator that restarts with every batch."""
     return from_batch(_Frozen(seed), name="frozen_seed")
 
 
@@ -92,7 +92,7 @@ class _Frozen:
 
 
 def drifting(per_output: float = 1e-3) -> Mechanism:
-    """Normal noise whose mean moves with every output; it remembers how many it gave, so use a new one per audit."""
+    """Normal noise whose mean moves with every output; it remembers how many it drew, so use a new one per audit."""
     return from_batch(_Drifting(per_output), name="drifting")
 
 
@@ -141,7 +141,7 @@ class _Raising:
 
 
 def miscounting(extra: int = 1) -> Mechanism:
-    """Returns so many outputs more (or fewer) than it was asked for."""
+    """Returns `extra` outputs more (or fewer) than it was asked for."""
     return from_batch(_Miscounting(extra), name="miscounting")
 
 
@@ -166,13 +166,13 @@ def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> Floats:
 
 Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | NDArray[Any]]
 
-# Outputs per face: as many as a few hundred training draws can barely tell apart.
+# Outputs per face: as many as a few hundred training draws can barely distinguish.
 _NAMES, _STRIPES, _ATOMS = 60, 12, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Disguise:
-    """A coin whose faces are shown in many ways.
+    """A coin whose faces are shown as many different outputs.
 
     Attributes:
         name: what the outputs are like.
@@ -185,11 +185,11 @@ class Disguise:
     show: Show
 
     def draw(self, side: int, n: int, rng: np.random.Generator) -> Outputs:
-        """n outputs of the left (0) or right (1) law."""
+        """n outputs of the left (0) or right (1) side."""
         return read_outputs(self.show(rng.random(n) < (self.coin.q if side else self.coin.p), rng))
 
     def __str__(self) -> str:
-        """As the failure of a test names it."""
+        """Its name in the failure of a test."""
         return f"{self.name} of a coin with probabilities {self.coin.p:g} and {self.coin.q:g}"
 
 
@@ -204,13 +204,13 @@ def _numbers(faces: Booleans, rng: np.random.Generator) -> Floats:
 
 
 def _mixed(faces: Booleans, rng: np.random.Generator) -> Floats:
-    """Half of the outputs are among few values that come again and again, the others are continuous."""
+    """Half of the outputs are one of a few repeating values, the others are continuous."""
     atoms = -1.0 - (2 * rng.integers(_ATOMS, size=len(faces)) + faces)
     return np.where(rng.random(len(faces)) < 0.5, atoms, _numbers(faces, rng))
 
 
 _SHOWN: dict[str, Show] = {"names": _names, "numbers": _numbers, "atoms beside numbers": _mixed}
-# Equal laws, where whatever is found is wrong, and laws that differ by a factor of 2 on one face.
+# Equal distributions, where any finding is wrong, and ones that differ by a factor of 2 on one face.
 DISGUISES: tuple[Disguise, ...] = tuple(
     Disguise(name, coin, show) for coin in (Coin(0.5, 0.5), Coin(0.5, 0.25)) for name, show in _SHOWN.items()
 )

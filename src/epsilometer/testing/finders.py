@@ -25,7 +25,7 @@ class DomainConformance:
     """Subclass it, name the subclass `Test…`, and give it a fixture `domain`.
 
     Attributes:
-        points: random points of the unit cube that are tried, beside its corners.
+        points: random points of the unit cube that are tried besides its corners.
     """
 
     points: ClassVar[int] = 300
@@ -36,7 +36,7 @@ class DomainConformance:
         assert set(domain.relations) <= RELATIONS.keys(), f"domain.relations={domain.relations}"
 
     def test_it_refuses_other_relations(self, domain: Domain) -> None:
-        """With an InputError, never with a pair that is none."""
+        """With an InputError, never with a wrong pair."""
         for relation in ({*RELATIONS, "cousins"} - set(domain.relations)) | {""}:
             try:
                 domain.neighbours(relation)
@@ -51,7 +51,7 @@ class DomainConformance:
             assert are_neighbours(pair, relation, getattr(domain, "sensitivity", None)), f"{relation}: {pair!r}"
 
     def test_a_point_always_means_the_same_pair(self, domain: Domain) -> None:
-        """A search that is repeated asks for the same inputs."""
+        """A repeated search asks for the same inputs."""
         for relation in domain.relations:
             point = np.random.default_rng(1).random(len(domain.neighbours(relation).coordinates)).tolist()
             first, again = (domain.neighbours(relation).pair(point) for _ in range(2))
@@ -75,7 +75,7 @@ class DomainConformance:
 
     def test_it_survives_pickling(self, domain: Domain) -> None:
         """It is part of a finder, which may be sent elsewhere."""
-        assert repr(pickle.loads(pickle.dumps(domain))) == repr(domain), "a pickled domain is another one"
+        assert repr(pickle.loads(pickle.dumps(domain))) == repr(domain), "a pickled domain differs"
 
     def _pairs(self, domain: Domain) -> Iterator[tuple[str, Pair]]:
         for relation in domain.relations:
@@ -93,7 +93,7 @@ def are_neighbours(pair: Pair, relation: str, sensitivity: float | None = None) 
         moves = np.abs(np.subtract(pair.left, pair.right, dtype=np.float64)).ravel()
         moved = float(moves.sum() if relation == "l1" else moves.max())
         return moved <= float(math.inf if sensitivity is None else sensitivity) * (1.0 + 1e-9)
-    if not isinstance(pair.left, list):  # one record, which is another one
+    if not isinstance(pair.left, list):  # single records, which must differ
         return _near(pair.left, pair.right, sensitivity)
     return sum(bool(one != two) for one, two in zip(pair.left, pair.right, strict=True)) == 1
 
@@ -118,7 +118,7 @@ class FinderConformance:
     """
 
     def test_it_is_a_finder(self, make_finder: Callable[[], Finder]) -> None:
-        """It has everything that a search asks of it."""
+        """It has everything that a search needs."""
         finder = make_finder()
         assert isinstance(finder, Finder), f"{finder!r} lacks something of epsilometer.finders.Finder"
         assert finder.trials >= 3, f"trials={finder.trials}"
@@ -126,7 +126,7 @@ class FinderConformance:
         assert json.loads(json.dumps(finder.describe())) == finder.describe(), "describe() is not plain data"
 
     def test_a_pair_stays_until_it_is_told_about(self, make_finder: Callable[[], Finder]) -> None:
-        """Asking twice is asking once."""
+        """Asking twice is the same as asking once."""
         finder = make_finder()
         assert _asked(finder) == _asked(finder), "ask() without tell() gave two pairs"
 
@@ -135,7 +135,7 @@ class FinderConformance:
         finder = make_finder()
         pairs = _search(finder, finder.trials + 1)
         assert 1 <= len(pairs) <= finder.trials, f"{len(pairs)} pairs in {finder.trials} trials"
-        assert finder.ask() is None, "ask() goes on after the last trial"
+        assert finder.ask() is None, "ask() gives more pairs after the last trial"
         assert all(pair.left != pair.right for pair in pairs), "a pair of equal datasets"
 
     def test_same_scores_same_pairs(self, make_finder: Callable[[], Finder]) -> None:
@@ -144,7 +144,7 @@ class FinderConformance:
         assert _search(first, first.trials) == _search(again, again.trials), "two equal searches differ"
 
     def test_any_number_is_a_score(self, make_finder: Callable[[], Finder]) -> None:
-        """0.0 and negative numbers are scores, and None is for trials that have none."""
+        """0.0 and negative numbers are scores, and None stands for trials without one."""
         for scores in ((None,), (0.0,), (-1.0, None), (0.0, 0.0, 1e6)):
             finder = make_finder()
             for number in range(finder.trials):
@@ -170,7 +170,7 @@ class FinderConformance:
         stored = json.dumps(first.state(), allow_nan=False)
         later = make_finder()
         later.restore(json.loads(stored))
-        assert begun + _search(later, later.trials) == expected, "a restored search goes another way"
+        assert begun + _search(later, later.trials) == expected, "a restored search takes another path"
 
     def test_a_state_that_is_none_is_refused(self, make_finder: Callable[[], Finder]) -> None:
         """Files are never trusted."""
@@ -187,7 +187,7 @@ class FinderConformance:
 
 
 def _search(finder: Finder, most: int) -> list[Pair]:
-    """Tells a score made of the pair itself, so that equal searches are told the same."""
+    """Scores each pair by its own content, so that equal searches get equal scores."""
     pairs: list[Pair] = []
     while len(pairs) < most and (pair := finder.ask()) is not None:
         pairs.append(pair)

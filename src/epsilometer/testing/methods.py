@@ -26,7 +26,7 @@ from epsilometer.testing.soundness import SoundnessConformance, assert_counts, p
 
 _KINDS = ("exact", "asymptotic", "conditional: ", "none: ")
 _FAILURE = 0.05
-# Outputs of every kind that a mechanism may give: each is handled, or refused in words.
+# Outputs of every kind that a mechanism may give: each is handled, or refused with a message.
 _STRANGE: dict[str, Sequence[Any]] = {
     "names": ["a", "b", "b", "ü", ""],
     "lists of varying length": [[], [1.0], [1.0, 2.0], [0.5, math.nan, math.inf]],
@@ -40,12 +40,12 @@ _STRANGE: dict[str, Sequence[Any]] = {
 class MethodConformance(SoundnessConformance):
     """Subclass it, name the subclass `Test…`, and give it a fixture `method`.
 
-    A bound that a finding calls exact must hold on every law that the method takes; what is called otherwise, on the
-    law of `draw`. A right method is turned down with probability at most 1e-9 per test, a crash turns nobody down.
+    A bound that a finding calls exact must hold on every distribution that the method accepts; other bounds, on the
+    distribution of `draw`. A correct method fails with probability at most 1e-9 per test; a crash does not fail it.
 
     Attributes:
         claims: what to prove; those that the method refuses by its `check` are left out.
-        coin: a law that the method can work on, with its truth. Override `draw` for laws of another kind.
+        coin: a distribution that the method accepts, with its truth. Override `draw` for other kinds.
         n_train: draws per side that it learns from.
         n_fresh: draws per side that it proves with.
         runs: repetitions of the test of coverage.
@@ -57,7 +57,7 @@ class MethodConformance(SoundnessConformance):
     runs: ClassVar[int] = 120
 
     def draw(self, side: int, n: int, rng: np.random.Generator) -> Outputs:
-        """n outputs of the left (0) or right (1) law."""
+        """n outputs of the left (0) or right (1) side."""
         return self.coin.mechanism.sample(self.coin.worst_pair.side(side), n, rng)
 
     def truth(self, claim: Claim) -> float:
@@ -68,10 +68,10 @@ class MethodConformance(SoundnessConformance):
         """A name, a line about it, and the kind of its guarantee."""
         assert method.name, "method.name is empty"
         assert method.summary, "method.summary is empty"
-        assert method.guarantee.startswith(_KINDS), f"method.guarantee={method.guarantee!r} is of no known kind"
+        assert method.guarantee.startswith(_KINDS), f"method.guarantee={method.guarantee!r} is not of a known kind"
 
     def test_a_finding_says_what_it_is(self, method: Method) -> None:
-        """Bounds are finite and at least 0, in the parameter that was asked for, and survive JSON."""
+        """Bounds are finite and at least 0, in the requested parameter, and survive JSON."""
         for claim in self._provable(method):
             rng = np.random.default_rng(1)
             proposal = self._propose(method, claim, rng)
@@ -83,7 +83,7 @@ class MethodConformance(SoundnessConformance):
                 assert_counts(finding, fresh)
 
     def test_same_draws_same_answer(self, method: Method) -> None:
-        """A method has no chance of its own."""
+        """A method has no randomness of its own."""
         for claim in self._provable(method):
             first, again = (self._audit(method, claim, np.random.default_rng(2)) for _ in range(2))
             assert first.to_dict() == again.to_dict(), f"two proofs from equal draws differ for {claim.describe()}"
@@ -105,7 +105,7 @@ class MethodConformance(SoundnessConformance):
             parts = [_tally_in_parts(proposal, outputs, side) for side, outputs in enumerate(fresh)]
             pair = self.coin.worst_pair
             found = [proposal.certify(left, right, pair, _FAILURE).to_dict() for left, right in (whole, parts)]
-            assert found[0] == found[1], f"tallies of chunks do not add up to that of the whole for {claim.describe()}"
+            assert found[0] == found[1], f"tallies of chunks do not add up to the whole for {claim.describe()}"
 
     def test_a_proposal_survives_pickling(self, method: Method) -> None:
         """It is sent to the workers that draw."""
@@ -117,7 +117,7 @@ class MethodConformance(SoundnessConformance):
         assert found[0] == found[1], "a pickled proposal proves something else"
 
     def test_tallies_survive_a_checkpoint(self, method: Method) -> None:
-        """An audit that was interrupted goes on adding to tallies that were stored as plain data."""
+        """A resumed audit adds to tallies that were stored as plain data."""
         rng = np.random.default_rng(13)
         for claim in self._provable(method):
             train = self._draws(self.n_train, rng)
@@ -130,11 +130,11 @@ class MethodConformance(SoundnessConformance):
             assert found[0] == found[1], f"stored tallies prove something else for {claim.describe()}"
 
     def test_a_plain_leak_is_found_in_both_directions(self, method: Method) -> None:
-        """The law is far from private, whichever input is called the left one."""
+        """The coin is far from private, whichever input is called the left one."""
         for claim in self._provable(method):
             for flip in (False, True):
                 finding = self._audit(method, claim.with_value(0.0), np.random.default_rng(6), flip)
-                assert finding.lower_bound > 0.0, f"found nothing for {claim.describe()}, sides exchanged: {flip}"
+                assert finding.lower_bound > 0.0, f"found nothing for {claim.describe()}, sides swapped: {flip}"
 
     def test_the_truth_is_rarely_exceeded(self, method: Method) -> None:
         """The guarantee, by repetition; the first claim only, for the sake of time."""
@@ -145,7 +145,7 @@ class MethodConformance(SoundnessConformance):
         assert_rare(above, self.runs, _FAILURE)
 
     def test_hostile_outputs_are_outcomes(self, method: Method) -> None:
-        """NaN, infinities and subnormal numbers are counted like any other output, or refused in words."""
+        """NaN, infinities and subnormal numbers are counted like any other output, or refused with a message."""
         rng = np.random.default_rng(8)
         mechanism = hostile()
         train = mechanism.sample(1.0, self.n_train, rng), mechanism.sample(3.0, self.n_train, rng)
@@ -153,12 +153,12 @@ class MethodConformance(SoundnessConformance):
         for claim in self._provable(method):
             try:
                 finding = _certify(method.propose(*train, self._task(claim)), *fresh, Pair(1.0, 3.0))
-            except EpsilometerError:  # a law that this method does not work on
+            except EpsilometerError:  # a distribution that this method does not accept
                 continue
             _check_finding(finding, claim)
 
     def test_equal_laws_are_rarely_told_apart(self, method: Method) -> None:
-        """Whatever the method learns from two samples of one law, fresh draws must not confirm it."""
+        """Whatever the method learns from two samples of one distribution, fresh draws must not confirm it."""
         claim = self._provable(method)[0].with_value(0.0)
         rng = np.random.default_rng(10)
         told = 0
@@ -171,7 +171,7 @@ class MethodConformance(SoundnessConformance):
         assert_rare(told, self.runs // 2, _FAILURE)
 
     def test_outputs_of_every_kind_are_handled_or_refused(self, method: Method) -> None:
-        """Names, lists of varying length, dicts, nothing at all: a finding, or an error that is ours."""
+        """Names, lists of varying length, dicts, nothing at all: a finding, or an EpsilometerError."""
         rng = np.random.default_rng(11)
         claim = self._provable(method)[0]
         for kind, values in _STRANGE.items():
@@ -187,7 +187,7 @@ class MethodConformance(SoundnessConformance):
                 _check_finding(finding, claim)
 
     def test_a_witness_can_be_proved_again(self, method: Method) -> None:
-        """What is stored of a finding is enough for anyone to count it on draws of her own."""
+        """What is stored of a finding is enough for anyone to count it on their own draws."""
         for claim in self._provable(method):
             rng = np.random.default_rng(12)
             finding = self._audit(method, claim, rng)
@@ -210,7 +210,7 @@ class MethodConformance(SoundnessConformance):
             raise AssertionError(f"{method.name} takes options={options!r} without a word")
 
     def test_outputs_never_seen_in_training(self, method: Method) -> None:
-        """Fresh outputs of unknown kind and value are no accident."""
+        """Fresh outputs of unknown kinds and values must be handled."""
         claim = self._provable(method)[0]
         proposal = self._propose(method, claim, np.random.default_rng(9))
         strange = read_outputs([None, "a word", 3, (1.0, 2.0), 1e300])
@@ -241,7 +241,7 @@ def _certify(proposal: Proposal, left: Outputs, right: Outputs, pair: Pair) -> F
 
 
 def _tally_with_a_stop(proposal: Proposal, outputs: Outputs, side: int, other: Outputs) -> Any:
-    """Tallies a third, stores it, reads it back as another tally tells, and goes on."""
+    """Tallies a third, stores it, reads it back by the example of another tally, and continues."""
     cut = len(outputs) // 3
     stored = json.dumps(tally_to_data(proposal.tally(outputs.take(slice(0, cut)), side)))
     restored = tally_from_data(json.loads(stored), proposal.tally(other, side))
@@ -260,7 +260,7 @@ def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
 def _check_finding(finding: Finding, claim: Claim, failure: float = _FAILURE) -> None:
     assert isinstance(finding, Finding), f"certify returned a {type(finding).__name__}, not a Finding"
     assert finding.method, "finding.method is empty"
-    assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is of no known kind"
+    assert finding.guarantee.startswith(_KINDS), f"finding.guarantee={finding.guarantee!r} is not of a known kind"
     assert math.isfinite(finding.lower_bound), f"finding.lower_bound={finding.lower_bound} is not finite"
     assert finding.lower_bound >= 0.0, f"finding.lower_bound={finding.lower_bound} is below 0"
     assert math.isclose(finding.confidence, 1.0 - failure), (

@@ -1,4 +1,4 @@
-"""Statistical tests that state their own false alarm, and how often a bound may miss."""
+"""Statistical tests that state their own false-alarm rate, and how often a bound may miss."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from epsilometer.testing.fakes import Disguise
 
 
 def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, what: str = "events") -> None:
-    """Asserts that so many events in so many independent runs are compatible with a probability ≤ rate.
+    """Asserts that the number of events in independent runs is compatible with a probability ≤ rate.
 
-    The tail is that of the binomial law, which has no normal approximation to break at small rates.
+    The tail is exactly binomial, without a normal approximation that breaks at small rates.
 
     Guarantee: exact. If every run has the event with probability ≤ rate, independently of the others (or given
         the others), the assertion fails with probability ≤ false_alarm.
@@ -33,8 +33,8 @@ def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, 
         events: how often the event was seen, an integer from 0 to runs.
         runs: number of independent runs, at least 1.
         rate: the promised greatest probability per run, between 0 and 1.
-        false_alarm: the assertion fails only where the chance of so many events is below this.
-        what: the events by their name, for the text of the failure.
+        false_alarm: the assertion fails only if the chance of at least this many events is below it.
+        what: the name of the events, for the failure message.
     """
     if runs < 1 or not 0 <= events <= runs:
         raise InputError(f"events={events!r}, runs={runs!r}: events must be between 0 and runs, and runs at least 1")
@@ -42,7 +42,7 @@ def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, 
         raise InputError(f"rate={rate!r}: must be between 0 and 1")
     if not 0 < false_alarm < 1:
         raise InputError(f"false_alarm={false_alarm!r}: must be between 0 and 1, for example 1e-9")
-    # P(at least so many events); betainc keeps its digits in the far tail, where bdtrc does not.
+    # P(at least this many events); betainc keeps its digits in the far tail, where bdtrc does not.
     chance = 1.0 if events == 0 else float(betainc(events, runs - events + 1, rate))
     assert chance >= false_alarm, (
         f"{events} {what} in {runs} runs, promised a rate of at most {rate:g}: the chance of so many is {chance:.1e}, "
@@ -51,27 +51,27 @@ def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, 
 
 
 # Draws per side of the enumeration: (n + 1)² proofs, and enough for bounds well above 0 at the failure probabilities
-# below. A large one shows a failure probability that is multiplied or spent twice, a small one that it is ignored.
+# below. A large one reveals a failure probability that is multiplied or spent twice, a small one that it is ignored.
 N_ENUMERATED = 12
 FAILURES = (0.3, 0.05, 0.01)
-# Those of repeated proofs: at smaller ones so few of them fail that nothing shows.
+# Those of repeated proofs: at smaller ones too few fail to show anything.
 REPEATED = FAILURES[:2]
 # Bounds and curves are computed in floats, some by bisection.
 _SLACK = 1e-7
-# Probabilities at which the enumeration looks: dense at both ends, where the laws of counts are skewed.
+# Probabilities of the enumeration: dense at both ends, where the distributions of counts are skewed.
 _GRID: Floats = np.unique(np.concatenate([np.linspace(0.0, 1.0, 41), np.geomspace(1e-3, 0.02, 8), [0.99, 0.999]]))
-# So many different bounds of a table are looked at, for the sake of time: curves of some notions are slow.
+# At most this many different bounds of a table are checked, to save time: curves of some notions are slow.
 _MOST_BOUNDS = 16
-# When repeated proofs are looked at: after such parts of them.
+# When repeated proofs are checked: after a twentieth, a sixth and half of them, and after all.
 _LOOKS = (20, 6, 2, 1)
-# A bound beyond this is as good as infinite.
+# A bound beyond this is practically infinite.
 _LARGEST = 50.0
 
 
 class Certificates:
     """The bounds that a proposal gives, each proved once: equal tallies have equal bounds.
 
-    Only what a finding calls exact counts as a bound here; of others nothing is promised for every law.
+    Only what a finding calls exact counts as a bound here; others promise nothing for every distribution.
     """
 
     def __init__(self, proposal: Proposal, pair: Pair) -> None:
@@ -80,10 +80,10 @@ class Certificates:
         self._known: dict[tuple[str, str, float], float] = {}
 
     def bound(self, left: Any, right: Any, failure_probability: float) -> float:
-        """The bound from two tallies; infinite if it is no number."""
+        """The bound from two tallies; infinite if it is not a number."""
         try:
             key = _as_text(left), _as_text(right), failure_probability
-        except InputError:  # a tally of a kind of its own, which another test complains about
+        except InputError:  # a tally of an unsupported kind, which another test reports
             return self._certify(left, right, failure_probability)
         if key not in self._known:
             self._known[key] = self._certify(left, right, failure_probability)
@@ -101,17 +101,17 @@ def _as_text(tally: Any) -> str:
 
 
 def assert_no_excess(proposal: Proposal, claim: Claim, pair: Pair) -> None:
-    """Adds up, for every coin, the chance that the bound is above the truth. Without any chance of its own.
+    """Adds up, for every coin, the chance that the bound is above the truth. Nothing is sampled.
 
     The bounds of all counts of a coin's faces make a table. For every value b in it, the coins whose truth is just
     below b must give a bound of b or more with probability at most the failure probability. A proposal whose bound
-    depends on the order of the draws is no function of the counts, and is left to `assert_rarely_above`.
+    depends on the order of the draws is not a function of the counts, and is left to `assert_rarely_above`.
     """
     certificates = Certificates(proposal, pair)
     rows, mixed = _tallies(proposal, _sorted_faces), _tallies(proposal, _shuffled_faces)
     cells = list(product(range(N_ENUMERATED + 1), repeat=2))
     tables = {failure: np.empty((N_ENUMERATED + 1, N_ENUMERATED + 1)) for failure in FAILURES}
-    # In a random order of the cells, so that a difference is met soon.
+    # In a random order of the cells, so that a difference is found soon.
     for failure, cell in product(FAILURES, np.random.default_rng(0).permutation(cells)):
         bound, other = (certificates.bound(left[cell[0]], right[cell[1]], failure) for left, right in (rows, mixed))
         if bound != other:
@@ -142,7 +142,7 @@ def _tallies(proposal: Proposal, arrange: Callable[[int], list[bool]]) -> tuple[
 
 
 def _levels(table: Floats, claim: Claim) -> Iterator[tuple[float, float, float, float]]:
-    """For each bound of the table the greatest chance of at least that much among the coins that allow less."""
+    """For each bound of the table, the greatest chance of reaching it among the coins whose truth is below it."""
     counts = np.arange(N_ENUMERATED + 1)
     bounds = np.unique(table[table > _SLACK])
     places = np.unique(np.linspace(0, len(bounds) - 1, min(len(bounds), _MOST_BOUNDS)).astype(int))
@@ -161,7 +161,7 @@ def _coins_within(claim: Claim) -> tuple[Floats, Floats]:
     p, q = np.concatenate([edge, _GRID, _GRID]), np.concatenate([_GRID, edge, _GRID])
     keeps = np.ones(len(p), dtype=bool)
     for above, below in ((p, q), (q, p), (1.0 - p, 1.0 - q), (1.0 - q, 1.0 - p)):
-        # The curve is concave: a chord is below it, so that no coin is let in that does not keep the claim.
+        # The curve is concave: a chord is below it, so no coin that breaks the claim is let in.
         keeps &= above <= np.interp(below, _GRID, edge) + 1e-12
     return p[keeps], q[keeps]
 
@@ -176,11 +176,10 @@ def assert_rarely_above(
     runs: int,
     false_alarm: float,
 ) -> None:
-    """Repeats the proofs of proposals on fresh draws of a law, one after the other.
+    """Repeats the proofs of proposals on fresh draws of a distribution, one after the other.
 
-    Given the proposal every bound must hold with its own probability, so that few proposals are enough, and the same
-    draws serve all failure probabilities. There are several looks on the way, which share the false alarm: what is
-    grossly wrong shows soon.
+    Given the proposal, every bound must hold with its own probability, so a few proposals are enough, and the same
+    draws serve all failure probabilities. Several checks along the way share the false alarm: gross errors show early.
     """
     total = runs * len(certificates)
     looks = {max(total // part, 1) for part in _LOOKS} if total else set()

@@ -1,7 +1,7 @@
 """What makes the bounds of a method true: they rest on fresh draws alone, count all of them, and pay for every look.
 
-Where a right method cannot fail, the tests use no chance: bounds for all counts of a coin are enumerated, and draws
-without any randomness prove nothing. What cannot be enumerated is repeated, on laws where over-fitting pays.
+Where a correct method cannot fail, the tests use no chance: bounds for all counts of a coin are enumerated, and draws
+without any randomness prove nothing. What cannot be enumerated is repeated, on distributions where over-fitting pays.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PAIR = Pair(0, 1)
 # A plain leak to learn from: predictions are high, and the event is clear.
 _LEAK = (0.9, 0.1)
 _N_LEARN = 120
-# Draws per side to learn from, on the laws where over-fitting pays.
+# Draws per side to learn from, on the distributions where over-fitting pays.
 _N_TRAIN = 300
-# Fresh draws per side of a proof, and proofs of each of so many proposals. Whoever chooses on fresh draws needs many of
-# them to be misled, and is misled nearly every time. A failure probability that is spent twice shows with few draws,
-# whose proofs are cheap, but only in many proofs.
+# Fresh draws per side of a proof, and proofs of each proposal. A method that chooses on fresh draws needs many of them
+# to be misled, and is misled nearly every time. A failure probability that is spent twice shows with few draws, whose
+# proofs are cheap, but only in many proofs.
 _MANY_DRAWS, _FEW_PROOFS = 300, 20
 _FEW_DRAWS, _MANY_PROOFS = 40, 300
 _PROPOSALS = 3
@@ -49,7 +49,7 @@ _FALSE_ALARM = 1e-9
 
 
 class SoundnessConformance:
-    """The part of `MethodConformance` that asks whether bounds hold.
+    """The part of `MethodConformance` that checks whether bounds hold.
 
     Attributes:
         claims: what to prove; those that the method refuses by its `check` are left out.
@@ -65,7 +65,7 @@ class SoundnessConformance:
     )
 
     def test_draws_without_chance_prove_nothing(self, method: Method) -> None:
-        """Fresh outputs that are all the same on both sides come from equal laws, whatever was learned before."""
+        """Fresh outputs that are all the same on both sides come from equal distributions, whatever was learned."""
         for claim, proposal in _taught(method, self._provable(method), 100):
             for value in (True, False, None):
                 outputs = read_outputs([value] * 100)
@@ -77,14 +77,14 @@ class SoundnessConformance:
                     )
 
     def test_proofs_rest_on_their_tallies_alone(self, method: Method) -> None:
-        """Not on what was tallied or proved before, in this object or another of its class."""
+        """Not on earlier tallies or proofs, in this object or another of its class."""
         rng = np.random.default_rng(14)
         for claim, proposal in _taught(method, self._provable(method), 200):
             near, far = (_coins(each, 200, rng) for each in ((0.6, 0.5), _LEAK))
             tallies = _tally(proposal, near)
             first = _prove(proposal, tallies)
             _prove(proposal, _tally(proposal, far))
-            assert _prove(proposal, tallies) == first, f"a proof for {claim.describe()} changes by others before it"
+            assert _prove(proposal, tallies) == first, f"a proof for {claim.describe()} depends on proofs before it"
             assert _prove(proposal, _tally(pickled(proposal), near)) == first, (
                 f"tallies of a pickled proposal prove something else for {claim.describe()}: workers tally with copies"
             )
@@ -94,7 +94,7 @@ class SoundnessConformance:
         claim = self._provable(method)[0]
         try:
             unused = copy.deepcopy(method)
-        except Exception:  # an object that holds on to something that cannot be copied; it may be right all the same
+        except Exception:  # an object that cannot be copied may still be correct
             return
         found = []
         for each in (method, method, unused):
@@ -114,7 +114,7 @@ class SoundnessConformance:
                     assert_counts(finding, fresh)
 
     def test_tallying_and_proving_change_no_draws(self, method: Method) -> None:
-        """The same outputs are looked at by health checks, and kept in recordings."""
+        """Health checks read the same outputs, and recordings keep them."""
         rng = np.random.default_rng(17)
         for _, proposal in _taught(method, self._provable(method), 200):
             fresh = _coins(_LEAK, 200, rng)
@@ -128,13 +128,13 @@ class SoundnessConformance:
             assert_no_excess(proposal, claim, _PAIR)
 
     def test_bounds_hold_where_over_fitting_pays(self, method: Method) -> None:
-        """By repetition, on discrete, continuous and mixed laws with many outputs that are all alike."""
+        """By repetition, on discrete, continuous and mixed distributions with many equivalent outputs."""
         claim = self._provable(method)[0]
         for law in DISGUISES:
             self._repeat(method, claim, law, law, _MANY_DRAWS, _FEW_PROOFS)
 
     def test_bounds_hold_when_the_laws_change(self, method: Method) -> None:
-        """The same where a leak was learned that the fresh draws do not have."""
+        """The same where the learned leak is absent from the fresh draws."""
         claim = self._provable(method)[0]
         for law in DISGUISES:
             if law.coin.p == law.coin.q:
@@ -176,7 +176,7 @@ def pickled(proposal: Proposal) -> Proposal:
     try:
         copied: Proposal = pickle.loads(pickle.dumps(proposal))
     except Exception as error:
-        raise AssertionError(f"the proposal cannot be pickled, and so not be sent to workers: {error!r}") from error
+        raise AssertionError(f"the proposal cannot be pickled, so it cannot be sent to workers: {error!r}") from error
     return copied
 
 
@@ -191,7 +191,7 @@ def _accepts(method: Method, claim: Claim) -> bool:
 def _taught(
     method: Method, claims: Sequence[Claim], n_fresh: int, rng: np.random.Generator | None = None
 ) -> Iterator[tuple[Claim, Proposal]]:
-    """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or so few."""
+    """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or few draws."""
     for claim in claims:
         rng = rng or np.random.default_rng(19)
         task = Task(claim, (n_fresh, n_fresh), FAILURES[0])
@@ -206,7 +206,7 @@ def _taught(
 def _proposals(
     method: Method, claim: Claim, law: Disguise, n_fresh: int, rng: np.random.Generator, n: int
 ) -> list[Proposal]:
-    """So many proposals, each learned from draws of its own; none where the method refuses the law."""
+    """n proposals, each learned from its own draws; none where the method refuses the distribution."""
     task = Task(claim, (n_fresh, n_fresh), FAILURES[0])
     found = []
     for _ in range(n):

@@ -104,7 +104,7 @@ def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
     """A number in [0, 1] plus Lap(1/epsilon), clamped to [0, 1]: outputs with two atoms and a density between.
 
     Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the ratio of the two
-    densities is constant, so that clamping loses nothing.
+    densities is constant, so clamping loses nothing.
     """
     epsilon = check_epsilon(epsilon)
     return ZooEntry(
@@ -274,7 +274,7 @@ def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: in
 
     Args:
         epsilon: the budget of each of the two noises.
-        delta: the chance to release although the proposed sensitivity fails.
+        delta: the chance of a release although the proposed sensitivity fails.
         distance: of the left dataset (the right one's is smaller by 1). By default the greatest whole number up to
             the threshold, at least 1: there the pure loss is all of 2 epsilon if the threshold is 1 or more.
 

@@ -33,7 +33,7 @@ from epsilometer.zoo.laws.counted_means import (
 )
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 
-# Below it a noisy count is raised, or a noise's scale in the released program.
+# A noisy count below this is raised to it; in the released program, the scale of the noise is.
 LEAST = 1e-12
 
 
@@ -70,7 +70,7 @@ class CountedMean:
 class ReleasedMean:
     """The private mean of the released program; outputs of shape (n,).
 
-    It keeps a negative noisy count, and raises the scale of the noise instead, which then is negative, to 1e-12.
+    It keeps a negative noisy count; the scale of the noise, which is then negative, is raised to 1e-12 instead.
     """
 
     epsilon: float
@@ -152,7 +152,7 @@ def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
     """The mean over the true count, with noise by the noisy count, broken.
 
     On `size` values 1 against the same and a -1 its truth is an integral: for one value 1.391 if epsilon = .01, 1.832
-    if epsilon = 1. By default `size` is 1 up to epsilon = 2; more is broken by more values only, and then it is 10.
+    if epsilon = 1. By default `size` is 1 up to epsilon = 2; a larger one is broken only by more values, hence 10.
 
     Reference: Kong et al., NonDPLaplace2.
     """
@@ -197,7 +197,7 @@ def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
 def _broken(
     name: str, summary: str, mechanism: CountedMean, claim: PureDP | ApproxDP, size: int, law: Callable[[], PairLaw]
 ) -> ZooEntry:
-    """One of the four that use the true count; its pair is `size` values 1 against the same and a -1."""
+    """One of the four broken means that use the true count; its pair is `size` values 1 against the same and a -1."""
     values: dict[str, Parameter] = {"epsilon": claim.epsilon, **claim.fixed(), "size": size}
     return ZooEntry(
         name=name,

@@ -16,7 +16,7 @@ from epsilometer.zoo.laws.exact import PairLaw
 
 Parameter = float | int | str
 
-# e^(-50) per query times the ten queries of a sparse vector is still a float; no sample could tell more than that.
+# e^(-50) per query times the ten queries of a sparse vector is still a float; no sample could show more than that.
 GREATEST_EPSILON = 50.0
 
 
@@ -82,7 +82,7 @@ class ZooEntry:
         worst_pair: the pair of neighbours on which an audit sees most.
         keeps_claim: whether the claim is true, for all pairs of neighbours.
         parameters: what the mechanism was made with, defaults included.
-        law: makes the exact output laws on `worst_pair`; called at most once, when a truth is asked for.
+        law: makes the exact output distributions on `worst_pair`; called at most once, when a truth is asked for.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ZooEntry:
 
     @cached_property
     def pair_law(self) -> PairLaw:
-        """The exact output laws on `worst_pair`."""
+        """The exact output distributions on `worst_pair`."""
         return self.law()
 
     def truth(self, notion: type[Claim] | None = None, **fixed: float) -> float | None:

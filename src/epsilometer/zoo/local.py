@@ -22,7 +22,7 @@ from epsilometer.zoo.laws.exact import CellLaw, discrete_law
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """Tells the true label with some probability, else one of the others; outputs are strings, shape (n,).
+    """Reports the true label with some probability, else one of the others; outputs are strings, shape (n,).
 
     Attributes:
         labels: all possible answers.
@@ -54,7 +54,7 @@ def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
     truthful = 1 / (1 + (categories - 1) * math.exp(-epsilon))
     return ZooEntry(
         name="randomized_response",
-        summary=f"a label, told truthfully or replaced by one of the other {categories - 1}",
+        summary=f"a label, reported truthfully or replaced by one of the other {categories - 1}",
         mechanism=from_batch(RandomizedResponse(labels, truthful), name="randomized_response"),
         claim=PureDP(epsilon),
         worst_pair=Pair(labels[0], labels[1]),
@@ -99,7 +99,7 @@ class HadamardResponse:
     """A column of a Hadamard matrix, likelier where one's own row is +1; int64 outputs from 0 to size - 1, shape (n,).
 
     Attributes:
-        categories: how many rows are used; category j has row j + 1, for row 0 is constant.
+        categories: how many rows are used; category j has row j + 1, because row 0 is constant.
         size: of the matrix, a power of two above `categories`.
         truthful: probability of a column where one's own row is +1.
     """
@@ -114,7 +114,7 @@ class HadamardResponse:
         columns = rng.integers(0, self.size, n)
         negative = np.bitwise_count(columns & row) % 2 == 1
         wanted_negative = rng.random(n) >= self.truthful
-        # Flipping one bit that the row looks at changes the sign, and maps one half of the columns onto the other.
+        # Flipping one bit that the row depends on changes the sign, and maps one half of the columns onto the other.
         columns[negative != wanted_negative] ^= row & -row
         return columns
 
@@ -203,7 +203,7 @@ def subset_selection(epsilon: float = 1.0, categories: int = 6) -> ZooEntry:
 
 
 def unary_law(true_one: float, false_one: float) -> CellLaw:
-    """The laws of two bits of which the left input sets the first and the right input the second."""
+    """The distributions of two bits, the first set by the left input and the second by the right one."""
     own, other = np.array([1 - true_one, true_one]), np.array([1 - false_one, false_one])
     return discrete_law(np.outer(own, other).ravel(), np.outer(other, own).ravel())
 

@@ -1,4 +1,4 @@
-"""Randomized response of many people, as it is or shuffled, and RAPPOR's Bloom filters."""
+"""Randomized response of many people, plain or shuffled, and RAPPOR's Bloom filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from epsilometer.mechanisms import from_batch
 from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_whole
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law
 
-# More people than this have more shuffled answers than a float can tell apart.
+# More people than this have more shuffled answers than a float can distinguish.
 _MOST_USERS = 50
 
 
@@ -80,14 +80,14 @@ class CountedResponses:
 def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
     """Binary randomized response of each of several people; the output is everybody's answer.
 
-    Its truth when one person changes her bit is that of one response: pure epsilon.
+    Its truth when one person changes their bit is that of one response: pure epsilon.
 
     Reference: Warner, "Randomized response".
     """
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
     return ZooEntry(
         name="randomized_responses",
-        summary=f"the bits of {users} people, each told truthfully or flipped",
+        summary=f"the bits of {users} people, each reported truthfully or flipped",
         mechanism=from_batch(Responses(_lie(epsilon)), name="randomized_responses"),
         claim=PureDP(epsilon),
         worst_pair=_one_bit(users),
@@ -101,7 +101,7 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
     """Binary randomized response of each of several people, shuffled before it is published.
 
     `output` is "vector" (the answers in random order) or "counts" (how many answered 1): the same privacy, since the
-    order tells nothing, but 2^users outputs against users + 1. The claim is that of one response, which shuffling can
+    order reveals nothing, but 2^users outputs against users + 1. The claim is that of one response, which shuffling can
     only improve; the truth is a finite sum.
 
     Reference: Girgis, Data, Diggavi, Suresh, Kairouz, "On the Rényi differential privacy of the shuffle model".
@@ -111,7 +111,7 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
     draw = (ShuffledResponses if output == "vector" else CountedResponses)(Responses(_lie(epsilon)))
     return ZooEntry(
         name="shuffled_responses",
-        summary=f"the bits of {users} people, each told truthfully or flipped, in random order",
+        summary=f"the bits of {users} people, each reported truthfully or flipped, in random order",
         mechanism=from_batch(draw, name="shuffled_responses"),
         claim=PureDP(epsilon),
         worst_pair=_one_bit(users),
@@ -153,9 +153,9 @@ def _count_law(epsilon: float, users: int) -> CellLaw:
 
 # Values that are tried for a pair with no bit in common.
 _MOST_TRIED = 10_000
-# Cells with equal log ratios are one cell; so many digits tell ratios apart that are not equal.
+# Cells with log ratios that agree to this many digits are one cell.
 _DIGITS = 9
-# More cells are not put together: divergences still add up, delta is then not known.
+# More cells are not combined: divergences still add up, but delta is then unknown.
 _MOST_CELLS = 2_000_000
 
 
@@ -169,7 +169,7 @@ class Rappor:
         permanent_kept: probability that a bit survives the permanent randomisation.
         report_kept: probability that a permanent bit survives the randomisation of one report.
         reports: how many reports with the same permanent bits; 1 gives bool outputs, more give the number of ones in
-            each place, which tells as much as the reports themselves.
+            each place, which reveals as much as the reports themselves.
     """
 
     bits: int
@@ -224,7 +224,7 @@ def _entry(name: str, summary: str, epsilon: float, permanent: float, bits: int,
     hashes = check_whole("hashes", hashes, 1, 8)
     bits = check_whole("bits", bits, 2 * hashes, 256)
     # A bit that survives with probability (1 + tanh(x/2))/2 loses x; 2*hashes bits differ between two values. Biases of
-    # coins that follow one another multiply, so that one report loses half of what the permanent bits lose.
+    # consecutive coins multiply, so one report loses half of what the permanent bits lose.
     loss = permanent / (2 * hashes)
     permanent_kept = (1 + math.tanh(loss / 2)) / 2
     report_kept = (1 + math.tanh(loss / 4) / math.tanh(loss / 2)) / 2
@@ -257,7 +257,7 @@ def _disjoint_pair(bits: int, hashes: int) -> Pair:
 
 
 def _law(reporting: Rappor) -> PairLaw:
-    """As many places set by the left value alone as by the right one; the other places tell nothing."""
+    """As many places set by the left value alone as by the right one; the other places reveal nothing."""
     set_, unset = _ones_law(reporting, True), _ones_law(reporting, False)
     unit = _merged(np.outer(set_, unset).ravel(), np.outer(unset, set_).ravel())
     if len(unit[0]) ** reporting.hashes > _MOST_CELLS:
@@ -269,7 +269,7 @@ def _law(reporting: Rappor) -> PairLaw:
 
 
 def _ones_law(reporting: Rappor, is_set: bool) -> Floats:
-    """The law of the number of ones in one place over all reports, shape (reports + 1,)."""
+    """The distribution of the number of ones in one place over all reports, shape (reports + 1,)."""
     stays = reporting.permanent_kept if is_set else 1 - reporting.permanent_kept
     ones = _binomial(reporting.reports, reporting.report_kept)
     law: Floats = stays * ones + (1 - stays) * ones[::-1]

@@ -148,7 +148,7 @@ def report_noisy_max(epsilon: float = 1.0, output: str = "index", noise: str = "
 
 
 def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
-    """The greatest of k numbers, each with Lap(k/epsilon): a value may be released if the noise is made for it.
+    """The greatest of k numbers, each with Lap(k/epsilon): a value may be released if the noise is calibrated for it.
 
     Its truth on 0^k against 1^k is exactly epsilon, attained by every output up to 0.
 
@@ -159,7 +159,7 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
     mechanism = NoisyMax("laplace", "value", queries / epsilon)
     return ZooEntry(
         name="noisy_max_value",
-        summary=f"the greatest of {queries} numbers with Laplace noise made for releasing it",
+        summary=f"the greatest of {queries} numbers with Laplace noise calibrated for its release",
         mechanism=from_batch(mechanism, name="noisy_max_value"),
         claim=PureDP(epsilon),
         worst_pair=_all_shifted(queries),
@@ -221,7 +221,7 @@ class ExponentialMedian:
 
 
 def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
-    """A private median in [0, 1] by the exponential mechanism: the joint one of several quantiles, for one of them.
+    """A private median in [0, 1] by the exponential mechanism: the joint mechanism for several quantiles, used for one.
 
     On one value against two that lie `width` apart about 1/2 its truth is -ln((1 - width)·e^(-epsilon) + width), by an
     output between them, or epsilon minus that if it is larger, by an output elsewhere.
@@ -244,7 +244,7 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
 
 
 def _median_law(mechanism: ExponentialMedian, pair: Pair) -> CellLaw:
-    """Both densities are constant between the right dataset's values, for the left one's are among them."""
+    """Both densities are constant between the right dataset's values, since the left one's are among them."""
     edges, right = mechanism.intervals(pair.right)
     left_edges, left = mechanism.intervals(pair.left)
     return discrete_law(np.diff(np.interp(edges, left_edges, np.append(0.0, np.cumsum(left)))), right)
@@ -274,7 +274,7 @@ class MostPopular:
 
 
 def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEntry:
-    """The most popular of several elements by noisy counts of votes: private, when one person changes her vote.
+    """The most popular of several elements by noisy counts of votes: private, when one person changes their vote.
 
     On one vote for the first element and the others for the second, against all for the second, its truth tends to
     epsilon for many votes, on ever rarer events.

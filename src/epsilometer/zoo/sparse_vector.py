@@ -51,7 +51,7 @@ class FirstAbove:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
         first = np.full(n, len(dataset), dtype=np.int64)
-        # From the last query to the first, so that the first one above has the last word.
+        # From the last query to the first, so that the first one above is written last.
         for position in reversed(range(len(dataset))):
             first[_noisy_query(self.scheme, dataset[position], n, rng) >= bar] = position
         return first
@@ -106,7 +106,7 @@ class FirstAboveValue:
 
     Attributes:
         scheme: the noises and the threshold.
-        fresh_scale: scale of the noise on the released query; 0 releases the very value that was compared.
+        fresh_scale: scale of the noise on the released query; 0 releases the same value that was compared.
     """
 
     scheme: Scheme
@@ -156,7 +156,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
 
 
 def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
-    """Version 2, private: as version 1, but the threshold's noise Lap(2c/epsilon) is drawn anew after each "above".
+    """Version 2, private: as version 1, but the threshold's noise Lap(2c/epsilon) is redrawn after each "above".
 
     Outputs and truth as for `svt1`; with c = 1 the two are the same.
 
@@ -164,7 +164,7 @@ def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 * cutoff / epsilon, 4 * cutoff / epsilon, cutoff, threshold, 2 * cutoff / epsilon)
-    summary = "sparse vector with a threshold that is noised anew after each positive answer"
+    summary = "sparse vector with fresh threshold noise after each positive answer"
     return _stopping("svt2", summary, epsilon, scheme, keeps_claim=True)
 
 

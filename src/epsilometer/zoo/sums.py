@@ -19,7 +19,7 @@ from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, SubsampledGaussianLaw, density_law, laplace_law
 from epsilometer.zoo.laws.numerics import laplace_density
 
-# Draws of the inclusion of everybody are made in pieces of about this many numbers, which fit the cache.
+# Who is included is drawn in pieces of about this many numbers, which fit the cache.
 _PIECE = 1 << 17
 
 
@@ -54,14 +54,14 @@ class NoisySum:
 
 
 def one_person(size: int) -> Pair:
-    """Zeros but for one person who has 1, against zeros: the databases of the published experiments."""
+    """Zeros except for one person with a 1, against zeros: the databases of the published experiments."""
     return Pair([1.0] + [0.0] * (size - 1), [0.0] * size)
 
 
 def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
     """The sum of values in [0, 1] plus Lap(1/epsilon).
 
-    Its truth when one of `size` people changes her value from 1 to 0: that of the Laplace mechanism.
+    Its truth when one of `size` people changes their value from 1 to 0: that of the Laplace mechanism.
 
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
@@ -81,7 +81,7 @@ def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
 def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
     """The sum of values in [0, 1] plus N(0, sigma^2).
 
-    Its truth when one of `size` people changes her value from 1 to 0: Gaussian with mu = 1/sigma.
+    Its truth when one of `size` people changes their value from 1 to 0: Gaussian with mu = 1/sigma.
     """
     sigma, size = check_positive("sigma", sigma), check_whole("size", size, 1, 1_000_000)
     return ZooEntry(
@@ -164,8 +164,8 @@ class NoisyMean:
 def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> ZooEntry:
     """The mean of k values clipped to [0, 1], plus scale_error times the right noise Lap(1/(k·epsilon)).
 
-    With scale_error = 1 it keeps its claim, with less it does not: the default is a factor 2 that someone forgot. Its
-    truth when one person changes her value from 0 to 1: pure epsilon/scale_error.
+    With scale_error = 1 it keeps its claim, with less it does not: the default is a forgotten factor of 2. Its
+    truth when one person changes their value from 0 to 1: pure epsilon/scale_error.
 
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
@@ -214,7 +214,7 @@ class NoisyDescent:
 def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 10, size: int = 10) -> ZooEntry:
     """Noisy gradient descent on a quadratic loss; only the last parameter is published.
 
-    With c = (1 − step)^steps its truth when one of `size` people changes her value from 1 to 0 is Gaussian with
+    With c = (1 − step)^steps its truth when one of `size` people changes their value from 1 to 0 is Gaussian with
     mu² = (2 − step)/(2·noise²·size²)·(1 − c)/(1 + c). (The loss is (θ − x)²/2; the paper prints it without the half.)
 
     Reference: Chourasia, Ye, Shokri, "Differential privacy dynamics of Langevin diffusion and noisy gradient descent".

@@ -28,7 +28,7 @@ _PEAK = 1 / math.sqrt(2 * math.pi)
 
 @dataclass(frozen=True)
 class LipschitzEntry(ZooEntry):
-    """A local mechanism on an interval whose densities are Lipschitz; what `epsilometer.ldp` asks for.
+    """A local mechanism on an interval whose densities are Lipschitz; what `epsilometer.ldp` needs.
 
     Attributes:
         domain: (a, b), where outputs lie.
@@ -157,7 +157,7 @@ def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0
 
 
 def _law_between_ends(density: Callable[[float, Floats], Floats], low: float, high: float, scale: float) -> CellLaw:
-    # Wide noise is smooth, but delta's kink wants short panels all the same.
+    # Wide noise is smooth, but delta's kink still needs short panels.
     panels = Panels.between((low, high), min(scale, high - low), 0.0, panels_per_scale=_PANELS)
     sides = [quadrature_cells(panels, density(end, panels.nodes), density(end, panels.edges)) for end in (low, high)]
     return quadrature_law(*sides)

@@ -1,8 +1,8 @@
-"""The exact output laws of means whose number of values is itself noisy.
+"""The exact output distributions of means whose number of values is itself noisy.
 
 Everything is measured in units of the noise on the count: with y = ñ·epsilon/2 and N = n·epsilon/2 the noisy count has
-density exp(-|y - N|)/2, and it counts only above 0; the mechanisms raise the rest, of weight exp(-N)/2, to a hair above
-0, which makes the noise on the mean astronomically large: an outcome of its own.
+density exp(-|y - N|)/2, and it counts only above 0; the mechanisms raise the rest, of weight exp(-N)/2, to just above
+0, which makes the noise on the mean astronomically large: a separate outcome.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_densi
 
 Density = Callable[[Floats], Floats]
 
-# Nearer to its kinks no density changes any more, and farther away lies less than 1e-12 of an output.
+# Closer to its kinks than this no density changes; farther away lies less than 1e-12 of the mass.
 _NEAREST, _FARTHEST = 1e-9, 1e13
 
 
 def count_law(left: Density, right: Density, centres: Sequence[float], counts: tuple[float, float]) -> CellLaw:
-    """The law of a mean on two datasets.
+    """The distributions of a mean on two datasets.
 
     Args:
-        left: the part of the density that comes of positive counts, elementwise.
+        left: the part of the density that comes from positive counts, elementwise.
         right: the same for the other dataset.
         centres: where a density has a kink or is concentrated.
         counts: N of both datasets.
@@ -60,7 +60,7 @@ def _piece(t: Floats, low: Floats, high: Floats, count: float, total: float) -> 
     width = np.where(endless, 1.0, high - start)
     inside = start + width / 2
     slope = -np.sign(inside - count) - t * np.sign(inside * t - total)
-    # From the end with the greater exponent, so that nothing overflows.
+    # Starting at the end with the greater exponent, so that nothing overflows.
     corner = np.where(slope <= 0, start, start + width)
     zeroth, first = _falling_moments(np.abs(slope) * width)
     finite = width * (corner * zeroth - np.where(slope <= 0, -1.0, 1.0) * width * first)
@@ -206,7 +206,11 @@ class UnequalGaussianLaw(UnequalLaw):
         return max(forth, _gaussian_hockey_stick(self.shift, second, first, epsilon))
 
     def renyi(self, order: float) -> float:
-        """See `PairLaw`. Reference: Gil, Alajaji, Linder, "Rényi divergence measures for commonly used laws"."""
+        """See `PairLaw`.
+
+        Reference: Gil, Alajaji, Linder, "Rényi divergence measures for commonly used univariate continuous
+        distributions".
+        """
         first, second = self.sigmas
         return max(_gaussian_renyi(self.shift, first, second, order), _gaussian_renyi(self.shift, second, first, order))
 
@@ -224,7 +228,7 @@ def _gaussian_hockey_stick(shift: float, sigma: float, other: float, epsilon: fl
     discriminant = linear**2 - 4 * square * constant
     wider = square > 0
     if discriminant <= 0:
-        return 0.0  # the ratio stays below e^epsilon, for epsilon >= 0 never above it everywhere
+        return 0.0  # the ratio stays below e^epsilon: it cannot be above it everywhere
     roots = sorted((-linear + sign * math.sqrt(discriminant)) / (2 * square) for sign in (-1, 1))
     chance = _normal_outside if wider else _normal_between
     p, q = (chance(*((root - centre) / width for root in roots)) for centre, width in ((0.0, sigma), (shift, other)))

@@ -1,4 +1,4 @@
-"""The two exact laws of a mechanism's output on a pair of datasets, and the privacy that they have.
+"""The two exact output distributions of a mechanism on a pair of datasets, and the privacy that follows from them.
 
 A black-box audit bounds these values from below; the zoo knows them. Values are for the *pair*, the larger of both
 directions: a mechanism's own level is the largest over all pairs.
@@ -16,16 +16,16 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise, solve_increasing
 
-# A cell of next to no weight at every edge: there the ratio may be greatest, and no node of the rule lies on an edge.
+# A cell of tiny weight at every edge: there the ratio may be greatest, and no node of the rule lies on an edge.
 _EDGE_WEIGHT = 1e-30
-# Less than this is tail; beyond it one side of a ratio underflows to 0, which would look like an impossible event.
+# Smaller cells are tail; beyond them one side of a ratio underflows to 0, which would look like an impossible event.
 _LEAST_CELL = 1e-200
-# Cells are merged when their log ratios agree to this; what is lost is of the second order of it.
+# Cells are merged when their log ratios agree to this; the loss is of second order in this.
 _MERGED_RATIO = 1e-6
 
 
 class PairLaw(ABC):
-    """What is known of the output laws P (left) and Q (right). A value that is not known is None."""
+    """What is known about the output distributions P (left) and Q (right). Unknown values are None."""
 
     @abstractmethod
     def pure_epsilon(self) -> float | None:
@@ -80,10 +80,10 @@ class PairLaw(ABC):
 
 @dataclass(frozen=True, eq=False)
 class CellLaw(PairLaw):
-    """Finitely many cells, each of which may carry a Laplace-noised number besides.
+    """Finitely many cells, each of which may also carry a number with Laplace noise.
 
     Cell j has probability `left[j]` and `right[j]`. Given the cell, the rest of the output is a number with Laplace
-    noise about centres that lie `shifts[j]` noise scales apart; 0 means that the rest tells nothing. Discrete laws
+    noise about centres that lie `shifts[j]` noise scales apart; 0 means that the rest reveals nothing. Discrete laws
     have shifts 0, the Laplace mechanism is one cell, and mixed outputs have both.
 
     Attributes:
@@ -112,7 +112,7 @@ class CellLaw(PairLaw):
 
 
 def discrete_law(left: Floats, right: Floats) -> CellLaw:
-    """The laws of an output with finitely many values, probabilities of shape (k,)."""
+    """The distributions of an output with finitely many values, probabilities of shape (k,)."""
     possible = (left > 0) | (right > 0)
     return CellLaw(left[possible], right[possible], np.zeros(int(possible.sum())))
 
@@ -157,7 +157,7 @@ def quadrature_law(left: Floats, right: Floats) -> CellLaw:
     left, right = left[possible], right[possible]
     with np.errstate(divide="ignore"):
         ratio = np.log(left) - np.log(right)
-    # Most nodes lie in the tails, where the ratio is constant: one cell does for them. The extremes stay themselves.
+    # Most nodes lie in the tails, where the ratio is constant: one cell is enough for them. The extremes are kept.
     keys = np.round(ratio / _MERGED_RATIO)
     keys[np.argmax(ratio)], keys[np.argmin(ratio)] = np.inf, -np.inf
     _, cells = np.unique(keys, return_inverse=True)
@@ -194,7 +194,7 @@ class GaussianLaw(PairLaw):
 
 @dataclass(frozen=True)
 class ProductLaw(PairLaw):
-    """A vector of `copies` independent outputs with the same pair of laws. Its delta is not known in closed form."""
+    """A vector of `copies` independent outputs with the same two distributions. Delta has no known closed form."""
 
     law: PairLaw
     copies: int
@@ -270,7 +270,7 @@ def _renyi(p: Floats, q: Floats, shifts: Floats, order: float) -> float:
         math.log(order / (2 * order - 1)) + (order - 1) * shifts,
         math.log((order - 1) / (2 * order - 1)) - order * shifts,
     )
-    # Rounding may leave a hair below 0 for laws that are almost equal.
+    # Rounding may give slightly less than 0 for distributions that are almost equal.
     return max(0.0, float(np.logaddexp.reduce(np.log(p) + (order - 1) * ratio + noise)) / (order - 1))
 
 
@@ -312,11 +312,11 @@ class SubsampledGaussianLaw(PairLaw):
         return max(*logs, 0.0) / (order - 1.0)
 
     def mu(self) -> float:
-        """That of no subsampling: far out in the tail the included person is all that counts."""
+        """As without subsampling: far out in the tail only the included person counts."""
         return 1.0 / self.sigma
 
     def rho(self) -> float:
-        """That of no subsampling: D_order/order tends to it as the order grows, and never exceeds it."""
+        """As without subsampling: D_order/order tends to it as the order grows, and never exceeds it."""
         return 0.5 / self.sigma**2
 
     def _log_ratio(self, x: Floats) -> Floats:

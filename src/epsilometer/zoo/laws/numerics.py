@@ -1,6 +1,6 @@
 """Small numerical tools of the zoo: quadrature in panels, a monotone root, a maximum on an interval.
 
-NumPy only, so that looking into the zoo costs no import of SciPy.
+NumPy only, so that using the zoo does not import SciPy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Panels:
             breakpoints: where an integrand has a kink or a jump.
             scale: the shortest length on which an integrand changes by a factor e.
             reach: how far beyond the breakpoints anything still counts.
-            panels_per_scale: panels per `scale`; more of them where the integral has a kink of its own.
+            panels_per_scale: panels per `scale`; more of them where the integral itself has a kink.
         """
         inner = sorted(set(breakpoints))
         corners = [inner[0] - reach, *inner, inner[-1] + reach]

@@ -1,6 +1,6 @@
-"""The exact output laws of the sparse vector techniques, by integration over the noisy threshold.
+"""The exact output distributions of the sparse vector techniques, by integration over the noisy threshold.
 
-Given the threshold's noise all answers are independent, so the probability of a sequence of answers is one integral
+Given the threshold's noise, all answers are independent, so the probability of a sequence of answers is one integral
 over that noise; between the breakpoints 0 and q_i - T its integrand is analytic.
 """
 
@@ -26,7 +26,7 @@ class Scheme:
     Attributes:
         threshold_scale: scale of the Laplace noise on the threshold.
         query_scale: scale of the Laplace noise on each query, 0 for none.
-        cutoff: stop after so many answers "above"; None for never.
+        cutoff: stop after this many answers "above"; None for never.
         threshold: the threshold T before noise.
         reset_scale: scale of the fresh threshold noise after an answer "above", 0 if the old noise is kept.
     """
@@ -45,7 +45,7 @@ class Scheme:
 
 
 def answers_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
-    """The law of the sequence of answers (1 above, 0 below) on two sequences of query values."""
+    """The distributions of the sequence of answers (1 above, 0 below) on two sequences of query values."""
     tables = [answer_probabilities(scheme, queries) for queries in (left, right)]
     keys = sorted(tables[0].keys() | tables[1].keys())
     probabilities = [np.array([table.get(key, 0.0) for key in keys]) for table in tables]
@@ -83,12 +83,12 @@ def _below(scheme: Scheme, panels: Panels, query: float) -> Floats:
 
 
 def _above(scheme: Scheme, panels: Panels, query: float) -> Floats:
-    """The rest of `_below`, on its own so that small chances keep their digits."""
+    """The complement of `_below`, computed separately so that small chances keep their digits."""
     return laplace_below(query - scheme.threshold - panels.nodes, scheme.query_scale)
 
 
 def first_above_law(scheme: Scheme, left: Sequence[float], right: Sequence[float], value_scale: float) -> CellLaw:
-    """The law of (position of the first answer above, that query with *fresh* Laplace noise)."""
+    """The distributions of (position of the first answer above, that query with *fresh* Laplace noise)."""
     one = Scheme(scheme.threshold_scale, scheme.query_scale, 1, scheme.threshold)
     positions = [_by_position(answer_probabilities(one, queries)) for queries in (left, right)]
     shifts = np.abs(np.asarray(left, dtype=float) - np.asarray(right, dtype=float)) / value_scale
@@ -104,7 +104,7 @@ def _by_position(table: dict[Answers, float]) -> Floats:
 
 
 def compared_value_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
-    """The law of (position of the first answer above, the *same* noisy value that was compared)."""
+    """The distributions of (position of the first answer above, the *same* noisy value that was compared)."""
     panels = scheme.panels(left, right, panels_per_scale=20)
     return quadrature_law(*(_position_value_cells(scheme, panels, queries) for queries in (left, right)))
 
@@ -125,7 +125,7 @@ def _position_value_cells(scheme: Scheme, panels: Panels, queries: Sequence[floa
 
 @dataclass(frozen=True, eq=False)
 class ComparedValuesLaw(PairLaw):
-    """The law on two sequences of queries; delta is not known.
+    """The distributions on two sequences of queries; delta is not known.
 
     Attributes:
         scheme: the noises and the threshold.
@@ -139,7 +139,7 @@ class ComparedValuesLaw(PairLaw):
 
     @classmethod
     def on(cls, scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> ComparedValuesLaw:
-        """The law on two sequences of query values."""
+        """The distributions on two sequences of query values."""
         return cls(scheme, (left, right), scheme.panels(left, right))
 
     def pure_epsilon(self) -> float:
@@ -201,7 +201,7 @@ class ComparedValuesLaw(PairLaw):
         if not any(answers):
             return float(reached[-1, -1])
         # -d/dw of the chance that every value lies beyond w, where "chance" is by density^order·density^(1 - order);
-        # every factor is kept below 1, and the logarithms of their sizes apart.
+        # every factor is kept below 1, and the logarithms of their sizes separate.
         size = reached.max()
         beyond, falling = np.ones_like(reached), np.zeros_like(reached)
         for place in (position for position, answer in enumerate(answers) if answer):
