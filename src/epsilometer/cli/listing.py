@@ -68,5 +68,5 @@ def zoo() -> int:
     if brought_mechanisms():
         sys.stdout.write("\n")
         plugins = sorted(brought_mechanisms().values(), key=lambda each: each.name)
-        print_rows(("name", "at home in"), [(f"plugin:{each.name}", each.value) for each in plugins])
+        print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
     return 0

@@ -43,7 +43,7 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
         title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
         yield title, _witness_rows(result, result.witness)
     if len(result.findings) > 1:
-        yield "Beside it", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
+        yield "Also found", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
     yield "This run", list(_run_rows(result))
 
 

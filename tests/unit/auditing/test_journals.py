@@ -265,7 +265,7 @@ class TestBelonging:
     def test_files_of_others(self, tmp_path):
         path = tmp_path / "audit.journal"
         path.write_bytes(b"some text, long enough to be none of ours")
-        with pytest.raises(em.InputError, match="no checkpoint"):
+        with pytest.raises(em.InputError, match="not a checkpoint"):
             self.run(path)
         path.unlink()
         sqlite3.connect(path).execute("CREATE TABLE about (thing TEXT)")

@@ -174,7 +174,7 @@ def test_a_checkpoint_belongs_to_one_audit(tmp_path):
         with pytest.raises(em.InputError, match="another audit"):
             em.audit(mechanism, samples=60, stop_early=True, checkpoint=path, **settings)
     path.write_bytes(b"no archive")
-    with pytest.raises(em.InputError, match="no checkpoint"):
+    with pytest.raises(em.InputError, match="not a checkpoint"):
         em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=path)
     with pytest.raises(em.InputError, match="no folder"):
         em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=tmp_path / "no" / "file.npz")

@@ -62,7 +62,7 @@ def audit(name, *more):
         (["audit", "zoo:laplace", "--method", "evnts"], "did you mean 'events'"),
         (["audit", "zoo:laplace", "--samples", "3"], "samples=3"),
         (["audit", "zoo:laplace", "--confidence", "95"], "confidence=95"),
-        (["audit", "zoo:laplace", "--suppress", "nothing"], "no health check"),
+        (["audit", "zoo:laplace", "--suppress", "nothing"], "not a health check"),
         (["audit", "zoo:laplace", "--epsilom", "1"], "--epsilon"),
         (["audit"], "TARGET"),
         (["audt"], "Did you mean 'audit'"),

@@ -184,10 +184,10 @@ def test_a_state_belongs_to_its_search():
 @pytest.mark.parametrize("point", [[0.5], [0.5, 0.5, 2.0, 0.1], [math.nan] * 4])
 def test_strange_points_are_not_restored(point):
     finder = finders.Random(VECTOR, trials=5)
-    with pytest.raises(InputError, match="no point of its search"):
+    with pytest.raises(InputError, match="not a point of its search"):
         finder.restore({**finder.state(), "told": [[point, 1.0]]})
     patterns = finders.Patterns(4)
-    with pytest.raises(InputError, match="no point of its search"):
+    with pytest.raises(InputError, match="not a point of its search"):
         patterns.restore({**patterns.state(), "told": [[[8.0], 1.0]]})
 
 

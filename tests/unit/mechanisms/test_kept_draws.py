@@ -98,7 +98,7 @@ def test_refusals(tmp_path):
 
     with pytest.raises(em.InputError, match=r"must end in \.jsonl"):
         audit(tmp_path / "d.csv")
-    with pytest.raises(em.InputError, match="folder that exists"):
+    with pytest.raises(em.InputError, match="existing folder"):
         audit(tmp_path / "no" / "d.jsonl")
     with pytest.raises(em.InputError, match=r"use record=….jsonl"):
         audit(tmp_path / "d.npz")

@@ -76,7 +76,7 @@ def test_renyi():
     [
         (em.PureDP(1.0), None, r"needs options=epsilometer.ldp.Options\(domain"),
         (em.PureDP(1.0), 3, "must be epsilometer.ldp.Options"),
-        (em.PureDP(1.0), {"domain": (0, 1)}, "no options of the method ldp-histogram: .*lipschitz"),
+        (em.PureDP(1.0), {"domain": (0, 1)}, "not options of the method ldp-histogram: .*lipschitz"),
         (em.GaussianDP(1.0), OPTIONS, "pure and Rényi"),
         (em.ApproxDP(1.0, 0.1), OPTIONS, "pure and Rényi"),
     ],
