@@ -25,6 +25,7 @@ from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, p
 
 # A mechanism is timed for at most about this long.
 _PILOT_SECONDS = 0.2
+# 2^-80 of a probability is negligible even for rare events.
 _HALVINGS = 80
 # No plan with more draws per side than this is looked for.
 _MOST_SAMPLES = 10**15

@@ -40,11 +40,13 @@ _FEW_VALUES = 8
 # Leaks are planted into the columns of a shape that at least the first share of outputs has, and, if there is a choice,
 # not into values that almost no or almost all outputs share.
 _MOST_OUTPUTS, _RARE = 0.5, 0.02
+# 2^-50 of a bracket is below the rounding of what is solved for.
 _HALVINGS = 50
 # Normal distributions further apart than this cannot be distinguished from disjoint ones.
 _MOST_SHIFT = 12.0
 # Where the best threshold is looked for between two normal distributions, in standard deviations from the middle.
 _THRESHOLDS = np.linspace(-8.0, 8.0, 161)
+# Likelier events count as certain: 1 − p would lose its digits to rounding.
 _CERTAIN = 1e-10
 # Shares are raised to at most the first power: a mechanism with a quarter of the noise is hardly the same any more.
 # With more names than the second number, the stored rows do not determine the shares. Before that, both sides get the

@@ -154,6 +154,7 @@ def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_prob
 
 
 THRESHOLDS = ("tight", "published")
+# 2^-60 of the bracket is below the spacing of floats.
 _PURE_BY_RENYI_HALVINGS = 60
 
 

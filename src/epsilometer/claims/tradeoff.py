@@ -14,6 +14,7 @@ from epsilometer.errors import InputError
 
 # Where a curve given as a function is checked and stored: dense near 0, where claims differ most.
 _GRID: Floats = np.unique(np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)]))
+# Curves are computed in floats: up to this, a violation is rounding.
 _SLACK = 1e-9
 
 

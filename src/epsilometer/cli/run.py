@@ -162,6 +162,7 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
     return dataclasses.replace(result, settings={**result.settings, **plan.record})
 
 
+# Earlier runs that the small line of an index row shows.
 _MOST_BOUNDS = 12
 
 

@@ -92,7 +92,7 @@ class DaskPool:
         self.close()
 
     def cancel(self, tickets: Iterable[Any]) -> None:
-        """Asks the scheduler, if it can still be reached."""
+        """Asks the scheduler to cancel them, if it can still be reached."""
         waiting = list(tickets)
         self._out.clear()
         self._answers.clear()

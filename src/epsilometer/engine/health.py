@@ -38,6 +38,7 @@ _LAGS = (1, 2, 3)
 # Lags at which equal outputs are looked for: enough for short chunks in which a draw comes twice. In longer chunks,
 # repeated runs show it.
 _EQUAL_LAGS = range(1, 13)
+# 2^-40 of a probability: far finer than the rate is known.
 _HALVINGS = 40
 # Outputs whose order is compared, and earlier chunks that each is looked up in: a frozen seed shows soon.
 _MOST_ORDERED, _MOST_EARLIER = 4096, 4

@@ -31,6 +31,7 @@ _VERSION = 1
 _USUAL_NAN = struct.pack(">d", math.nan).hex()
 _MARK = "epsilometer_recording"
 ABOUT = "about"
+# How lines about inputs begin: those of other inputs are skipped without being parsed.
 _OTHERS = ('{"dataset": ', '{"input": ')
 _FLOATS: dict[int, type] = {2: np.float16, 4: np.float32, np.dtype(np.longdouble).itemsize: np.longdouble}
 _KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}

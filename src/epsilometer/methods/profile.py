@@ -167,6 +167,7 @@ def _more_edges(ordered: Floats) -> Floats:
 # Thresholds from the strong end of the order, and from the weak end, which is the strong one of the other direction
 # (Gaussian μ = 1, 1e6 draws: ε(1e-5) 3.19 with 32 and 0, 3.16 with 16 and 16; 26 and 6 keeps most of both).
 _TOP, _BOTTOM = 26, 6
+# The part of an event's price that bounds its rarer side, which limits the sharpness.
 _RARE_SIDE = 0.75
 # Few draws order the outputs well enough; the far tails need the others (ε(1e-5): 3.20 at 12 % training, 3.22 here).
 _TRAIN_FIXED, _TRAIN_SHARE = 20_000, 0.02

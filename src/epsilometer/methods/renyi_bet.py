@@ -29,6 +29,7 @@ _STAKES = np.array([0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5])
 # Pseudo-draws on the right, as bad as possible: without them rare large scores look free (Gaussian, order 5, 1e5
 # draws: 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
 _MISSED = 2.0
+# A prediction needs no more than eight digits.
 _HALVINGS = 26
 # Scores that are tried at all orders.
 _SHORTLIST = 4

@@ -20,6 +20,7 @@ from epsilometer.outputs.events import Event
 from epsilometer.outputs.partition import Partition
 from epsilometer.outputs.reading import read_outputs
 
+# Of a double: the stored bits of its mantissa, and the bias of its exponent.
 _MANTISSA, _BIAS = 52, 1023
 # A code is exponent·2^7 + zeros·2 + sign: up to 52 zeros fit in 6 bits.
 _EXPONENT_SHIFT, _N_OF_WIDTH = 7, 1 << 18

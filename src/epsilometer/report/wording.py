@@ -16,6 +16,7 @@ MOST_EVENT = 600
 MOST_NAME = 80
 # Enough to distinguish values, few enough to read.
 _DIGITS = 4
+# A float holds no more.
 _MOST_DIGITS = 15
 
 _short = reprlib.Repr()

@@ -28,6 +28,7 @@ from epsilometer.errors import InputError
 from epsilometer.storage import code, parts
 from epsilometer.storage.parts import Encode, Parts, tagged
 
+# 128 bits: two different things never have the same digest by chance.
 _BYTES = 16
 # Their state changes with every draw, so it is not part of what a mechanism is.
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)

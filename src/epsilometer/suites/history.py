@@ -279,7 +279,7 @@ def find_changes(
     Args:
         entries: the suite.
         now: outcomes by name.
-        before: outcomes of the run before by name; empty for the first run.
+        before: outcomes of the previous run by name; empty for the first run.
     """
     known = [entry.name for entry in entries if entry.name in now]
     changes = {name: _change(now[name], before.get(name), bool(before)) for name in known}

@@ -100,6 +100,7 @@ def _kernel(one: Floats, other: Floats) -> Floats:
 THRESHOLDS = ("published", "total-variation")
 # The greatest discrepancy that a kernel between 0 and 1 can show.
 MOST = math.sqrt(2.0)
+# 2^-60 of the bracket is below the spacing of floats near 1.
 _HALVINGS = 60
 _NAME = "mmd"
 

@@ -33,6 +33,7 @@ from epsilometer.result import Finding, Witness
 NAME = "local"
 GUARANTEE = "asymptotic"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+# Standard errors of the training draws that are subtracted against the winner's curse; measured where it is used.
 _CURSE = 2.0
 # Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add up to the same sum.
 _UNIT = 2.0**-32
