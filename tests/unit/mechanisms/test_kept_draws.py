@@ -8,7 +8,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine.chunks import fingerprint
-from epsilometer.mechanisms.kept_draws import KeptLines, open_keeper
+from epsilometer.mechanisms.kept_draws import KeptLines, keeping
 from epsilometer.outputs import read_outputs
 
 HOSTILE = [
@@ -38,11 +38,10 @@ def without_provenance(result):
 
 def test_every_kind_of_output_comes_back(tmp_path):
     outputs = read_outputs(HOSTILE)
-    keeper = open_keeper(tmp_path / "d.jsonl", em.from_callable(noisy), [em.Pair(0, 1)])
-    keeper.keep(0, outputs)
-    keeper.keep(1, read_outputs([1.0]))
-    keeper.keep("met on the way", read_outputs([2.0]))
-    keeper.close()
+    with keeping(em.from_callable(noisy), [em.Pair(0, 1)], tmp_path / "d.jsonl") as kept:
+        kept.keeper.keep(0, outputs)
+        kept.keeper.keep(1, read_outputs([1.0]))
+        kept.keeper.keep("met on the way", read_outputs([2.0]))
     (again,) = KeptLines(tmp_path / "d.jsonl", 0).pieces()
     assert fingerprint(again) == fingerprint(outputs)
     assert [dataclasses.replace(block, rows=None, columns=()) for block in again] == [
