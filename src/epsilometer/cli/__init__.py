@@ -24,15 +24,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("epsilometer: standard output is closed: send it to a file, a pipe or /dev/null\n")
         return _BAD_INPUT
     if given == ["--version"]:  # answered before anything slow is imported
-        from epsilometer.environment import package_version
-
-        sys.stdout.write(f"epsilometer {package_version()}\n")
-        return 0
+        return _print_version()
     from epsilometer.cli import files
     from epsilometer.cli.application import run_command
 
     files.for_good = arguments is None
     return run_command(given)
+
+
+def _print_version() -> int:
+    from epsilometer.environment import package_version
+
+    try:
+        sys.stdout.write(f"epsilometer {package_version()}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"epsilometer: standard output: {error.strerror}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python tries again at exit
+        return _BAD_INPUT
+    return 0
 
 
 def _has_streams() -> bool:

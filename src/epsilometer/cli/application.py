@@ -16,7 +16,7 @@ import typer
 from epsilometer.cli.audit import audit
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
-from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms
+from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms, own_output
 from epsilometer.cli.listing import history, methods, zoo
 from epsilometer.cli.measure import measure
 from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
@@ -93,7 +93,7 @@ def run_command(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         status = _invoke([each for each in arguments if each != "--debug"])
-        sys.stdout.flush()
+        own_output().flush()
         return status
     except KeyboardInterrupt:
         kept = any(each.startswith("--checkpoint") for each in arguments)
@@ -145,7 +145,7 @@ def _nameless(error: OSError) -> str:
 
 
 def _complain(message: str, debug: bool) -> None:
-    with contextlib.suppress(OSError, ValueError):  # there may be nobody to complain to: the status says enough
+    with contextlib.suppress(Exception):  # there may be nobody to complain to: the status says enough
         if debug:
             traceback.print_exc()
         sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
@@ -159,8 +159,8 @@ def _let_go_of_broken_streams() -> None:
         except OSError:
             with contextlib.suppress(OSError, ValueError):  # not a real stream
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        except ValueError:
-            pass  # a mechanism has closed it
+        except Exception:
+            continue  # a mechanism has closed or replaced it
 
 
 def _write_what_cannot_be_encoded() -> None:

@@ -12,6 +12,7 @@ import typer
 from epsilometer.cli.files import own_output
 
 if TYPE_CHECKING:
+    from epsilometer.result import AuditResult
     from epsilometer.suites import History
 
 
@@ -100,7 +101,6 @@ def history(
       epsilometer history suite.toml --audit svt5
       epsilometer history suite.toml --run 3
     """
-    from epsilometer.cli.run import history_path
     from epsilometer.errors import InputError
     from epsilometer.suites import History
 
@@ -115,6 +115,11 @@ def history(
         else:
             _print_runs(past)
     return 0
+
+
+def history_path(suite: str, given: str | None = None) -> Path:
+    """Where the history of a suite is, unless it is given."""
+    return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
 
 
 def _print_runs(past: History) -> None:
@@ -148,7 +153,6 @@ def _or_nothing(show: Callable[[float], str], value: float | None) -> str:
 
 
 def _print_run(past: History, number: int) -> None:
-    from epsilometer.cli.run import bound_text
     from epsilometer.errors import InputError
     from epsilometer.report.wording import plain
     from epsilometer.suites import Entry, find_changes
@@ -169,3 +173,12 @@ def _print_run(past: History, number: int) -> None:
         for name, outcome in outcomes.items()
     ]
     print_rows(("audit", "verdict", "bound", "change"), rows)
+
+
+def bound_text(result: AuditResult) -> str:
+    """The bound against the claim, short."""
+    from epsilometer.report import wording
+    from epsilometer.report.wording import figure, figure_down
+
+    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
+    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

@@ -16,12 +16,12 @@ import typer
 
 from epsilometer.cli import options
 from epsilometer.cli.files import own_output, writable, write_all
+from epsilometer.cli.listing import bound_text, history_path, print_rows
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report import ci as junit
 from epsilometer.report import ci as markdown
-from epsilometer.report import wording
-from epsilometer.report.wording import duration, figure, figure_down, plain
+from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_whole
 from epsilometer.suites import Entry, History, Outcome, find_changes, run_tasks, status_over_all
@@ -172,11 +172,6 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
 _MOST_BOUNDS = 12
 
 
-def history_path(suite: str, given: str | None = None) -> Path:
-    """Where the history of a suite is, unless it is given."""
-    return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
-
-
 def run_suite(
     suite: str,
     jobs: int | None,
@@ -314,8 +309,6 @@ def _counts(run: SuiteRun) -> str:
 
 
 def _print_summary(run: SuiteRun, folder: Path) -> None:
-    from epsilometer.cli.listing import print_rows
-
     rows = []
     for entry in run.entries:
         outcome = run.outcomes[entry.name]
@@ -331,12 +324,6 @@ def _print_summary(run: SuiteRun, folder: Path) -> None:
     for change in gone:
         own_output().write(f"{plain(change.name)}: {change.text}\n")
     own_output().write(f"report: {folder / 'index.html'}\n")
-
-
-def bound_text(result: AuditResult) -> str:
-    """The bound against the claim, short."""
-    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
-    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"
 
 
 def run(
