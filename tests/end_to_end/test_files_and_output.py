@@ -191,6 +191,15 @@ def test_an_answer_that_nobody_got_is_none(run, arguments):
     assert "standard output is closed" in ended.stderr
 
 
+def test_a_reader_that_goes_away_takes_no_file_with_it(run, tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = run(*laplace("--json", "r.json", "--html", "r.html"), stdout=writer)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (141, "")
+    assert names(tmp_path) == ["r.html", "r.json"]
+
+
 def test_an_error_stays_one_without_anybody_to_tell(run, tmp_path):
     (tmp_path / "m.py").write_text(ENDS)
     bad = ["audit", "m:leave", *INPUTS, "--epsilon", "9"]

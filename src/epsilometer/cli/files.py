@@ -106,7 +106,7 @@ def write_all(writers: Sequence[Callable[[], object]]) -> EpsilometerError | Non
         try:
             write()
         except OSError as error:
-            problems.append(f"{error.filename} cannot be written: {error.strerror}")
+            problems.append(f"{error.filename or 'a file'} cannot be written: {error.strerror or error}")
     return EpsilometerError("; ".join(problems)) if problems else None
 
 
@@ -189,10 +189,10 @@ def read_text(path: Path) -> str:
 def writable(path: str | None, option: str) -> str | None:
     """A file that will be written, by its whole name: a mechanism may change the folder.
 
-    Complains about one that cannot be written, before the work is done and not after it. None and "-" stay what they
-    are.
+    Complains about one that cannot be written, before the work is done and not after it. None stays what it is, and
+    so does "-" for --json.
     """
-    if path is None or path == "-":
+    if path is None or (path, option) == ("-", "--json"):
         return path
     place = Path(path)
     if not place.parent.is_dir():
