@@ -18,6 +18,7 @@ from typing import Any
 from scipy.special import stdtrit
 
 from benchmarks.measurement import Measurement, standard_error
+from epsilometer.storage.writing import write_whole
 
 PATH = Path(__file__).with_name("baseline.json")
 _COMPARED = ("×", "slope")
@@ -94,7 +95,7 @@ def write(path: Path, measured: Sequence[Measurement], settings: dict[str, Any])
     groups = {each.group for each in measured}
     kept = [each for each in read(path) if each.group not in groups]
     content = {"settings": settings, "measurements": [each.to_dict() for each in [*kept, *measured]]}
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def describe(changes: Sequence[Change]) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from epsilometer.storage.writing import write_whole, writing
 from epsilometer_experiments.experiment import Results, Row
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def table_cells(row: Row) -> tuple[str, ...]:
 
 def write_json(results: Results, path: Path) -> None:
     """Writes strict JSON: a figure that is not finite is null."""
-    path.write_text(json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False), encoding="utf-8")
+    write_whole(path, json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False))
 
 
 def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path]:
@@ -83,7 +84,8 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
         for stem, figure in figures:
             for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
                 path = out / f"{stem}.{ending}"
-                figure.savefig(path, metadata=metadata, dpi=150, bbox_inches="tight")
+                with writing(path) as file:
+                    figure.savefig(file, format=ending, metadata=metadata, dpi=150, bbox_inches="tight")
                 paths.append(path)
     return paths
 

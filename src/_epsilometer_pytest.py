@@ -193,9 +193,7 @@ class Auditor:
         if cache is None:
             return None
         name = hashlib.blake2b(f"{self.node.nodeid}{len(self.results)}".encode(), digest_size=6).hexdigest()
-        path = cache.mkdir("epsilometer") / f"{name}.json"
-        path.write_text(result.to_json(), encoding="utf-8")
-        return str(path)
+        return str(result.save_json(cache.mkdir("epsilometer") / f"{name}.json"))
 
 
 def _rate(false_alarm: float) -> str:

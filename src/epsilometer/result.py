@@ -18,6 +18,7 @@ from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import pair_from_dict, pair_to_dict
 from epsilometer.outputs import Event
 from epsilometer.outputs.events import LogRatio, witness_from_dict
+from epsilometer.storage.writing import write_whole
 
 if TYPE_CHECKING:  # slow to import, and only needed to draw
     from matplotlib.figure import Figure
@@ -260,18 +261,14 @@ class AuditResult:
         return plot(self, kind)
 
     def save_html(self, path: str | Path) -> Path:
-        """Writes the report as one self-contained page and returns its path."""
+        """Writes the report as one self-contained page and returns its path; an old file stays until it is complete."""
         from epsilometer.report.html import render_html
 
-        target = Path(path)
-        target.write_text(render_html(self), encoding="utf-8")
-        return target
+        return write_whole(path, render_html(self))
 
     def save_json(self, path: str | Path) -> Path:
         """Writes the result as JSON and returns its path; `from_json` reads it, `epsilometer verify` checks it."""
-        target = Path(path)
-        target.write_text(self.to_json() + "\n", encoding="utf-8")
-        return target
+        return write_whole(path, self.to_json() + "\n")
 
     def plot_loss(self) -> Figure:
         """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing
@@ -298,8 +299,11 @@ def _run(
     record: str | Path | None = None,
     checkpoint: str | Path | None = None,
 ) -> AuditResult:
+    # By their whole names, because a mechanism may change the folder.
     if record is not None:
         settings.note(recorded_to=str(record))
+        record = os.path.abspath(record)
+    checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
     if isinstance(inputs, Finder):
         check_search(subject.mechanism, question, settings)
         pairs, source, total = [], subject.mechanism, None

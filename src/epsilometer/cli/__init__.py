@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+
+_BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,11 +20,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         130 interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not _has_streams():
+        sys.stderr.write("epsilometer: standard output is closed: send it to a file, a pipe or /dev/null\n")
+        return _BAD_INPUT
     if given == ["--version"]:  # answered before anything slow is imported
-        from epsilometer.environment import package_version
-
-        sys.stdout.write(f"epsilometer {package_version()}\n")
-        return 0
+        return _print_version()
+    from epsilometer.cli import files
     from epsilometer.cli.application import run_command
 
+    files.for_good = arguments is None
     return run_command(given)
+
+
+def _print_version() -> int:
+    from epsilometer.environment import package_version
+
+    try:
+        sys.stdout.write(f"epsilometer {package_version()}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"epsilometer: standard output: {error.strerror}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python tries again at exit
+        return _BAD_INPUT
+    return 0
+
+
+def _has_streams() -> bool:
+    """Whether there is a standard output. Puts nothing in the place of closed streams: a file would be opened there."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # open until the end
+    return sys.stdout is not None

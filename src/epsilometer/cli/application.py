@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import inspect
 import os
 import sys
@@ -14,8 +16,8 @@ import typer
 from epsilometer.cli.audit import audit
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
-from epsilometer.cli.history import history
-from epsilometer.cli.listing import methods, zoo
+from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms, own_output
+from epsilometer.cli.listing import history, methods, zoo
 from epsilometer.cli.measure import measure
 from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from epsilometer.cli.plan import plan
@@ -57,7 +59,9 @@ def make_app() -> typer.Typer:
         plan,
         reproduce,
     ):
-        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(command)
+        epilog = _EPILOG if command in (audit, compare, replay, run) else None
+        runs_mechanisms = command in (audit, measure, profile, compare, replay, run)
+        app.command(help=_help(command), epilog=epilog)(apart_from_mechanisms(command) if runs_mechanisms else command)
     return app
 
 
@@ -89,20 +93,20 @@ def run_command(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         status = _invoke([each for each in arguments if each != "--debug"])
-        sys.stdout.flush()
+        own_output().flush()
         return status
     except KeyboardInterrupt:
         kept = any(each.startswith("--checkpoint") for each in arguments)
         advice = ", but the same command resumes from the checkpoint" if kept else ""
         _complain(f"interrupted; nothing was decided{advice}", debug)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output is gone. Without this, Python complains again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except Exception as error:
+    except BaseException as error:  # all of them: Python's own status for an error that nobody caught is our "refuted"
+        if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
+            return BROKEN_PIPE  # whoever read our output has gone
         _complain(_message(error, debug), debug)
         return BAD_INPUT
+    finally:
+        _let_go_of_broken_streams()
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -119,7 +123,7 @@ def _invoke(arguments: list[str]) -> int:
         return ended.exit_code
 
 
-def _message(error: Exception, debug: bool) -> str:
+def _message(error: BaseException, debug: bool) -> str:
     hint = "" if debug else " (--debug shows the traceback)"
     if hasattr(error, "format_message"):  # typer's own: usage, missing and bad parameters
         context = getattr(error, "ctx", None)
@@ -130,14 +134,33 @@ def _message(error: Exception, debug: bool) -> str:
     if isinstance(error, EpsilometerError):
         return str(error)
     if isinstance(error, OSError):
-        return f"{error.filename or 'a file'}: {error.strerror or error}"
+        return f"{error.filename or _nameless(error)}: {error.strerror or error}"
     return f"unexpected {type(error).__name__}: {error}{hint}"
 
 
+def _nameless(error: OSError) -> str:
+    """What an error is about that names no file; files that are written always do."""
+    is_about_writing = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
+    return STANDARD_OUTPUT if is_about_writing else "a file"
+
+
 def _complain(message: str, debug: bool) -> None:
-    if debug:
-        traceback.print_exc()
-    sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
+    with contextlib.suppress(Exception):  # there may be nobody to complain to: the status says enough
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
+
+
+def _let_go_of_broken_streams() -> None:
+    """Forgets what cannot be written: Python would try again at exit, and end with a status of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with contextlib.suppress(OSError, ValueError):  # not a real stream
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except Exception:
+            continue  # a mechanism has closed or replaced it
 
 
 def _write_what_cannot_be_encoded() -> None:

@@ -83,7 +83,7 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
         lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),
         plan.record,
     )
-    return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)
+    return deliver(result, plan.files)
 
 
 def _representation(all_views: bool | None, representation: str | None) -> str | None:

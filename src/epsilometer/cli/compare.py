@@ -47,12 +47,11 @@ def compare(
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
     from epsilometer.auditing.public import compare as compare_outputs
-    from epsilometer.cli.files import check_writable, read_options
-    from epsilometer.cli.options import deliver, run
+    from epsilometer.cli.files import read_options
+    from epsilometer.cli.options import deliver, files_of, run
     from epsilometer.mechanisms import from_recording
 
-    for flag, file in (("--json", json), ("--html", html), ("--junit", junit), ("--markdown", markdown)):
-        check_writable(file, flag)
+    files = files_of({"json": json, "html": html, "junit": junit, "markdown": markdown})
     given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
     claim, fixed = _claim(notion, {name: value for name, value in given.items() if value is not None})
     settings: dict[str, Any] = {"confidence": confidence, "seed": seed, "method": method, "suppress": suppress}
@@ -63,7 +62,7 @@ def compare(
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")
-    return deliver(result, json, html, junit, markdown)
+    return deliver(result, files)
 
 
 def _claim(notion: str | None, given: dict[str, float]) -> tuple[Any, dict[str, float]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import textwrap
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,16 +50,17 @@ def demo() -> int:
 
     Takes a few seconds, needs no network, and writes epsilometer-report.html into the current folder.
     """
-    from epsilometer.cli.files import check_writable
+    from epsilometer.cli.files import writable
+    from epsilometer.storage.writing import write_whole
 
-    check_writable(REPORT, "the report")
+    writable(REPORT, "the report")
     console = _console()
     results = []
     for number, act in enumerate(ACTS, start=1):
         results.append(perform(act, number, console))
     from epsilometer.report.html import render_page
 
-    Path(REPORT).write_text(render_page(results, "A correct and a broken mechanism"), encoding="utf-8")
+    write_whole(REPORT, render_page(results, "A correct and a broken mechanism"))
     say(f"The report with both results: {REPORT}", console)
     say("Next: epsilometer audit --help", console)
     return 0

@@ -1,15 +1,113 @@
-"""Inputs and recorded outputs from the command line and from files. Nothing is ever unpickled."""
+"""What goes into a command and comes out of it: inputs from flags and files, files to write, and standard output.
+
+Nothing is ever unpickled. Standard output belongs to our answer alone: see `own_output`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
+import os
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TextIO, TypeVar
 
-from epsilometer.errors import InputError
+from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import plain, shown
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
+
+STANDARD_OUTPUT = "standard output"
+_ITS_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+# Where our answers go while a mechanism may print; None while nobody else uses standard output.
+_own: TextIO | None = None
+
+
+def own_output() -> TextIO:
+    """Where the answers of a command go: standard output, as it was before a mechanism could print there."""
+    return sys.stdout if _own is None else _own
+
+
+def apart_from_mechanisms(command: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
+    """Gives standard output to the command alone. What mechanisms, their workers and C code print goes to stderr."""
+
+    @functools.wraps(command)
+    def apart(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Answer:
+        with _output_kept():
+            return command(*arguments, **keywords)
+
+    return apart
+
+
+# Set by a program that is nothing but our command line: then what a mechanism leaves behind (threads, buffers of C
+# libraries, functions that run at exit) cannot follow our answer either.
+for_good = False
+
+
+@contextlib.contextmanager
+def _output_kept() -> Iterator[None]:
+    global _own
+    sys.stdout.flush()
+    before, saved = sys.stdout, os.dup(1)
+    is_real = _descriptor(before) == 1
+    _own = _reopened(before, saved) if is_real else before
+    os.dup2(2, 1)
+    if is_real:
+        before.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its lines mix with those of stderr
+    else:  # something in its place, as in a test or a notebook
+        sys.stdout = sys.stderr
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # there is something more important to tell
+            _own.flush()
+        raise
+    else:
+        _own.flush()
+    finally:
+        if not for_good:
+            _restore(before, saved, is_real)
+
+
+def _restore(before: TextIO, saved: int, is_real: bool) -> None:
+    global _own
+    with contextlib.suppress(OSError, ValueError):
+        (before if is_real else sys.stdout).flush()
+    os.dup2(saved, 1)
+    with contextlib.suppress(OSError):
+        own_output().close() if is_real else os.close(saved)
+    sys.stdout, _own = before, None
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _reopened(stream: TextIO, descriptor: int) -> TextIO:
+    """The same stream by another descriptor, whose errors say what it is."""
+    from epsilometer.storage.writing import NamedFile
+
+    binary = io.BufferedWriter(NamedFile(descriptor, STANDARD_OUTPUT))
+    return io.TextIOWrapper(binary, stream.encoding, "backslashreplace", line_buffering=stream.isatty())
+
+
+def write_all(writers: Sequence[Callable[[], object]]) -> EpsilometerError | None:
+    """Writes files one after the other, also after one that cannot be written; returns what went wrong, in one line."""
+    problems: list[str] = []
+    for write in writers:
+        try:
+            write()
+        except OSError as error:
+            problems.append(f"{error.filename or 'a file'} cannot be written: {error.strerror or error}")
+    return EpsilometerError("; ".join(problems)) if problems else None
 
 
 def read_value(text: str, option: str) -> Any:
@@ -88,15 +186,25 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def check_writable(path: str | None, option: str) -> None:
-    """Raises for a file that cannot be written, before the work is done and not after it."""
-    if path is None or path == "-":
-        return
+def writable(path: str | None, option: str) -> str | None:
+    """A file that will be written, by its whole name: a mechanism may change the folder.
+
+    Complains about one that cannot be written, before the work is done and not after it. None stays what it is, and
+    so does "-" for --json.
+    """
+    if path is None or (path, option) == ("-", "--json"):
+        return path
     place = Path(path)
     if not place.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {place.parent}")
     if place.is_dir():
         raise InputError(f"{option} {path} is a folder")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise InputError(f"{option} {path}: Permission denied")
+    whole = os.path.abspath(path)
+    if whole in _ITS_NAMES and _own is not None and _descriptor(_own) is not None:
+        return f"/dev/fd/{_own.fileno()}"
+    return whole
 
 
 def _check_file(path: Path) -> None:

@@ -1,20 +1,33 @@
-"""`epsilometer methods` and `epsilometer zoo`: lists for people and for pipes."""
+"""`epsilometer methods`, `epsilometer zoo` and `epsilometer history`: lists for people and for pipes."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epsilometer.cli.files import own_output
+
+if TYPE_CHECKING:
+    from epsilometer.result import AuditResult
+    from epsilometer.suites import History
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows under headers."""
-    if sys.stdout.isatty():
+    """Prints rows under headers. Nothing in them can steer a terminal: what does not print is spelled out."""
+    from epsilometer.report.wording import clean
+
+    rows = [[clean(cell) for cell in row] for row in rows]
+    if own_output().isatty():
         _print_table(headers, rows)
         return
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
     for row in (headers, *rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(line.rstrip() + "\n")
+        own_output().write(line.rstrip() + "\n")
 
 
 def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -27,7 +40,7 @@ def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(header, no_wrap=number == 0)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    Console(file=own_output()).print(table)
 
 
 def methods() -> int:
@@ -70,3 +83,102 @@ def zoo() -> int:
         plugins = sorted(brought_mechanisms().values(), key=lambda each: each.name)
         print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
     return 0
+
+
+def history(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's TOML file, or its history.")],
+    audit: Annotated[
+        str | None, typer.Option("--audit", metavar="NAME", help="Only this audit, run by run.", show_default=False)
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option("--run", metavar="NUMBER", help="Only this run, audit by audit.", show_default=False)
+    ] = None,
+) -> int:
+    """Show the earlier runs of a suite.
+
+    Examples:
+      epsilometer history suite.toml
+      epsilometer history suite.toml --audit svt5
+      epsilometer history suite.toml --run 3
+    """
+    from epsilometer.errors import InputError
+    from epsilometer.suites import History
+
+    if audit is not None and run is not None:
+        raise InputError("give either --audit or --run, not both")
+    path = history_path(suite) if suite.endswith(".toml") else Path(suite)
+    with History(path, must_exist=True) as past:
+        if audit is not None:
+            _print_audit(past, audit)
+        elif run is not None:
+            _print_run(past, run)
+        else:
+            _print_runs(past)
+    return 0
+
+
+def history_path(suite: str, given: str | None = None) -> Path:
+    """Where the history of a suite is, unless it is given."""
+    return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
+
+
+def _print_runs(past: History) -> None:
+    from epsilometer.suites.index import counted
+
+    rows = [
+        (str(run.number), str(run.began), str(run.ended or "interrupted"), counted(run.words)) for run in past.runs()
+    ]
+    if not rows:
+        own_output().write("no runs yet\n")
+        return
+    print_rows(("run", "began (UTC)", "ended", "verdicts"), rows)
+
+
+def _print_audit(past: History, name: str) -> None:
+    from epsilometer.errors import InputError
+    from epsilometer.report.wording import figure, figure_down, plain
+
+    found = past.bounds(name)
+    if not found:
+        raise InputError(f"no run has an audit called {plain(name)!r}")
+    rows = [
+        (str(run), str(at), str(verdict), _or_nothing(figure_down, bound), _or_nothing(figure, claimed))
+        for run, at, verdict, bound, claimed in found
+    ]
+    print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
+
+
+def _or_nothing(show: Callable[[float], str], value: float | None) -> str:
+    return "" if value is None else show(value)
+
+
+def _print_run(past: History, number: int) -> None:
+    from epsilometer.errors import InputError
+    from epsilometer.report.wording import plain
+    from epsilometer.suites import Entry, find_changes
+
+    outcomes = past.outcomes(number)
+    if not outcomes:
+        raise InputError(f"there is nothing about run {number}")
+    before = past.run_before(number)
+    entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
+    changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
+    rows = [
+        (
+            plain(name, 40),
+            outcome.word,
+            plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result),
+            plain(changes[name].text, 60),
+        )
+        for name, outcome in outcomes.items()
+    ]
+    print_rows(("audit", "verdict", "bound", "change"), rows)
+
+
+def bound_text(result: AuditResult) -> str:
+    """The bound against the claim, short."""
+    from epsilometer.report import wording
+    from epsilometer.report.wording import figure, figure_down
+
+    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
+    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

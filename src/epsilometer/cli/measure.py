@@ -67,4 +67,4 @@ def measure(
         return measure_mechanism(plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed)
 
     result = run(work, plan.record)
-    return deliver(result, plan.json, plan.html, plan.junit, plan.markdown)
+    return deliver(result, plan.files)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epsilometer.cli.files import own_output, writable, write_all
 from epsilometer.errors import MechanismError
 
 if TYPE_CHECKING:
@@ -154,41 +153,57 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     """
     from epsilometer.report.progress import ProgressBar
 
-    # What a mechanism prints must not mix with the command's own output.
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            result = work(ProgressBar())
-        except SystemExit as error:
-            # Its status would pass for the verdict.
-            raise MechanismError(f"the mechanism tried to end the program: SystemExit({error.code!r})") from error
+    try:
+        result = work(ProgressBar())
+    except (Exception, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        # Its status would pass for our verdict.
+        raise MechanismError(f"the mechanism tried to end the program: SystemExit({error.code!r})") from error
+    except BaseException as error:
+        raise MechanismError(f"the mechanism raised {type(error).__name__}: {error}") from error
     return dataclasses.replace(result, settings={**result.settings, **record})
 
 
-def deliver(
-    result: AuditResult,
-    json_file: str | None,
-    html_file: str | None,
-    junit_file: str | None = None,
-    markdown_file: str | None = None,
-) -> int:
-    """Prints the result, writes what was asked for, and gives the exit status."""
-    stored = result.to_json() + "\n"
-    if json_file == "-":
-        sys.stdout.write(stored)
+FILE_OPTIONS = ("json", "html", "junit", "markdown")
+
+
+def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
+    """Where a result goes, by the names of the options; checked before the work begins."""
+    return {name: writable(flags.get(name), f"--{name}") for name in FILE_OPTIONS}
+
+
+def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
+    """Writes what was asked for, prints the result, and gives the exit status.
+
+    Args:
+        result: what was found.
+        files: see `files_of`.
+
+    Raises:
+        EpsilometerError: a file could not be written. The others are, and the result is printed all the same.
+    """
+    problem = write_all(
+        [partial(_write, result, name, path) for name, path in files.items() if path not in (None, "-")]
+    )
+    if files.get("json") == "-":
+        own_output().write(result.to_json() + "\n")
     else:
         from epsilometer.report.text import show_result
 
-        show_result(result)
-    if json_file not in (None, "-"):
-        Path(str(json_file)).write_text(stored, encoding="utf-8")
-    if html_file is not None:
-        result.save_html(html_file)
-    if junit_file is not None:
-        from epsilometer.report.ci import render_junit
-
-        Path(junit_file).write_text(render_junit([result]), encoding="utf-8")
-    if markdown_file is not None:
-        from epsilometer.report.ci import render_markdown
-
-        Path(markdown_file).write_text(render_markdown([result]), encoding="utf-8")
+        show_result(result, file=own_output())
+    if problem is not None:
+        raise problem
     return status_of(result)
+
+
+def _write(result: AuditResult, name: str, path: str) -> None:
+    if name == "json":
+        result.save_json(path)
+    elif name == "html":
+        result.save_html(path)
+    else:
+        from epsilometer.report.ci import render_junit, render_markdown
+        from epsilometer.storage.writing import write_whole
+
+        write_whole(path, (render_junit if name == "junit" else render_markdown)([result]))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -49,11 +49,11 @@ def profile(
     """
     flags = dict(locals())
     from epsilometer.claims import parse_claim
-    from epsilometer.cli.files import check_writable
+    from epsilometer.cli.files import writable
     from epsilometer.cli.options import run
     from epsilometer.cli.request import make_plan
 
-    check_writable(plot, "--plot")
+    picture = writable(plot, "--plot")
     claims = [parse_claim(each) for each in claim or ()]
     plan = make_plan(target, {name: flags[name] for name in flags if name not in ("target", "claim", "plot")})
 
@@ -63,22 +63,25 @@ def profile(
         return profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords)
 
     found = run(work, plan.record)
-    return _deliver(found, claims, plan.json, plot)
+    return _deliver(found, claims, plan.files["json"], picture)
 
 
 def _deliver(found: Any, claims: list[Any], json_file: str | None, plot: str | None) -> int:
+    from epsilometer.cli.files import own_output, write_all
     from epsilometer.cli.options import INCONCLUSIVE, NOT_REFUTED, REFUTED
+    from epsilometer.storage.writing import write_whole
 
     checks = [found.check(claim) for claim in claims]
-    if json_file == "-":
-        sys.stdout.write(found.to_json() + "\n")
-    else:
-        lines = [str(found), *(_check_line(check) for check in checks)]
-        sys.stdout.write("\n".join(lines) + "\n")
+    writers: list[Callable[[], object]] = []
     if json_file not in (None, "-"):
-        Path(str(json_file)).write_text(found.to_json() + "\n", encoding="utf-8")
+        writers.append(partial(write_whole, str(json_file), found.to_json() + "\n"))
     if plot is not None:
-        found.plot(plot, claim=claims[0] if claims else None)
+        writers.append(partial(found.plot, plot, claim=claims[0] if claims else None))
+    problem = write_all(writers)
+    lines = [found.to_json()] if json_file == "-" else [str(found), *(_check_line(check) for check in checks)]
+    own_output().write("\n".join(lines) + "\n")
+    if problem is not None:
+        raise problem
     verdicts = {check.verdict.name for check in checks}
     return REFUTED if "REFUTED" in verdicts else INCONCLUSIVE if "INCONCLUSIVE" in verdicts else NOT_REFUTED
 

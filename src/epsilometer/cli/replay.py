@@ -43,13 +43,12 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     from pathlib import Path
 
     from epsilometer.auditing.public import replay as replay_witness
-    from epsilometer.cli.files import check_writable, read_text, read_value
-    from epsilometer.cli.options import deliver, run
+    from epsilometer.cli.files import read_text, read_value
+    from epsilometer.cli.options import deliver, files_of, run
     from epsilometer.cli.request import open_target
     from epsilometer.result import AuditResult
 
-    for name in ("json", "html", "junit", "markdown"):
-        check_writable(flags[name], f"--{name}")
+    files = files_of(flags)
     stored = AuditResult.from_json(read_text(Path(stored_file)))
     mechanism = open_target(target, bool(flags["batch"]))
     sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
@@ -61,7 +60,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
         lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
         {"target": target, "batch": True} if flags["batch"] else {"target": target},
     )
-    return deliver(result, flags["json"], flags["html"], flags["junit"], flags["markdown"])
+    return deliver(result, files)
 
 
 def _pair(flags: dict[str, Any], sides: list[Any]) -> Any:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from epsilometer.cli.files import check_writable, read_options, read_value
+from epsilometer.cli.files import read_options, read_value, writable
+from epsilometer.cli.options import files_of
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
 from epsilometer.errors import InputError
 
@@ -189,10 +190,7 @@ class Plan:
         parameters: the flags of a claim that were given.
         keywords: settings of the run that were given.
         record: what is added to the settings of the result.
-        json: file for the result.
-        html: file for the report.
-        junit: file for the result as JUnit XML.
-        markdown: file for a summary.
+        files: for the result, by option: json, html, junit, markdown.
     """
 
     target: str
@@ -201,10 +199,7 @@ class Plan:
     parameters: dict[str, float]
     keywords: dict[str, Any]
     record: dict[str, Any]
-    json: str | None
-    html: str | None
-    junit: str | None = None
-    markdown: str | None = None
+    files: dict[str, str | None]
 
 
 def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
@@ -240,8 +235,10 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         given: settings by their long names; inputs are values, not text.
         folders: searched for modules after the current folder.
     """
-    for option in ("json", "html", "junit", "markdown"):
-        check_writable(given.get(option), f"--{option}")
+    files = files_of(given)
+    keywords = {name: given[name] for name in RUN_KEYS if name in given}
+    if "checkpoint" in keywords:
+        keywords["checkpoint"] = writable(keywords["checkpoint"], "--checkpoint")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders)
     return Plan(
@@ -249,12 +246,9 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         mechanism,
         _inputs(given, mechanism),
         {name: given[name] for name in CLAIM_KEYS if name in given},
-        {name: given[name] for name in RUN_KEYS if name in given},
+        keywords,
         {"target": target, "batch": True} if batch else {"target": target},
-        given.get("json"),
-        given.get("html"),
-        given.get("junit"),
-        given.get("markdown"),
+        files,
     )
 
 

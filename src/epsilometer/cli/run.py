@@ -8,21 +8,22 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from epsilometer.cli import options
-from epsilometer.cli.files import check_writable
+from epsilometer.cli.files import own_output, writable, write_all
+from epsilometer.cli.listing import bound_text, history_path, print_rows
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report import ci as junit
 from epsilometer.report import ci as markdown
-from epsilometer.report import wording
-from epsilometer.report.wording import duration, figure, figure_down, plain
+from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
+from epsilometer.storage.writing import write_whole
 from epsilometer.suites import Entry, History, Outcome, find_changes, run_tasks, status_over_all
 from epsilometer.suites.index import SuiteRun, counted, render_index
 from epsilometer.suites.workers import Job
@@ -49,13 +50,14 @@ class SuiteProgress(Protocol):
 
 @contextlib.contextmanager
 def open_progress(total: int) -> Iterator[SuiteProgress]:
-    """The progress of `total` audits, in a form that suits standard output."""
-    if not sys.stdout.isatty() or not total:
+    """The progress of so many audits, as it suits standard output."""
+    if not own_output().isatty() or not total:
         yield _Lines(total)
         return
+    from rich.console import Console
     from rich.live import Live
 
-    with Live(auto_refresh=True, refresh_per_second=4, transient=True) as live:
+    with Live(console=Console(file=own_output()), refresh_per_second=4, transient=True) as live:
         yield _LiveTable(live, total)
 
 
@@ -70,8 +72,8 @@ class _Lines:
         self._done += 1
         width = len(str(self._total))
         line = f"[{self._done:{width}}/{self._total}] {outcome.word:12} {plain(outcome.name)}  {_figures(outcome)}"
-        sys.stdout.write(line.rstrip() + "\n")
-        sys.stdout.flush()
+        own_output().write(line.rstrip() + "\n")
+        own_output().flush()
 
 
 class _LiveTable:
@@ -121,7 +123,8 @@ def run_entry(payload: tuple[str, Mapping[str, Any], str]) -> str:
         payload: the suite's file, the settings of one audit, and the file of its page.
     """
     path, settings, page = Path(payload[0]), payload[1], Path(payload[2])
-    # What a mechanism prints must not mix with the lines of progress.
+    home = os.getcwd()
+    # What a mechanism prints must not get between the lines of our progress.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             result = _audit(path, settings)
@@ -129,6 +132,10 @@ def run_entry(payload: tuple[str, Mapping[str, Any], str]) -> str:
             return result.to_json(None)
         except EpsilometerError as error:
             raise SuiteError(str(error)) from error
+        except OSError as error:
+            raise SuiteError(f"{error.filename or 'a file'}: {error.strerror or error}") from error
+        finally:
+            os.chdir(home)  # the next audit of this process begins where this one did
 
 
 class SuiteError(EpsilometerError):
@@ -138,7 +145,7 @@ class SuiteError(EpsilometerError):
 def write_page(result: AuditResult, page: Path) -> None:
     """The report, and the result as JSON beside it."""
     result.save_html(page)
-    page.with_suffix(".json").write_text(result.to_json() + "\n", encoding="utf-8")
+    result.save_json(page.with_suffix(".json"))
 
 
 def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
@@ -166,11 +173,6 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
 _MOST_BOUNDS = 12
 
 
-def history_path(suite: str, given: str | None = None) -> Path:
-    """Where the history of a suite is, unless it is given."""
-    return Path(given) if given else Path(suite).with_suffix(".history.sqlite")
-
-
 def run_suite(
     suite: str,
     jobs: int | None,
@@ -184,26 +186,29 @@ def run_suite(
     title, entries = read_suite(Path(suite))
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
-    check_writable(junit_file, "--junit")
-    check_writable(markdown_file, "--markdown")
-    folder = _make_folder(out)
+    junit_path, markdown_path = writable(junit_file, "--junit"), writable(markdown_file, "--markdown")
+    folder = _make_folder(out).absolute()
     with History(history_path(suite, history)) as past:
         number = past.open_run(fresh)
         kept = _still_valid(entries, past.outcomes(number))
         if kept:
-            sys.stdout.write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
+            own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
         pages = _page_names(entries)
         rest = [entry for entry in entries if entry.name not in kept]
-        tasks = [Job((suite, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
+        file = os.path.abspath(suite)
+        tasks = [Job((file, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
         outcomes = kept | _audit_all(rest, tasks, jobs or os.cpu_count() or 1, past, number)
         past.close_run(number)
         run = _gather(title, entries, outcomes, past, number)
-    _write_index(run, folder)
-    if junit_file is not None:
-        Path(junit_file).write_text(_junit(run), encoding="utf-8")
-    if markdown_file is not None:
-        Path(markdown_file).write_text(_markdown(run), encoding="utf-8")
-    _print_summary(run, folder)
+    writers: list[Callable[[], object]] = [lambda: _write_index(run, folder)]
+    if junit_path is not None:
+        writers.append(lambda: write_whole(junit_path, _junit(run)))
+    if markdown_path is not None:
+        writers.append(lambda: write_whole(markdown_path, _markdown(run)))
+    problem = write_all(writers)
+    _print_summary(run, Path(out))
+    if problem is not None:
+        raise problem
     return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
 
 
@@ -271,7 +276,7 @@ def _write_index(run: SuiteRun, folder: Path) -> None:
         result = run.outcomes[name].result
         if result is not None and not (folder / page).is_file():
             write_page(result, folder / page)
-    (folder / "index.html").write_text(render_index(run), encoding="utf-8")
+    write_whole(folder / "index.html", render_index(run))
 
 
 def _junit(run: SuiteRun) -> str:
@@ -305,29 +310,21 @@ def _counts(run: SuiteRun) -> str:
 
 
 def _print_summary(run: SuiteRun, folder: Path) -> None:
-    from epsilometer.cli.listing import print_rows
-
     rows = []
     for entry in run.entries:
         outcome = run.outcomes[entry.name]
         expected = " (as expected)" if entry.expected is not None and outcome.status(entry.expected) == 0 else ""
         figures = plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result)
         rows.append((plain(entry.name, 40), outcome.word + expected, figures, plain(run.changes[entry.name].text, 60)))
-    sys.stdout.write("\n")
+    own_output().write("\n")
     print_rows(("audit", "verdict", "bound", "change"), rows)
     gone = [change for change in run.changes.values() if change.kind == "gone"]
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
-    sys.stdout.write(f"\nrun {run.number}: {_counts(run)}{against}\n")
+    own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")
     for change in gone:
-        sys.stdout.write(f"{plain(change.name)}: {change.text}\n")
-    sys.stdout.write(f"report: {folder / 'index.html'}\n")
-
-
-def bound_text(result: AuditResult) -> str:
-    """The bound against the claim, short."""
-    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
-    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"
+        own_output().write(f"{plain(change.name)}: {change.text}\n")
+    own_output().write(f"report: {folder / 'index.html'}\n")
 
 
 def run(

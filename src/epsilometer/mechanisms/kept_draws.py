@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.storage import Undigestible
 from epsilometer.storage.recorded_texts import json_values, text_lines
+from epsilometer.storage.writing import writing
 
 _VERSION = 1
 _USUAL_NAN = struct.pack(">d", math.nan).hex()
@@ -107,25 +108,23 @@ class Keys:
 class FileKeeper(Keeper, Protocol):
     """Keeps draws in a file, as they are made."""
 
-    def close(self) -> None:
-        """Finishes the file: nothing more will come."""
+    def finish(self) -> None:
+        """Nothing more will come."""
 
 
-def open_keeper(path: str | Path, mechanism: Mechanism, pairs: Sequence[Pair]) -> FileKeeper:
-    """Where an audit of these pairs keeps its draws: .jsonl or .npz."""
+def _check_place(path: str | Path, about: About) -> Path:
+    """The file of a recording, if there can be one."""
     target = Path(path)
-    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
     try:
         about.inputs()
     except Undigestible as error:
         raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
     if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"record={str(path)!r} is not a file in an existing folder")
-    if target.suffix.lower() == ".jsonl":
-        return _LinesKeeper(target, about)
-    if target.suffix.lower() == ".npz":
-        return _ArraysKeeper(target, about)
-    raise InputError(f"record={str(path)!r} must end in .jsonl (outputs of every kind) or .npz (numbers and arrays)")
+        raise InputError(f"record={str(path)!r} is no file in a folder that exists")
+    if target.suffix.lower() not in (".jsonl", ".npz"):
+        formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
+        raise InputError(f"record={str(path)!r} must end in {formats}")
+    return target
 
 
 class KeptMechanism(Mechanism):
@@ -149,22 +148,26 @@ class KeptMechanism(Mechanism):
 
 @contextmanager
 def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None) -> Iterator[Mechanism]:
-    """The mechanism wrapped so that its draws are kept in a file; None keeps nothing."""
+    """The mechanism to draw from so that its draws are kept in a file; None keeps nothing.
+
+    The file is there when the context ends. If it ends with an error, whatever was there before stays.
+    """
     if path is None:
         yield mechanism
         return
-    keeper = open_keeper(path, mechanism, pairs)
-    try:
+    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
+    target = _check_place(path, about)
+    with writing(target) as file:
+        keeper = (_LinesKeeper if target.suffix.lower() == ".jsonl" else _ArraysKeeper)(file, about)
         yield KeptMechanism(mechanism, keeper)
-    finally:
-        keeper.close()
+        keeper.finish()
 
 
 class _LinesKeeper:
-    def __init__(self, path: Path, about: About) -> None:
+    def __init__(self, file: IO[bytes], about: About) -> None:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
         self._key_of = Keys()
-        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._file = file
         self._write(about.to_dict())
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
@@ -175,19 +178,17 @@ class _LinesKeeper:
         number = self._numbers.setdefault(key, len(self._numbers))
         self._write({"dataset": number, "size": len(outputs), "blocks": [_block_to_dict(block) for block in outputs]})
 
-    def close(self) -> None:
-        """Finishes the file."""
-        self._file.close()
+    def finish(self) -> None:
+        """Every line is written already."""
 
     def _write(self, data: dict[str, Any]) -> None:
-        self._file.write(json.dumps(data, allow_nan=False) + "\n")
+        self._file.write((json.dumps(data, allow_nan=False) + "\n").encode())
 
 
 class _ArraysKeeper:
-    def __init__(self, path: Path, about: About) -> None:
-        self._path, self._about, self._key_of = path, about, Keys()
+    def __init__(self, file: IO[bytes], about: About) -> None:
+        self._file, self._about, self._key_of = file, about, Keys()
         self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
-        path.open("wb").close()  # fail now, not after the audit, if it cannot be written
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
         """Remembers an array."""
@@ -197,12 +198,12 @@ class _ArraysKeeper:
             raise _no_array(outputs)
         kept.append(array)
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Writes the file."""
         about = replace(self._about, further=tuple(self._kept))
         names = array_names(about)
         arrays = {name: np.concatenate(kept) for name, kept in zip(names, self._kept.values(), strict=True) if kept}
-        np.savez(self._path, **{ABOUT: np.array(json.dumps(about.to_dict()))}, **arrays)  # type: ignore[arg-type]
+        np.savez(self._file, **{ABOUT: np.array(json.dumps(about.to_dict()))}, **arrays)  # type: ignore[arg-type]
 
 
 def array_names(about: About) -> list[str]:

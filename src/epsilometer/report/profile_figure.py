@@ -13,6 +13,7 @@ from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, Claim
 from epsilometer.errors import InputError
 from epsilometer.report.wording import percent
+from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,5 +125,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         raise InputError(f"path={str(path)!r} must end in {', '.join(_KINDS)}")
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+    kind = path.suffix.lower()
+    with writing(path) as file, matplotlib.rc_context({"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}):
+        figure.savefig(file, format=kind[1:], metadata={"Date": None} if kind == ".svg" else None)

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from epsilometer.report import plot_data, wording
 from epsilometer.report.wording import plain
@@ -96,20 +96,22 @@ COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLU
 MOST_WIDTH = 104
 
 
-def show_result(result: AuditResult, console: Console | None = None) -> None:
+def show_result(result: AuditResult, console: Console | None = None, file: TextIO | None = None) -> None:
     """Prints a result on standard output, or on a rich console.
 
     Args:
         result: what to show.
         console: None makes one if standard output is a terminal.
+        file: instead of standard output.
     """
-    if console is None and not sys.stdout.isatty():
-        sys.stdout.write(render_text(result) + "\n")
+    file = sys.stdout if file is None else file
+    if console is None and not file.isatty():
+        file.write(render_text(result) + "\n")
         return
     if console is None:
         from rich.console import Console
 
-        console = Console()
+        console = Console(file=file)
     console.print(render_panel(result, min(MOST_WIDTH, console.width)))
 
 

@@ -8,6 +8,7 @@ pickled; what they mean is up to those who write them.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 import zipfile
@@ -59,10 +60,34 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise InputError(f"checkpoint={str(path)!r} is in use by another audit") from error
+            raise InputError(f"checkpoint={str(path)!r} is in use by another audit{_holder(path)}") from error
         raise InputError(f"checkpoint={str(path)!r} cannot be used: {error}") from error
     except (sqlite3.Error, zipfile.BadZipFile, json.JSONDecodeError, KeyError, TypeError, OSError) as error:
         raise InputError(f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}") from error
+
+
+# The files that this process holds. To open one and close it again would give up the lock (POSIX is like that).
+_held: set[tuple[int, int]] = set()
+# Where SQLite keeps the number `user_version`, in which the process that holds the file leaves its own number.
+_USER_VERSION = 60
+
+
+def _holder(path: Path) -> str:
+    """Who holds a file that is in use, as far as that can be known."""
+    try:
+        if _identity(path) in _held:
+            return " of this process"
+        with path.open("rb") as file:  # without a lock, which would not be granted
+            file.seek(_USER_VERSION)
+            process = int.from_bytes(file.read(4), "big")
+    except OSError:
+        return ""
+    return f", process {process}" if process and process != os.getpid() else ""
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 class JournalFile:
@@ -74,7 +99,7 @@ class JournalFile:
     """
 
     def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.abspath(path))
         if not self.path.parent.is_dir():
             raise InputError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}")
         with self.explained():
@@ -84,12 +109,15 @@ class JournalFile:
             except BaseException:
                 self._connection.close()
                 raise
+            self._identity = _identity(self.path)
+            _held.add(self._identity)
         self._due = time.monotonic() + _SECONDS
 
     def _open(self, key: dict[str, Any]) -> None:
         # Held until the end: two audits in one file would count each other's draws.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("BEGIN EXCLUSIVE")
+        self._connection.execute(f"PRAGMA user_version = {os.getpid()}")
         for statement in _TABLES.split(";\n")[:-1]:
             self._connection.execute(statement)
         stored = self.about("key")
@@ -178,6 +206,7 @@ class JournalFile:
                 self.commit()
             finally:
                 self._connection.close()
+                _held.discard(self._identity)
 
     def explained(self) -> Any:
         """A context that explains errors of this file."""

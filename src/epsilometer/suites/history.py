@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,7 +82,9 @@ def status_over_all(statuses: Iterable[int]) -> int:
     return next((status for status in _STATUSES if status in found), 0)
 
 
-# "Epsi" in ASCII: marks the file as ours.
+# How long to wait for another process that writes, in seconds: a transaction of ours takes milliseconds.
+_PATIENCE = 5.0
+# "Epsi" in ASCII: says whose file it is.
 _APPLICATION = 0x45707369
 _VERSION = 1
 _TABLES = """
@@ -123,20 +127,35 @@ class Run:
 
 
 class History:
-    """All runs of one suite. Use it as a context manager; the file belongs to one process at a time."""
+    """All runs of one suite. Use it as a context manager.
 
-    def __init__(self, path: Path, must_exist: bool = False) -> None:
+    One process at a time runs the suite and writes; others may look meanwhile, and wait for a moment if need be.
+
+    Args:
+        path: made if it is not there yet.
+        must_exist: only look.
+        patience: how many seconds to wait for a process that writes.
+
+    Raises:
+        InputError: the file is in use, cannot be read or written, or is no history; says which, and by whom.
+    """
+
+    def __init__(self, path: Path, must_exist: bool = False, patience: float = _PATIENCE) -> None:
         if must_exist and not path.is_file():
             raise InputError(f"{path} is missing: there is no history yet")
         self.path = path
         self._held = _hold(path) if not must_exist else None
-        self._base = sqlite3.connect(path)
+        with self._explained():
+            self._connection = sqlite3.connect(path, timeout=patience)
         try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            self.__exit__()
-            raise InputError(f"{path} is not a history of audits: {error}") from error
-        except InputError:
+            with self._explained():
+                self._prepare()
+                if self._held is not None:
+                    with self._connection:
+                        self._connection.execute("CREATE TABLE IF NOT EXISTS holder (process INTEGER)")
+                        self._connection.execute("DELETE FROM holder")
+                        self._connection.execute("INSERT INTO holder VALUES (?)", (os.getpid(),))
+        except BaseException:
             self.__exit__()
             raise
 
@@ -144,9 +163,21 @@ class History:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._base.close()
+        self._connection.close()
         if self._held is not None:
             self._held.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Says what is wrong with the file."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise _in_use(self.path) from error
+            raise InputError(f"the history {self.path} cannot be used: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{self.path} is not a history of audits: {error}") from error
 
     def open_run(self, fresh: bool = False) -> int:
         """The number of an interrupted run, or of a new one.
@@ -154,17 +185,14 @@ class History:
         Args:
             fresh: do not resume an interrupted run.
         """
-        row = self._base.execute("SELECT number, ended FROM runs ORDER BY number DESC LIMIT 1").fetchone()
-        if row is not None and row[1] is None and not fresh:
-            return int(row[0])
-        with self._base:
-            new = self._base.execute("INSERT INTO runs (began, version) VALUES (?, ?)", (_now(), package_version()))
-        return int(new.lastrowid or 0)
+        row = self._read("SELECT number, ended FROM runs ORDER BY number DESC LIMIT 1")
+        if row and row[0][1] is None and not fresh:
+            return int(row[0][0])
+        return self._write("INSERT INTO runs (began, version) VALUES (?, ?)", (_now(), package_version()))
 
     def close_run(self, run: int) -> None:
         """Notes that every audit of the run is done."""
-        with self._base:
-            self._base.execute("UPDATE runs SET ended = ? WHERE number = ?", (_now(), run))
+        self._write("UPDATE runs SET ended = ? WHERE number = ?", (_now(), run))
 
     def record(self, run: int, name: str, digest: str, result: AuditResult | None, error: str | None) -> Outcome:
         """Stores the outcome of an audit at once."""
@@ -172,27 +200,26 @@ class History:
         bound, claimed = (None, None) if result is None else (result.lower_bound, result.claim.value)
         stored = None if result is None else result.to_json(None)
         row = (run, name, digest, outcome.finished, outcome.word, bound, claimed, error, stored)
-        with self._base:
-            self._base.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._write("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         return outcome
 
     def outcomes(self, run: int) -> dict[str, Outcome]:
         """The outcomes of a run so far, by the name of the audit."""
         query = "SELECT name, digest, result, error, finished FROM outcomes WHERE run = ? ORDER BY rowid"
-        rows = self._base.execute(query, (run,)).fetchall()
+        rows = self._read(query, (run,))
         return {name: _outcome(name, digest, stored, error, at) for name, digest, stored, error, at in rows}
 
     def run_before(self, run: int) -> int | None:
         """The last finished run before this one."""
         query = "SELECT MAX(number) FROM runs WHERE number < ? AND ended IS NOT NULL"
-        number = self._base.execute(query, (run,)).fetchone()[0]
+        number = self._read(query, (run,))[0][0]
         return None if number is None else int(number)
 
     def runs(self) -> list[Run]:
         """All runs, the newest first."""
-        rows = self._base.execute("SELECT number, began, ended FROM runs ORDER BY number DESC").fetchall()
+        rows = self._read("SELECT number, began, ended FROM runs ORDER BY number DESC")
         words: dict[int, list[str]] = {}
-        for run, verdict in self._base.execute("SELECT run, verdict FROM outcomes ORDER BY rowid"):
+        for run, verdict in self._read("SELECT run, verdict FROM outcomes ORDER BY rowid"):
             words.setdefault(run, []).append(verdict)
         return [Run(number, began, ended, tuple(words.get(number, ()))) for number, began, ended in rows]
 
@@ -201,13 +228,22 @@ class History:
         query = (
             "SELECT run, finished, verdict, lower_bound, claimed FROM outcomes WHERE name = ? ORDER BY run DESC LIMIT ?"
         )
-        return self._base.execute(query, (name, most)).fetchall()[::-1]
+        return self._read(query, (name, most))[::-1]
+
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._explained():
+            return self._connection.execute(query, values).fetchall()
+
+    def _write(self, statement: str, values: Sequence[Any]) -> int:
+        """In a transaction of its own; returns the number of the new row."""
+        with self._explained(), self._connection:
+            return int(self._connection.execute(statement, values).lastrowid or 0)
 
     def _prepare(self) -> None:
-        version = self._base.execute("PRAGMA user_version").fetchone()[0]
-        application = self._base.execute("PRAGMA application_id").fetchone()[0]
-        if version == 0 and not self._base.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            self._base.executescript(
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        application = self._connection.execute("PRAGMA application_id").fetchone()[0]
+        if version == 0 and not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            self._connection.executescript(
                 f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT;"
             )
         elif application != _APPLICATION:
@@ -230,8 +266,17 @@ def _hold(path: Path) -> IO[bytes] | None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise InputError(f"{path} is in use: another run of this suite is under way") from None
+        raise _in_use(path) from None
     return file
+
+
+def _in_use(path: Path) -> InputError:
+    """Says who holds a history, if that is known."""
+    rows: list[Any] = []
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0.0)) as base:
+        rows = base.execute("SELECT process FROM holder").fetchall()
+    holder = f" by process {rows[0][0]}" if rows else ""
+    return InputError(f"{path} is in use{holder}: another run of this suite is under way")
 
 
 def _outcome(name: str, digest: str, stored: str | None, error: str | None, finished: str) -> Outcome:

@@ -140,7 +140,7 @@ def _serve(connection: Connection, work: Callable[[Any], str]) -> None:
             return
         try:
             answer = True, work(payload)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # Ctrl-C does not reach us, so it is the mechanism's, whatever it is
             answer = False, f"{type(error).__name__}: {error}"
         try:
             connection.send(answer)

@@ -1,7 +1,10 @@
 """Audits that are interrupted and go on come to the result of those that were left alone."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -241,9 +244,12 @@ class TestBelonging:
     def test_not_to_two_at_once(self, tmp_path):
         path = tmp_path / "audit.journal"
         first = FileJournal(path, {"seed": 1})
-        with pytest.raises(em.InputError, match="in use"):
-            FileJournal(path, {"seed": 1})
+        for _ in range(2):  # to look who holds it does not make us let go of it
+            with pytest.raises(em.InputError, match="in use by another audit of this process"):
+                FileJournal(path, {"seed": 1})
+        assert _other_process_opens(path) == f"in use by another audit, process {os.getpid()}"
         first.close()
+        assert _other_process_opens(path) == "opened"
         FileJournal(path, {"seed": 1}).close()
 
     @pytest.mark.parametrize("stop_early", [False, True])
@@ -403,3 +409,13 @@ class TestPacking:
         outputs = read_outputs([1.0, "a", (1, None), float("nan"), "b", True])
         again = outputs_from_bytes(outputs_to_bytes(outputs))
         assert outputs_to_bytes(again) == outputs_to_bytes(outputs)
+
+
+def _other_process_opens(path):
+    code = (
+        "import sys\nfrom epsilometer import InputError\nfrom epsilometer.storage.journal import JournalFile\n"
+        "try:\n    JournalFile(sys.argv[1], {'seed': 1}).close(); print('opened')\n"
+        "except InputError as error:\n    print(str(error).partition(' is ')[2])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from epsilometer.cli.files import check_writable, read_value
+from epsilometer.cli.files import read_value, writable
 from epsilometer.errors import InputError
 
 
@@ -57,10 +57,10 @@ def test_unreadable_inputs(here, text):
 
 
 def test_files_that_cannot_be_written_are_told_before_the_work(here):
-    check_writable(None, "--json")
-    check_writable("-", "--json")
-    check_writable("new.json", "--json")
+    assert writable(None, "--json") is None
+    assert writable("-", "--json") == "-"
+    assert writable("new.json", "--json") == str(here / "new.json")
     with pytest.raises(InputError, match="no folder"):
-        check_writable("no/such/folder/x.json", "--json")
+        writable("no/such/folder/x.json", "--json")
     with pytest.raises(InputError, match="is a folder"):
-        check_writable(str(here), "--html")
+        writable(str(here), "--html")

@@ -2,13 +2,18 @@
 
 import dataclasses
 import json
+import os
+import resource
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import epsilometer as em
 from epsilometer.engine.chunks import fingerprint
-from epsilometer.mechanisms.kept_draws import KeptLines, open_keeper
+from epsilometer.mechanisms.kept_draws import KeptLines, keeping
 from epsilometer.outputs import read_outputs
 
 HOSTILE = [
@@ -38,11 +43,10 @@ def without_provenance(result):
 
 def test_every_kind_of_output_comes_back(tmp_path):
     outputs = read_outputs(HOSTILE)
-    keeper = open_keeper(tmp_path / "d.jsonl", em.from_callable(noisy), [em.Pair(0, 1)])
-    keeper.keep(0, outputs)
-    keeper.keep(1, read_outputs([1.0]))
-    keeper.keep("met on the way", read_outputs([2.0]))
-    keeper.close()
+    with keeping(em.from_callable(noisy), [em.Pair(0, 1)], tmp_path / "d.jsonl") as kept:
+        kept.keeper.keep(0, outputs)
+        kept.keeper.keep(1, read_outputs([1.0]))
+        kept.keeper.keep("met on the way", read_outputs([2.0]))
     (again,) = KeptLines(tmp_path / "d.jsonl", 0).pieces()
     assert fingerprint(again) == fingerprint(outputs)
     assert [dataclasses.replace(block, rows=None, columns=()) for block in again] == [
@@ -131,3 +135,82 @@ def test_long_and_short_numbers_are_kept_as_they_were(tmp_path, name, kind):
     again = em.audit(em.from_recording(tmp_path / name), claim=em.PureDP(1.0), **settings)
     assert (first.lower_bound, first.verdict) == (again.lower_bound, again.verdict)
     assert first.witness.event.to_dict() == again.witness.event.to_dict()
+
+
+def failing(error, after):
+    """A mechanism that fails after so many calls."""
+    calls = []
+
+    def fail(dataset, rng):
+        calls.append(dataset)
+        if len(calls) > after:
+            raise error
+        return rng.laplace()
+
+    return fail
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.npz"])
+@pytest.mark.parametrize("keywords", [{}, {"stop_early": True}], ids=str)
+class TestAnOldRecording:
+    """Stays until the new one is complete."""
+
+    @pytest.fixture
+    def old(self, tmp_path, name):
+        path = tmp_path / name
+        em.audit(em.zoo.laplace(), samples=100, seed=0, record=path)
+        return path
+
+    @pytest.mark.parametrize("after", [0, 300])
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
+    def test_survives_an_error(self, old, keywords, error, after):
+        content = old.read_bytes()
+        with pytest.raises((em.MechanismError, error)):
+            em.audit(failing(error, after), em.Pair(0, 1), em.PureDP(1.0), record=old, samples=500, seed=0, **keywords)
+        assert old.read_bytes() == content
+        assert [*old.parent.iterdir()] == [old]
+
+    def test_survives_a_kill(self, old, keywords):
+        content = old.read_bytes()
+        code = (
+            "import os, sys, epsilometer as em\ncalls = []\n"
+            "def f(x, rng):\n    calls.append(x)\n    len(calls) < 300 or os.kill(os.getpid(), 9)\n"
+            "    return rng.laplace()\n"
+            f"em.audit(f, em.Pair(0, 1), em.PureDP(1.0), record=sys.argv[1], samples=500, seed=0, **{keywords})\n"
+        )
+        assert subprocess.run([sys.executable, "-c", code, old], timeout=60, check=False).returncode == -signal.SIGKILL
+        assert old.read_bytes() == content
+        assert not hasattr(os, "O_TMPFILE") or [*old.parent.iterdir()] == [old]
+
+    def test_survives_a_full_disk(self, old, keywords):
+        content, limits = old.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as caught:
+                em.audit(em.zoo.laplace(), record=old, samples=9000, seed=0, **keywords)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert caught.value.filename == str(old)
+        assert old.read_bytes() == content
+        assert [*old.parent.iterdir()] == [old]
+
+    def test_is_replaced_where_it_was(self, old, keywords, monkeypatch, name):
+        content = old.read_bytes()
+        monkeypatch.chdir(old.parent)
+
+        def wandering(dataset, rng):
+            os.chdir("/")
+            return rng.laplace()
+
+        result = em.audit(wandering, em.Pair(0, 1), em.PureDP(1.0), record=name, samples=500, seed=0, **keywords)
+        assert old.read_bytes() != content
+        assert result.settings["recorded_to"] == name
+        assert em.from_recording(old).name
+
+
+def test_an_old_recording_can_be_the_one_that_is_read(tmp_path):
+    path = tmp_path / "d.jsonl"
+    em.audit(noisy, em.Pair(0, 2), em.PureDP(1.0), samples=300, seed=0, record=path)
+    content = path.read_bytes()
+    em.audit(em.from_recording(path), claim=em.PureDP(1.0), samples=300, seed=0, record=path)
+    assert len(path.read_bytes().splitlines()) == len(content.splitlines())

@@ -1,5 +1,7 @@
 """The file that remembers."""
 
+import os
+import resource
 import sqlite3
 
 import pytest
@@ -47,10 +49,34 @@ def test_runs_and_bounds(path, make_result):
 
 
 def test_a_second_process_waits_outside(path):
-    with History(path), pytest.raises(InputError, match="in use"):
+    with History(path), pytest.raises(InputError, match=f"in use by process {os.getpid()}: another run"):
         History(path)
     with History(path), History(path, must_exist=True) as reader:
         assert reader.runs() == []
+
+
+def test_whoever_writes_for_long_is_named_after_a_while(path):
+    with History(path):
+        writer = sqlite3.connect(path)
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(InputError, match="is in use: another run"):
+            History(path, must_exist=True, patience=0.1)
+        writer.close()
+
+
+def test_a_full_disk_is_named_and_loses_nothing(path, make_result):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with History(path) as history:
+        run = history.open_run()
+        history.record(run, "a", "d", make_result(), None)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+        try:
+            with pytest.raises(InputError, match=r"the history .* cannot be used"):
+                history.record(run, "b" * 100_000, "d", make_result(), None)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with History(path) as history:
+        assert history.outcomes(run)["a"].result is not None
 
 
 def test_a_result_of_another_version_is_an_error_not_an_end(path, make_result):
