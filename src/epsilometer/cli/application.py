@@ -23,7 +23,7 @@ from epsilometer.cli.profile import profile
 from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
-from epsilometer.errors import EpsilometerError, MechanismError
+from epsilometer.errors import EpsilometerError, MechanismError, public
 from epsilometer.report.wording import clean, cut
 
 # One line, but enough of it to quote what another program said.
@@ -136,8 +136,8 @@ def _message(error: Exception, debug: bool) -> str:
 
 def _complain(message: str, debug: bool) -> None:
     if debug:
-        traceback.print_exc()
-    sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
+        sys.stderr.write(public(traceback.format_exc()))
+    sys.stderr.write(f"epsilometer: {cut(clean(public(message)), _MOST_MESSAGE)}\n")
 
 
 def _write_what_cannot_be_encoded() -> None:

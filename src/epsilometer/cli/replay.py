@@ -45,7 +45,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     from epsilometer.auditing.public import replay as replay_witness
     from epsilometer.cli.files import check_writable, read_text, read_value
     from epsilometer.cli.options import deliver, run
-    from epsilometer.cli.request import open_target
+    from epsilometer.cli.request import open_target, public_target
     from epsilometer.result import AuditResult
 
     for name in ("json", "html", "junit", "markdown"):
@@ -59,7 +59,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
         keywords["pair"] = _pair(flags, sides)
     result = run(
         lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
-        {"target": target, "batch": True} if flags["batch"] else {"target": target},
+        {"target": public_target(target), **({"batch": True} if flags["batch"] else {})},
     )
     return deliver(result, flags["json"], flags["html"], flags["junit"], flags["markdown"])
 

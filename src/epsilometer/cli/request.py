@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from epsilometer.cli.files import check_writable, read_options, read_value
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, public, public_address, public_arguments
 
 if TYPE_CHECKING:
     from epsilometer.claims import Claim
@@ -31,7 +31,7 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     kind, colon, rest = target.partition(":")
     if not colon or not kind or not rest:
         raise InputError(
-            f"target {target!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
+            f"target {public_target(target)!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
             "recording:FILE, plugin:NAME or a .toml file"
         )
     if kind == "zoo":
@@ -66,6 +66,23 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
     return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
 
 
+def public_target(target: object) -> str:
+    """A target as it may be written and printed: without the secrets of an address or of a program's arguments."""
+    kind, colon, rest = str(target).partition(":")
+    if kind.lower() in ("http", "https"):
+        return public_address(str(target))
+    if kind != "command":
+        return public(str(target))
+    import shlex
+
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        return public(str(target))
+    hidden = public_arguments(words)
+    return str(target) if hidden == words else f"command:{shlex.join(hidden)}"
+
+
 def split_command(text: str) -> list[str]:
     """The words of a command: quotes as in a shell, but no shell and none of its substitutions."""
     import shlex
@@ -73,7 +90,7 @@ def split_command(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise InputError(f"command:{text} cannot be read: {error}") from None
+        raise InputError(f"{public('command:' + text)} cannot be read: {error}") from None
 
 
 def _open_zoo(text: str) -> Any:
@@ -248,7 +265,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         _inputs(given, mechanism),
         {name: given[name] for name in CLAIM_KEYS if name in given},
         {name: given[name] for name in RUN_KEYS if name in given},
-        {"target": target, "batch": True} if batch else {"target": target},
+        {"target": public_target(target), **({"batch": True} if batch else {})},
         given.get("json"),
         given.get("html"),
         given.get("junit"),

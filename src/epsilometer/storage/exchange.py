@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,3 +121,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
+
+
+def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
+    """The program, and the files that its arguments name: with another content they are another mechanism.
+
+    Args:
+        argv: the program and its arguments.
+        folder: where it runs.
+        search: where programs are looked for; None is our own PATH.
+    """
+    program = shutil.which(argv[0], path=search)
+    found = [Path(argv[0] if program is None else program)]
+    for before, part in pairwise(argv):
+        names = [part, part.partition("=")[2]]
+        if before == "-m":  # a module of Python
+            module = part.replace(".", "/")
+            names += [f"{module}.py", f"{module}/__main__.py"]
+        found += [folder / name for name in names if name and _is_file(folder / name)]
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # an argument that is no name of a file at all
+        return False
