@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check golden format bench docs screenshots lock clean
+.PHONY: help setup demo test check golden format bench fuzz docs screenshots lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -60,6 +60,9 @@ format: setup ## put the code into the house format
 
 bench: setup ## speed and power tables
 	@$(PY) -m benchmarks $(ARGS)
+
+fuzz: setup ## give 5000 damaged files of every format to the command line: no traceback, no hang, no full memory
+	@$(PY) -m benchmarks.fuzz $(ARGS)
 
 docs: setup ## build the documentation site into build/site; any broken link or reference is an error
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet --site-dir build/site

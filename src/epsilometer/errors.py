@@ -89,10 +89,10 @@ def shown(value: object) -> str:
 # What stands in the place of a secret.
 HIDDEN = "…"
 # Of a name like X-Api-Key, sasToken or DB_PASSWORD one word is enough.
-_SECRET_WORDS = frozenset(
-    "access apikey assertion auth authorisation authorization bearer cookie credential credentials creds hmac jwt key "
-    "otp pass passcode passphrase passwd password pat private pw pwd secret secrets session sid sig signature token "
-    "tokens".split()
+_SECRET_WORDS = re.compile(
+    r"access|apikey|assertion|auth|authori[sz]ation|bearer|cookie|credentials?|creds|hmac|jwt|key|otp|pass|passcode"
+    r"|passphrase|passwd|password|pat|private|pw|pwd|secrets?|session|sid|sig|signature|tokens?",
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Anything may stand before a colon in a text, so there only words count that leave no doubt.
@@ -116,7 +116,7 @@ _SHORTEST = 4
 
 def is_secret(name: str) -> bool:
     """Whether something of this name (a key of a query, a header, an option, a variable) is for nobody else's eyes."""
-    return any(word.lower() in _SECRET_WORDS for word in _WORD.findall(name)) or bool(re.search(_SURE, name, re.I))
+    return any(map(_SECRET_WORDS.fullmatch, _WORD.findall(name))) or bool(re.search(_SURE, name, re.I))
 
 
 def public(text: str) -> str:
@@ -134,7 +134,7 @@ def public_address(url: str) -> str:
     if not separator:
         return HIDDEN if "@" in url else url.partition("?")[0]
     here, query, path = _parts(rest)
-    user, at, host = here.rpartition("@")
+    _, at, host = here.rpartition("@")
     return f"{scheme}://{HIDDEN + at if at else ''}{host}{path}{'?' + HIDDEN if query else ''}"
 
 
@@ -160,7 +160,7 @@ def secrets_of(url: str = "", named: Mapping[str, str] | None = None, argv: Sequ
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """A text without these values, and without the beginning of one at which the text, or a quotation in it, was cut."""
+    """A text without these values; also without the beginning of one, where the text or a quotation was cut."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
         for cut in range(len(secret) - 1, _SHORTEST - 1, -1):

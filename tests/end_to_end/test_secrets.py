@@ -225,10 +225,12 @@ def test_programs_that_repeat_their_arguments(fill, end, batch, tmp_path):
 
 def test_uncaught_errors_in_a_program_of_a_user(url, tmp_path):
     """Python prints the whole chain of causes; nothing of it may hold the key."""
-    code = f"""import epsilometer as em
-em.audit(em.from_http("{url}/401?{query()}", headers={{"Authorization": "Bearer " + "{TOKEN}"[:]}}), (0, 1), em.PureDP(1))"""
-    (tmp_path / "run.py").write_text(code.replace("; ", "\n"), encoding="utf-8")
-    loader = "import runpy, sys; exec(compile(open('run.py').read(), '<user>', 'exec'))"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    call = f"em.from_http({url + '/401?' + query()!r}, headers={headers!r})"
+    code = f"import epsilometer as em\nem.audit({call}, (0, 1), em.PureDP(1))"
+    (tmp_path / "run.txt").write_text(code, encoding="utf-8")
+    # Of code without a file Python shows no lines, in which the user's own text would be.
+    loader = "exec(compile(open('run.txt').read(), '<user>', 'exec'))"
     run = subprocess.run([sys.executable, "-c", loader], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "MechanismError" in run.stderr
     assert SECRET not in run.stdout + run.stderr

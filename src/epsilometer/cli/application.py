@@ -131,6 +131,8 @@ def _message(error: Exception, debug: bool) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"{error.filename or 'a file'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"
     return f"unexpected {type(error).__name__}: {error}{hint}"
 
 

@@ -31,8 +31,8 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     kind, colon, rest = target.partition(":")
     if not colon or not kind or not rest:
         raise InputError(
-            f"target {public_target(target)!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
-            "recording:FILE, plugin:NAME or a .toml file"
+            f"target {public_target(target)!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an "
+            "http(s) address, recording:FILE, plugin:NAME or a .toml file"
         )
     if kind == "zoo":
         if batch:
@@ -68,7 +68,7 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
 
 def public_target(target: object) -> str:
     """A target as it may be written and printed: without the secrets of an address or of a program's arguments."""
-    kind, colon, rest = str(target).partition(":")
+    kind, _, rest = str(target).partition(":")
     if kind.lower() in ("http", "https"):
         return public_address(str(target))
     if kind != "command":

@@ -55,7 +55,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
         return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # also too many brackets, or digits
         raise InputError(f"{path} is not TOML: {error}") from error
 
 

@@ -144,7 +144,7 @@ class Client:
         return bytes(answer)
 
     def _elsewhere(self, response: http.client.HTTPResponse) -> str:
-        return shown(without(public_address(response.getheader("Location") or "nowhere"), self.secrets))
+        return without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, http.client.IncompleteRead):

@@ -28,7 +28,7 @@ from epsilometer.mechanisms.kept_draws import (
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
-from epsilometer.storage.exchange import settle
+from epsilometer.storage.exchange import settle, settled
 from epsilometer.storage.recorded_arrays import (
     ArrayFile,
     RecordedSide,
@@ -37,7 +37,6 @@ from epsilometer.storage.recorded_arrays import (
     check_file,
     members,
     one_side,
-    settled,
     split_place,
 )
 
@@ -143,6 +142,7 @@ def from_recording(
     *,
     pair: Pair | tuple[Any, Any] | None = None,
     header: bool | None = None,
+    max_output_bytes: float | None = None,
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
 
@@ -157,15 +157,25 @@ def from_recording(
         right: the file of the right outputs.
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
+        max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
+            `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
+            needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
 
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
     quoted "" is text. Numbers count by their worth, since files differ in how they store them: 1 is 1.0, and whole
     numbers of any length are exact. Nothing is ever unpickled.
     """
-    pairs = (_UNNAMED if pair is None else as_pair(pair),)
+    most = None if max_output_bytes is None else check_most(max_output_bytes)
+    found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
+    return Recording([replace(side, max_bytes=most).checked() for side in found.sides], found.about)
+
+
+def _from_files(
+    path: str | os.PathLike[str], right: str | os.PathLike[str] | None, pair: Pair, header: bool | None
+) -> Recording:
     if right is not None:
         sides = [one_side(path, header), one_side(right, header)]
-        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, pairs))
+        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
     whole = split_place(path)[1] is None
     kept = _open_kept(check_file(path)) if whole else None
     if kept is not None:
@@ -173,7 +183,14 @@ def from_recording(
     both = both_sides(check_file(path), header) if whole else None
     if both is None:
         return Recording([one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
-    return Recording(both, About(os.fspath(path), _CHUNK, pairs))
+    return Recording(both, About(os.fspath(path), _CHUNK, (pair,)))
+
+
+def check_most(value: object) -> int:
+    """A number of bytes, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < 1 << 62:
+        raise InputError(f"max_output_bytes={value!r} must be a number of bytes, e.g. 4e9")
+    return int(value)
 
 
 def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[str, str]]:
@@ -261,6 +278,7 @@ def _open_kept(path: Path) -> Recording | None:
     kind = path.suffix.lower()
     about = about_lines(path) if kind == ".jsonl" else None
     if kind == ".npz" and ABOUT in members(path):
+        ArrayFile(path, ABOUT).whole()  # refuses what is too large, or not plain
         about = about_arrays(path)
     if about is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
-from epsilometer.outputs import Outputs, concatenate, read_outputs
-from epsilometer.outputs.columns import EXACT
+from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import settle
+from epsilometer.storage.exchange import UNREADABLE, first_line, memory_share, regular_file, settle, settled, too_large
 from epsilometer.storage.recorded_texts import (
     SIDES,
     CsvRows,
@@ -31,6 +31,8 @@ from epsilometer.storage.recorded_texts import (
 # Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
 _PIECE_BYTES = 4 << 20
 _PIECE_ROWS = 1 << 16
+# Outputs without content: a header can promise any number of them at no cost.
+_MOST_EMPTY = 1 << 24
 
 Array = NDArray[Any]
 
@@ -60,31 +62,66 @@ class ArrayFile:
         with self._open() as file:
             return self._header(file)[2]
 
+    def check(self, most: int, is_whole: bool = False) -> None:
+        """Refuses what promises more than it holds, or needs more than `most` bytes at once, before any is read."""
+        with self._open() as file:
+            shape, by_column, kind = self._header(file)
+            promised, there = math.prod(shape) * kind.itemsize, self._bytes_there() - file.tell()
+        if promised > there:
+            raise InputError(
+                f"{self} promises an array of {promised} bytes, shape {shown(shape)}, and has only {there}"
+            )
+        if (size := promised if by_column or is_whole else promised // max(shape[0], 1)) > most:
+            raise too_large(self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most)
+
+    def whole(self) -> Array:
+        """The array, of any shape, as an input of a mechanism."""
+        most = memory_share()
+        with self._open() as file:
+            shape, by_column, kind = self._header(file, is_batch=False)
+            if (size := math.prod(shape) * kind.itemsize) > most:
+                raise too_large(self, f"{size} bytes", most)
+            data = file.read(size)
+        if len(data) < size:
+            raise InputError(f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}")
+        flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
+        return flat.reshape(shape, order="F" if by_column else "C").copy()
+
+    def _bytes_there(self) -> int:
+        if self.member is None:
+            return self.path.stat().st_size
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.getinfo(f"{self.member}.npy").file_size
+
     def pieces(self) -> Iterator[Array]:
         """Slices along axis 0, in order."""
         with self._open() as file:
             shape, by_column, kind = self._header(file)
-            row = int(np.prod(shape[1:], dtype=np.int64)) * kind.itemsize
+            row = math.prod(shape[1:]) * kind.itemsize
             rows = shape[0] if by_column else max(1, min(_PIECE_ROWS, _PIECE_BYTES // max(row, 1)))
             for start in range(0, shape[0], max(rows, 1)):
                 n = min(rows, shape[0] - start)
                 data = file.read(n * row)
                 if len(data) < n * row:
                     raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
-                flat = np.frombuffer(data, dtype=kind)
+                flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
                 yield flat.reshape((n, *shape[1:]), order="F" if by_column else "C")
 
-    def _header(self, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    def _header(self, file: IO[bytes], is_batch: bool = True) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         try:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_column, kind = read(file)
-        except (ValueError, EOFError, OSError) as error:
-            raise InputError(f"{self} cannot be read as a plain array: {error}") from error
+        except UNREADABLE as error:
+            raise InputError(f"{self} cannot be read as a plain array: {first_line(error)}") from error
         if kind.hasobject:
             raise InputError(f"{self} holds no plain numbers or texts, and nothing is unpickled")
-        if not shape:
+        if is_batch and not shape:
             raise InputError(f"{self} holds a single value; axis 0 must count outputs")
+        if not all(isinstance(size, int) and 0 <= size < 1 << 62 for size in shape):
+            raise InputError(f"{self} cannot be an array of the shape {shown(shape)}")
+        if is_batch and (not kind.itemsize or (0 in shape[1:] and shape[0] > _MOST_EMPTY)):
+            raise InputError(f"{self} holds outputs without content: shape {shown(shape)}, entries of {kind}")
         return shape, by_column and len(shape) > 1, kind
 
     @contextmanager
@@ -96,30 +133,22 @@ class ArrayFile:
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
                 yield file
-        except (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
-            raise InputError(f"{self} cannot be read: {error}") from error
+        except InputError:
+            raise
+        except UNREADABLE as error:  # RuntimeError: it is encrypted
+            raise InputError(f"{self} cannot be read: {first_line(error)}") from error
 
 
 def members(path: Path) -> list[str]:
     """The names of the arrays in an .npz file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path} cannot be read as plain arrays: {error}") from error
-
-
-def settled(array: Array) -> Array | list[Any]:
-    """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
-    if array.dtype.kind not in "iu":
-        return array
-    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
-        return array.astype(np.float64)
-    if array.ndim == 1:
-        return [settle(each) for each in array.tolist()]
-    mixed = array.astype(object)
-    mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
-    return mixed
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read as plain arrays: {first_line(error)}") from error
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} has two arrays of one name: {shown(names)}")
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +190,10 @@ class ParquetColumns:
         try:
             for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=list(names)):
                 yield {name: batch.column(name) for name in names}
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.path} cannot be read as parquet: {error}") from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, MemoryError, NotImplementedError) as error:
+            raise InputError(f"{self.path} cannot be read as parquet: {first_line(error)}") from error
 
     def _outputs(self, columns: dict[str, Any], start: int) -> Any:
         if self.side:
@@ -205,8 +236,8 @@ def _open_parquet(path: Path) -> Any:
         raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from error
     try:
         return pyarrow.parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        raise InputError(f"{path} cannot be read as parquet: {error}") from error
+    except (OSError, ValueError, MemoryError, NotImplementedError) as error:  # pyarrow's errors are ValueErrors
+        raise InputError(f"{path} cannot be read as parquet: {first_line(error)}") from error
 
 
 def _column(column: Any) -> Array | list[Any]:
@@ -238,13 +269,26 @@ class RecordedSide:
     Attributes:
         source: the file, or a part of it.
         exact: whether the outputs are ours and so come back as they were; otherwise whole numbers are floats.
+        max_bytes: of outputs in memory; None for a share of the memory that there is.
     """
 
     source: Source
     exact: bool = False
+    max_bytes: int | None = None
 
     def __str__(self) -> str:
         return str(self.source)
+
+    @property
+    def most(self) -> int:
+        """Bytes that its outputs may take in memory."""
+        return memory_share() if self.max_bytes is None else self.max_bytes
+
+    def checked(self) -> RecordedSide:
+        """Itself, or an InputError about a header that cannot be true."""
+        if isinstance(self.source, ArrayFile):
+            self.source.check(self.most)
+        return self
 
     def pieces(self) -> Iterator[Outputs]:
         """Outputs in the order of the file, some thousand at a time."""
@@ -271,8 +315,25 @@ class RecordedSide:
             raise
 
     def outputs(self) -> Outputs:
-        """All of them, as columns in memory."""
-        return concatenate(list(self.pieces()))
+        """All of them, as columns in memory.
+
+        Raises:
+            InputError: they would take more than `most` bytes. An array says so before it is read.
+        """
+        if isinstance(self.source, ArrayFile):
+            self.source.check(self.most, is_whole=True)
+        parts, size = [], 0
+        for piece in self.pieces():
+            parts.append(piece)
+            size += _bytes_of(piece)
+            if size > self.most:
+                raise too_large(self, f"outputs of more than {size} bytes", self.most)
+        return concatenate(parts)
+
+
+def _bytes_of(outputs: Outputs) -> int:
+    columns = (column for block in outputs for column in block.columns)
+    return sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)
 
 
 def both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
@@ -337,6 +398,4 @@ def split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
 def check_file(place: str | os.PathLike[str]) -> Path:
     """The file, or an InputError if there is none."""
     path = split_place(place)[0]
-    if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}; a file is needed")
-    return path
+    return regular_file(path)

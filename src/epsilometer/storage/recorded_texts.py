@@ -8,19 +8,34 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, AnyStr, TypeVar
 
 from epsilometer.errors import InputError, shown
-from epsilometer.storage.exchange import number_or_text, settle, settled_texts
+from epsilometer.storage.exchange import check_whole, memory_share, number_or_text, settle, settled_texts
 
 # Characters of a quoted cell: a quote that is never closed would otherwise take the rest of the file with it.
 _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
 
+# No line may be longer than this, whatever the memory.
+_LONGEST_LINE = 1 << 30
+
 Cell = int | float | str | None
 # The text of every cell; None where it is empty and not quoted.
 Row = list[str | None]
+
+
+def _limited(lines: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
+    """The lines of a file, and an error before one fills the memory."""
+    most = min(_LONGEST_LINE, memory_share())
+    if path.stat().st_size <= most:  # nearly all files; reading line by line is slower
+        yield from lines
+        return
+    while line := lines.readline(most):
+        if len(line) == most:
+            raise InputError(f"{path} has a line of {most} bytes or more, beginning with {shown(line[:60])}")
+        yield line
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
@@ -31,7 +46,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
     number, width, blank = 0, 0, 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = iter(file)
+            lines = _limited(file, path)
             for line in lines:
                 number += 1
                 if '"' in line:
@@ -212,7 +227,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The number and the text of every line; blank ones may only stand at the end of the file."""
     blank = 0
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(_limited(file, path), 1):
             if not raw.strip():
                 blank = blank or number
                 continue
@@ -243,7 +258,7 @@ class JsonList:
 
     def _values(self) -> list[Any]:
         try:
-            values = _read_json(self.path.read_text(encoding="utf-8-sig"))
+            values = _read_json(check_whole(self.path).read_text(encoding="utf-8-sig"))
         except _KeyTwice as error:
             raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
