@@ -6,10 +6,13 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from epsilometer.errors import InputError
+from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import plain, shown
+
+if TYPE_CHECKING:
+    from epsilometer.result import AuditResult
 
 
 def read_value(text: str, option: str) -> Any:
@@ -87,6 +90,20 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path} is not text in UTF-8: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_result(path: Path) -> AuditResult:
+    """A stored result, or an InputError."""
+    from epsilometer.result import AuditResult
+    from epsilometer.storage.exchange import UNSOUND, first_line
+
+    text = read_text(path)
+    try:
+        return AuditResult.from_json(text)
+    except EpsilometerError:
+        raise
+    except (ValueError, *UNSOUND) as error:
+        raise InputError(f"{path} is not a result: {first_line(error)}") from error
 
 
 def check_writable(path: str | None, option: str) -> None:

@@ -43,14 +43,13 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     from pathlib import Path
 
     from epsilometer.auditing.public import replay as replay_witness
-    from epsilometer.cli.files import check_writable, read_text, read_value
+    from epsilometer.cli.files import check_writable, read_result, read_value
     from epsilometer.cli.options import deliver, run
     from epsilometer.cli.request import open_target, public_target
-    from epsilometer.result import AuditResult
 
     for name in ("json", "html", "junit", "markdown"):
         check_writable(flags[name], f"--{name}")
-    stored = AuditResult.from_json(read_text(Path(stored_file)))
+    stored = read_result(Path(stored_file))
     mechanism = open_target(target, bool(flags["batch"]))
     sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
     names = ("samples", "confidence", "seed", "jobs", "engine")

@@ -212,6 +212,10 @@ UNREADABLE = (
 )
 
 
+# What damaged content leads to where nobody expects it: never one of our own errors.
+UNSOUND = (RecursionError, MemoryError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
+
+
 def first_line(error: BaseException) -> str:
     """Why a file cannot be read, short."""
     return (str(error) or type(error).__name__).splitlines()[0][:200]

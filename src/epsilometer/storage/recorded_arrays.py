@@ -1,9 +1,8 @@
-"""The files in which recorded outputs may be: arrays and columns, read in pieces, and which part is which side."""
+"""The files in which recorded outputs may be: arrays and columns, read in pieces, and never more than fits."""
 
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,17 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
-from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
+from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import UNREADABLE, first_line, memory_share, regular_file, settle, settled, too_large
+from epsilometer.storage.exchange import (
+    UNREADABLE,
+    UNSOUND,
+    first_line,
+    memory_share,
+    settle,
+    settled,
+    too_large,
+)
 from epsilometer.storage.recorded_texts import (
     SIDES,
-    CsvRows,
-    JsonLines,
-    JsonList,
     ends_with_empty,
-    has_side,
-    json_values,
 )
 
 # Bytes per piece: large enough that reading is fast, small enough that memory does not notice.
@@ -120,7 +122,7 @@ class ArrayFile:
             raise InputError(f"{self} holds a single value; axis 0 must count outputs")
         if not all(isinstance(size, int) and 0 <= size < 1 << 62 for size in shape):
             raise InputError(f"{self} cannot be an array of the shape {shown(shape)}")
-        if is_batch and (not kind.itemsize or (0 in shape[1:] and shape[0] > _MOST_EMPTY)):
+        if not kind.itemsize or (is_batch and 0 in shape[1:] and shape[0] > _MOST_EMPTY):
             raise InputError(f"{self} holds outputs without content: shape {shown(shape)}, entries of {kind}")
         return shape, by_column and len(shape) > 1, kind
 
@@ -245,9 +247,6 @@ def _column(column: Any) -> Array | list[Any]:
     return settled(values) if isinstance(values, np.ndarray) else [settle(each) for each in values]
 
 
-_KINDS = ".npy, .npz, .csv, .jsonl, .json and .parquet"
-
-
 class Source(Protocol):
     """Where recorded outputs are."""
 
@@ -293,12 +292,16 @@ class RecordedSide:
     def pieces(self) -> Iterator[Outputs]:
         """Outputs in the order of the file, some thousand at a time."""
         start = 0
-        for piece in self.source.pieces():
-            if isinstance(piece, np.ndarray) and not self.exact:
-                piece = settled(piece)
-            outputs = piece if isinstance(piece, Outputs) else self._read(piece, start)
-            yield outputs
-            start += len(outputs)
+        try:
+            for piece in self.source.pieces():
+                if isinstance(piece, np.ndarray) and not self.exact:
+                    piece = settled(piece)
+                outputs = _sound(piece) if isinstance(piece, Outputs) else self._read(piece, start)
+                yield outputs
+                start += len(outputs)
+        except UNSOUND as error:
+            where = f"{self}, behind output {start}" if start else f"{self}"
+            raise InputError(f"{where}: cannot be read: {first_line(error)}") from error
 
     def _read(self, piece: Any, start: int) -> Outputs:
         try:
@@ -331,71 +334,23 @@ class RecordedSide:
         return concatenate(parts)
 
 
+def _sound(outputs: Outputs) -> Outputs:
+    """Outputs whose parts go together; a file can claim anything."""
+    for block in outputs:
+        lengths = {len(column) for column in block.columns} | (
+            {block.size} if block.rows is None else {len(block.rows)}
+        )
+        rows_fit = block.rows is None or not len(block.rows) or 0 <= block.rows.min() <= block.rows.max() < len(outputs)
+        codes = [column for column in block.columns if isinstance(column, Labels) and len(column.codes)]
+        if lengths != {block.size} or not rows_fit:
+            raise IndexError(f"a chunk of {shown(block.shape)} has parts of the lengths {sorted(lengths)}")
+        if any(each.codes.min() < 0 or each.codes.max() >= len(each.labels) for each in codes):
+            raise IndexError(f"a chunk of {shown(block.shape)} has a label without a name")
+    if sum(block.size for block in outputs) != len(outputs):
+        raise IndexError(f"a chunk of {len(outputs)} outputs holds another number of them")
+    return outputs
+
+
 def _bytes_of(outputs: Outputs) -> int:
     columns = (column for block in outputs for column in block.columns)
     return sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)
-
-
-def both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
-    """The two sides of one file; None if it holds only one."""
-    sources: list[Source] | None = None
-    if path.suffix.lower() == ".npz" and {"left", "right"} <= set(members(path)):
-        sources = [ArrayFile(path, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".jsonl" and has_side(next(json_values(path), (0, None))[1]):
-        sources = [JsonLines(path, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".csv" and _has_sides(CsvRows(path, header).names() or []):
-        sources = [CsvRows(path, header, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".parquet" and _has_sides(names := parquet_names(path)):
-        sources = _parquet_sides(path, names)
-    return None if sources is None else [RecordedSide(source) for source in sources]
-
-
-def _parquet_sides(path: Path, names: Sequence[str]) -> list[Source]:
-    if "side" not in names:
-        return [ParquetColumns(path, (one,), beside=other) for one, other in (("left", "right"), ("right", "left"))]
-    rest = tuple(name for name in names if name != "side")
-    return [ParquetColumns(path, rest, side) for side in ("left", "right")]
-
-
-def _has_sides(names: Sequence[str]) -> bool:
-    return ("side" in names and len(names) > 1) or sorted(names) == ["left", "right"]
-
-
-def one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSide:
-    """The outputs of a file that holds one side: `file.npz:name` for one of several arrays."""
-    path, name = split_place(place)
-    kind = check_file(path).suffix.lower()
-    if kind == ".npy":
-        return RecordedSide(ArrayFile(path))
-    if kind == ".npz":
-        return RecordedSide(ArrayFile(path, _member(path, name)))
-    if kind == ".csv":
-        return RecordedSide(CsvRows(path, header))
-    if kind == ".jsonl":
-        return RecordedSide(JsonLines(path))
-    if kind == ".json":
-        return RecordedSide(JsonList(path))
-    if kind == ".parquet":
-        return RecordedSide(ParquetColumns(path, tuple(parquet_names(path))))
-    raise InputError(f"{path}: recorded outputs are read from {_KINDS} files")
-
-
-def _member(path: Path, name: str | None) -> str:
-    names = members(path)
-    if name is None and len(names) != 1:
-        raise InputError(f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME")
-    if name is not None and name not in names:
-        raise InputError(f"{path} has no array {name!r}; it has {', '.join(names)}")
-    return names[0] if name is None else name
-
-
-def split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """The file, and the name of the array in it if there is one."""
-    before, colon, name = os.fspath(place).rpartition(":")
-    return (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
-
-
-def check_file(place: str | os.PathLike[str]) -> Path:
-    """The file, or an InputError if there is none."""
-    path = split_place(place)[0]
-    return regular_file(path)

@@ -18,23 +18,26 @@ _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
 
-# No line may be longer than this, whatever the memory.
-_LONGEST_LINE = 1 << 30
+# Characters of a row. Nobody has so many columns; a file without ends of lines would otherwise fill the memory.
+_LONGEST_ROW = 1 << 27
 
 Cell = int | float | str | None
 # The text of every cell; None where it is empty and not quoted.
 Row = list[str | None]
 
 
-def _limited(lines: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
+def _limited(lines: IO[AnyStr], path: Path, most: int) -> Iterator[AnyStr]:
     """The lines of a file, and an error before one fills the memory."""
-    most = min(_LONGEST_LINE, memory_share())
-    if path.stat().st_size <= most:  # nearly all files; reading line by line is slower
+    if path.stat().st_size <= min(most, _LONGEST_ROW):  # nearly all files; reading line by line is slower
         yield from lines
         return
+    start = lines.read(1 << 16)
+    if ("\0" if isinstance(start, str) else b"\0") in start:
+        raise InputError(f"{path} is not text: it holds zero bytes")
+    lines.seek(0)
     while line := lines.readline(most):
         if len(line) == most:
-            raise InputError(f"{path} has a line of {most} bytes or more, beginning with {shown(line[:60])}")
+            raise InputError(f"{path} has a line of {most} characters or more, beginning with {shown(line[:60])}")
         yield line
 
 
@@ -46,7 +49,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
     number, width, blank = 0, 0, 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = _limited(file, path)
+            lines = _limited(file, path, _LONGEST_ROW)
             for line in lines:
                 number += 1
                 if '"' in line:
@@ -227,7 +230,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The number and the text of every line; blank ones may only stand at the end of the file."""
     blank = 0
     with path.open("rb") as file:
-        for number, raw in enumerate(_limited(file, path), 1):
+        for number, raw in enumerate(_limited(file, path, memory_share()), 1):
             if not raw.strip():
                 blank = blank or number
                 continue
