@@ -193,6 +193,10 @@ def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
     return read_finder({"seed": seed, **table} if is_seeded else table)
 
 
+# No size of an array may reach this.
+_TOO_MANY = 1 << 53
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to run and where to put the answer.
@@ -257,6 +261,9 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
     """
     for option in ("json", "html", "junit", "markdown"):
         check_writable(given.get(option), f"--{option}")
+    for option in ("samples", "jobs", "distance"):
+        if isinstance(value := given.get(option), int) and abs(value) >= _TOO_MANY:
+            raise InputError(f"{option} = {value} is more than anybody can wait for")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders)
     return Plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,6 +88,7 @@ class ArrayFile:
         if len(data) < size:
             raise InputError(f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}")
         flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
+        _check_letters(flat, self)
         return flat.reshape(shape, order="F" if by_column else "C").copy()
 
     def _bytes_there(self) -> int:
@@ -107,6 +109,7 @@ class ArrayFile:
                 if len(data) < n * row:
                     raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
                 flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
+                _check_letters(flat, self)
                 yield flat.reshape((n, *shape[1:]), order="F" if by_column else "C")
 
     def _header(self, file: IO[bytes], is_batch: bool = True) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -139,6 +142,16 @@ class ArrayFile:
             raise
         except UNREADABLE as error:  # RuntimeError: it is encrypted
             raise InputError(f"{self} cannot be read: {first_line(error)}") from error
+
+
+def _check_letters(flat: Array, source: ArrayFile) -> None:
+    """Refuses texts with letters that do not exist, on which Python itself would stumble."""
+    for name in flat.dtype.names or ():
+        _check_letters(flat[name], source)
+    if flat.dtype.kind == "U" and flat.size:
+        codes = np.ascontiguousarray(flat).view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise InputError(f"{source} holds a text with the letter {codes.max():#x}, which does not exist")
 
 
 def members(path: Path) -> list[str]:
