@@ -5,13 +5,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 LOCK := requirements/lock.txt
-UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' $(LOCK))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check golden format bench soak docs screenshots lock clean
+.PHONY: help setup demo test check golden format bench fuzz soak docs screenshots lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -20,7 +19,8 @@ help: ## list these commands
 setup: $(VENV)/.installed ## make .venv with the pinned packages and this checkout
 	@echo "setup: $(VENV) is ready"
 
-# The packages, exactly as locked. uv takes seconds where pip takes half a minute; pip is the way out if uv cannot run.
+# The packages, exactly as locked: a file whose hash is not in the lock is not installed, neither by uv nor by pip.
+# uv takes seconds where pip takes half a minute; pip is the way out if uv cannot run.
 # Compiling once makes every later start faster, also where Python may not write its caches.
 $(VENV)/.locked: $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -28,10 +28,11 @@ $(VENV)/.locked: $(LOCK)
 	@echo "setup: making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv --without-pip $(VENV)
 	@echo "setup: installing the packages of $(LOCK)"
-	@{ $(PYTHON) -m pip --python $(PY) install -qq uv==$(UV_VERSION) \
-		&& $(UV) pip sync --quiet --compile-bytecode --python $(PY) $(LOCK); } \
+	@sed -n '/^uv==/,/[^\\]$$/p' $(LOCK) > $(VENV)/uv.txt
+	@{ $(PYTHON) -m pip --python $(PY) install -qq --require-hashes -r $(VENV)/uv.txt \
+		&& $(UV) pip sync --quiet --require-hashes --compile-bytecode --python $(PY) $(LOCK); } \
 		|| { echo "setup: uv did not work here, going on with pip (may take a minute)"; \
-		$(PYTHON) -m pip --python $(PY) install -qq -r $(LOCK); }
+		$(PYTHON) -m pip --python $(PY) install -qq --require-hashes -r $(LOCK); }
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml
@@ -65,6 +66,9 @@ MINUTES ?= 10
 soak: setup ## random audits with random faults for MINUTES, each compared with the undisturbed one
 	@$(PY) -m benchmarks.soak --minutes $(MINUTES)
 
+fuzz: setup ## give 5000 damaged files of every format to the command line: no traceback, no hang, no full memory
+	@$(PY) -m benchmarks.fuzz $(ARGS)
+
 docs: setup ## build the documentation site into build/site; any broken link or reference is an error
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet --site-dir build/site
 	@echo "docs: build/site/index.html"
@@ -73,10 +77,11 @@ screenshots: setup ## open the report in a real browser: light, dark, phone; pic
 	@EPSILOMETER_SCREENSHOTS=build/screenshots $(PY) -m pytest -q tests/end_to_end/test_report_in_browser.py
 	@echo "screenshots: build/screenshots"
 
-lock: setup ## choose new versions: pyproject.toml + requirements/dev.in -> requirements/lock.txt
-	@echo '# Made by "make lock" from pyproject.toml and requirements/dev.in.' > $(LOCK).new
+lock: setup ## choose new versions: pyproject.toml + requirements/dev.in -> requirements/lock.txt, with hashes
+	@echo '# Made by "make lock" from pyproject.toml and requirements/dev.in; what is installed has one of these hashes.' \
+		> $(LOCK).new
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url \
-		--no-emit-find-links pyproject.toml requirements/dev.in >> $(LOCK).new
+		--no-emit-find-links --generate-hashes pyproject.toml requirements/dev.in >> $(LOCK).new
 	@mv $(LOCK).new $(LOCK)
 
 clean: ## remove .venv, caches and built files

@@ -21,6 +21,8 @@ from epsilometer.engine.clusters import DaskPool
 from epsilometer.engine.parcels import Fault
 
 HOST = "127.0.0.1"
+# Without a dashboard Dask still serves pages about itself, and by default to everybody.
+NO_PAGES = ("--no-dashboard", "--dashboard-address", f"{HOST}:0")
 TOOLS = Path(sys.executable).parent
 # How a Ray head is kept to this machine: the loopback address, and a password that only this run knows.
 RAY_SETTINGS = {
@@ -73,14 +75,26 @@ def started(argv, log, environment=None):
         process.wait()
 
 
+def listening(group):
+    """The addresses at which the processes of a group listen, as the system writes them (Linux)."""
+    sockets = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getpgid(int(process.name)) == group:
+                sockets |= {os.readlink(each) for each in (process / "fd").iterdir()}
+    rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
 @contextmanager
 def dask_cluster(folder, port, name="dask"):
-    scheduler = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
-    one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--death-timeout", "30"]
+    scheduler = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, *NO_PAGES]
+    one_each = ["--nworkers", "2", "--nthreads", "1", "--memory-limit", "0", *NO_PAGES, "--death-timeout", "30"]
     workers = [TOOLS / "dask", "worker", f"tcp://{HOST}:{port}", "--host", HOST, *one_each]
     with started(scheduler, folder / f"{name}-scheduler.log") as process:
         wait_for_port(port, process)
-        with started([*workers, "--local-directory", folder / name], folder / f"{name}-workers.log"):
+        with started([*workers, "--local-directory", folder / name], folder / f"{name}-workers.log") as others:
+            process.others = others
             yield process
 
 
@@ -486,11 +500,18 @@ class TestConnections:
                 em.audit(mechanism, (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}")
             thread.join()
 
+    @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux")
+    def test_nobody_listens_beyond_this_machine(self, tmp_path):
+        (port,) = free_ports(1)
+        with dask_cluster(tmp_path, port) as scheduler:
+            em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"dask://{HOST}:{port}")  # so the workers are up
+            assert listening(scheduler.pid) | listening(scheduler.others.pid) == {"0100007F"}  # 127.0.0.1
+
     @pytest.mark.slow
     def test_a_scheduler_without_workers(self, tmp_path, monkeypatch):
         monkeypatch.setattr("epsilometer.engine.clusters._WORKER_SECONDS", 1)
         (port,) = free_ports(1)
-        argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, "--no-dashboard"]
+        argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, *NO_PAGES]
         with started(argv, tmp_path / "scheduler.log") as process:
             wait_for_port(port, process)
             with pytest.raises(em.EngineError, match=f"no workers.*dask worker tcp://{HOST}:{port}"):

@@ -94,6 +94,36 @@ class Service(BaseHTTPRequestHandler):
     def way_silent(self, request, turn):
         self.server.stopping.wait()
 
+    def way_negative_piece(self, request, turn):
+        self.pieces(b"-5\r\n" + b"1," * 5_000_000)
+
+    def way_huge_piece(self, request, turn):
+        self.pieces(b"f" * 16 + b"\r\n" + b"[" + b"1," * 5_000_000)
+
+    def way_no_piece(self, request, turn):
+        self.pieces(b"zz\r\n[1]\r\n0\r\n\r\n")
+
+    def way_negative_length(self, request, turn):
+        self.answer(b"[" + b"1," * 5_000_000, length=-7)
+
+    def way_long_length(self, request, turn):
+        self.answer(b"[" + b"1," * 5_000_000, length="9" * 5000)
+
+    def way_many_headers(self, request, turn):
+        self.answer(b"[1]", headers=[(f"X-{number}", "x") for number in range(500)])
+
+    def way_deep(self, request, turn):
+        self.answer(b"[" * 100_000)
+
+    def pieces(self, body):
+        self.protocol_version = "HTTP/1.1"
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
     def way_dripping(self, request, turn):
         self.send_response(200)
         self.end_headers()
@@ -242,6 +272,30 @@ def test_a_service_that_starts_late(monkeypatch):
         late.shutdown()
         thread.join()
         late.server_close()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("negative-piece", "a piece of -5 bytes was announced"),
+        ("huge-piece", "more than 1000000 bytes"),
+        ("no-piece", "broke off"),
+        ("negative-length", "more than 1000000 bytes"),
+        ("long-length", "more than 1000000 bytes"),
+        ("many-headers", "broke off: HTTPException: got more than 100 headers"),
+        ("deep", "is not JSON"),
+    ],
+)
+def test_answers_that_lie_about_their_size(url, path, reason):
+    began = time.monotonic()
+    with pytest.raises(em.MechanismError, match=reason):
+        sample(f"{url}/{path}", 1, batch=True, max_output=1_000_000)
+    assert time.monotonic() - began < 5.0
+
+
+def test_addresses_that_are_not_ascii(server, url):
+    assert len(sample(f"{url}/single?city=Köln&x=%20", 1)) == 1
+    assert "/single?city=K%C3%B6ln&x=%20" in server.turns
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from epsilometer.cli.profile import profile
 from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
-from epsilometer.errors import EpsilometerError, MechanismError
+from epsilometer.errors import EpsilometerError, MechanismError, public
 from epsilometer.report.wording import clean, cut
 
 # One line, but enough of it to quote what another program said.
@@ -135,6 +135,8 @@ def _message(error: BaseException, debug: bool) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"{error.filename or _nameless(error)}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"
     return f"unexpected {type(error).__name__}: {error}{hint}"
 
 
@@ -147,8 +149,8 @@ def _nameless(error: OSError) -> str:
 def _complain(message: str, debug: bool) -> None:
     with contextlib.suppress(Exception):  # there may be nobody to complain to: the status says enough
         if debug:
-            traceback.print_exc()
-        sys.stderr.write(f"epsilometer: {cut(clean(message), _MOST_MESSAGE)}\n")
+            sys.stderr.write(public(traceback.format_exc()))
+        sys.stderr.write(f"epsilometer: {cut(clean(public(message)), _MOST_MESSAGE)}\n")
 
 
 def _let_go_of_broken_streams() -> None:

@@ -23,6 +23,14 @@ def compare(
         bool | None,
         typer.Option("--header/--no-header", help="Of csv files.  [default: a word above numbers is one]"),
     ] = None,
+    max_output_bytes: Annotated[
+        float | None,
+        typer.Option(
+            "--max-output-bytes",
+            metavar="BYTES",
+            help="Memory for the outputs of a side.  [default: an eighth of the memory, at most 8e9]",
+        ),
+    ] = None,
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     method: options.MethodName = None,
@@ -58,7 +66,8 @@ def compare(
     settings |= {"representation": representation, "distance": distance}
     settings["options"] = None if option is None else read_options(option)
     keywords = {name: value for name, value in settings.items() if value is not None} | fixed
-    outputs = from_recording(left, header=header), from_recording(right, header=header)
+    reading: dict[str, Any] = {"header": header, "max_output_bytes": max_output_bytes}
+    outputs = from_recording(left, **reading), from_recording(right, **reading)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")

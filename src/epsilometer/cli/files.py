@@ -14,10 +14,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import plain, shown
+
+if TYPE_CHECKING:
+    from epsilometer.result import AuditResult
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -121,7 +124,7 @@ def read_value(text: str, option: str) -> Any:
         return read_dataset(Path(text[1:]), option)
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # also a number of thousands of digits
         quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
         hint = f"write a word as {plain(quoted)}, a file as @FILE"
         raise InputError(f"{option} {shown(text)} is not JSON: {hint}") from None
@@ -162,10 +165,10 @@ def read_dataset(path: Path, option: str) -> Any:
 
 
 def _read_table(path: Path) -> list[Any]:
+    from epsilometer.storage.exchange import regular_file
     from epsilometer.storage.recorded_texts import cell_value, csv_rows, header_of
 
-    _check_file(path)
-    rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(path)]
+    rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(regular_file(path))]
     if not rows:
         raise InputError(f"{path} is empty")
     names = header_of(path, None)
@@ -177,13 +180,28 @@ def _read_table(path: Path) -> list[Any]:
 
 def read_text(path: Path) -> str:
     """A text file in UTF-8, or an InputError."""
-    _check_file(path)
+    from epsilometer.storage.exchange import check_whole, regular_file
+
     try:
-        return path.read_text(encoding="utf-8")
+        return check_whole(regular_file(path)).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_result(path: Path) -> AuditResult:
+    """A stored result, or an InputError."""
+    from epsilometer.result import AuditResult
+    from epsilometer.storage.exchange import UNSOUND, first_line
+
+    text = read_text(path)
+    try:
+        return AuditResult.from_json(text)
+    except EpsilometerError:
+        raise
+    except (ValueError, *UNSOUND) as error:
+        raise InputError(f"{path} is not a result: {first_line(error)}") from error
 
 
 def writable(path: str | None, option: str) -> str | None:
@@ -207,32 +225,17 @@ def writable(path: str | None, option: str) -> str | None:
     return whole
 
 
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}; a file is needed")
-
-
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path} is not JSON: {error}") from error
 
 
 def _read_npy(path: Path) -> Any:
-    import numpy as np
+    from epsilometer.storage.exchange import regular_file
+    from epsilometer.storage.recorded_arrays import ArrayFile
 
-    _check_file(path)
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path} cannot be read as a plain array: {_reason(error)}") from error
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise InputError(f"{path} holds several arrays; name it .npz")
-    return array
-
-
-def _reason(error: Exception) -> str:
-    """Why NumPy refuses a file, without its advice to unpickle it."""
-    return "it holds no plain numbers or texts, and nothing is unpickled" if "pickle" in str(error) else str(error)
+    return ArrayFile(regular_file(path)).whole()

@@ -43,13 +43,12 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
     from pathlib import Path
 
     from epsilometer.auditing.public import replay as replay_witness
-    from epsilometer.cli.files import read_text, read_value
+    from epsilometer.cli.files import read_result, read_value
     from epsilometer.cli.options import deliver, files_of, run
-    from epsilometer.cli.request import open_target
-    from epsilometer.result import AuditResult
+    from epsilometer.cli.request import open_target, public_target
 
     files = files_of(flags)
-    stored = AuditResult.from_json(read_text(Path(stored_file)))
+    stored = read_result(Path(stored_file))
     mechanism = open_target(target, bool(flags["batch"]))
     sides = [None if flags[side] is None else read_value(flags[side], f"--{side}") for side in ("left", "right")]
     names = ("samples", "confidence", "seed", "jobs", "engine")
@@ -58,7 +57,7 @@ def run_replay(stored_file: str, target: str, flags: dict[str, Any]) -> int:
         keywords["pair"] = _pair(flags, sides)
     result = run(
         lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
-        {"target": target, "batch": True} if flags["batch"] else {"target": target},
+        {"target": public_target(target), **({"batch": True} if flags["batch"] else {})},
     )
     return deliver(result, files)
 

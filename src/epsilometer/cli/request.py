@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from epsilometer.cli.files import read_options, read_value, writable
 from epsilometer.cli.options import files_of
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, public, public_address, public_arguments
 
 if TYPE_CHECKING:
     from epsilometer.claims import Claim
@@ -32,8 +32,8 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     kind, colon, rest = target.partition(":")
     if not colon or not kind or not rest:
         raise InputError(
-            f"target {target!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an http(s) address, "
-            "recording:FILE, plugin:NAME or a .toml file"
+            f"target {public_target(target)!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an "
+            "http(s) address, recording:FILE, plugin:NAME or a .toml file"
         )
     if kind == "zoo":
         if batch:
@@ -69,6 +69,23 @@ def _open_foreign(kind: str, text: str, batch: bool) -> Any:
     return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
 
 
+def public_target(target: object) -> str:
+    """A target as it may be written and printed: without the secrets of an address or of a program's arguments."""
+    kind, _, rest = str(target).partition(":")
+    if kind.lower() in ("http", "https"):
+        return public_address(str(target))
+    if kind != "command":
+        return public(str(target))
+    import shlex
+
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        return public(str(target))
+    hidden = public_arguments(words)
+    return str(target) if hidden == words else f"command:{shlex.join(hidden)}"
+
+
 def split_command(text: str) -> list[str]:
     """The words of a command: quoted as in a shell, but without a shell or its substitutions."""
     import shlex
@@ -76,7 +93,7 @@ def split_command(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise InputError(f"command:{text} cannot be read: {error}") from None
+        raise InputError(f"{public('command:' + text)} cannot be read: {error}") from None
 
 
 def _open_zoo(text: str) -> Any:
@@ -179,6 +196,10 @@ def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
     return read_finder({"seed": seed, **table} if is_seeded else table)
 
 
+# No size of an array may reach this.
+_TOO_MANY = 1 << 53
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to run and where to put the answer.
@@ -239,6 +260,9 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
     keywords = {name: given[name] for name in RUN_KEYS if name in given}
     if "checkpoint" in keywords:
         keywords["checkpoint"] = writable(keywords["checkpoint"], "--checkpoint")
+    for option in ("samples", "jobs", "distance"):
+        if isinstance(value := given.get(option), int) and abs(value) >= _TOO_MANY:
+            raise InputError(f"{option} = {value} is more than anybody can wait for")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders)
     return Plan(
@@ -247,7 +271,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         _inputs(given, mechanism),
         {name: given[name] for name in CLAIM_KEYS if name in given},
         keywords,
-        {"target": target, "batch": True} if batch else {"target": target},
+        {"target": public_target(target), **({"batch": True} if batch else {})},
         files,
     )
 

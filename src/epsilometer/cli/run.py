@@ -17,8 +17,9 @@ import typer
 from epsilometer.cli import options
 from epsilometer.cli.files import own_output, writable, write_all
 from epsilometer.cli.listing import bound_text, history_path, print_rows
+from epsilometer.cli.request import public_target
 from epsilometer.cli.suite_file import read_suite
-from epsilometer.errors import EpsilometerError, InputError
+from epsilometer.errors import EpsilometerError, InputError, public
 from epsilometer.report import ci as junit
 from epsilometer.report import ci as markdown
 from epsilometer.report.wording import duration, figure_down, plain
@@ -242,7 +243,7 @@ def _audit_all(
                 continue
             is_done = news.state == "done"
             result = AuditResult.from_json(news.answer) if is_done else None
-            error = None if is_done else news.answer.removeprefix("SuiteError: ")
+            error = None if is_done else public(news.answer.removeprefix("SuiteError: "))
             found[entry.name] = past.record(number, entry.name, entry.digest, result, error)
             progress.finished(found[entry.name])
     return found
@@ -259,7 +260,13 @@ def _gather(
     }
     changes = find_changes(entries, outcomes, earlier)
     pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
-    return SuiteRun(title, number, began, entries, outcomes, changes, before, bounds, pages)
+    return SuiteRun(title, number, began, list(map(_public, entries)), outcomes, changes, before, bounds, pages)
+
+
+def _public(entry: Entry) -> Entry:
+    """The audit as the index may show it."""
+    settings = {**entry.settings, "mechanism": public_target(entry.settings.get("mechanism", ""))}
+    return dataclasses.replace(entry, settings=settings)
 
 
 def _page_names(entries: Sequence[Entry]) -> dict[str, str]:

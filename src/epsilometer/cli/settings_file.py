@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.cli.files import read_dataset, read_text
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder")
@@ -32,6 +32,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "markdown": str,
     "suppress": list,
     "stop_early": bool,
+    "max_seconds": (int, float),
     "checkpoint": str,
     "representation": str,
 }
@@ -55,7 +56,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
         return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # also too many brackets, or digits
         raise InputError(f"{path} is not TOML: {error}") from error
 
 
@@ -90,7 +93,9 @@ def _check_entry(where: str, key: str, value: Any, known: Sequence[str]) -> None
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
         raise InputError(f"{where}: unknown key {key!r}; {hint}")
     if key in _TYPES and not isinstance(value, _TYPES[key]):
-        raise InputError(f"{where}: {key} = {value!r} must be a {getattr(_TYPES[key], '__name__', 'value')}")
+        raise InputError(f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}")
+    if key == "suppress" and not all(isinstance(each, str) for each in value):
+        raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
 
 
 def _as_pair(value: Any, path: Path) -> tuple[Any, Any]:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epsilometer.cli.request import split_command
+from epsilometer.cli.request import public_target, split_command
 from epsilometer.cli.settings_file import FILE_KEYS, check_settings_table, read_toml
 from epsilometer.environment import package_version
-from epsilometer.errors import InputError
-from epsilometer.mechanisms.commands import named_files
+from epsilometer.errors import InputError, public
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
+from epsilometer.storage.exchange import named_files
 from epsilometer.suites.history import Entry
 
 # Keys of one audit, besides those of a single audit's file.
@@ -57,7 +57,8 @@ def _defaults(tables: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, 
 
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
-    name = str(table.get("name", table.get("mechanism", "?")))
+    # A name is printed, stored and shown: the key in the address of a service must not get into it.
+    name = public(str(table.get("name", public_target(table.get("mechanism", "?")))))
     where = f"{path}, audit {name!r}"
     check_settings_table(table, where, _SUITE_KEYS)
     given = [key for key in FILE_KEYS if key in table]

@@ -6,24 +6,23 @@ import contextlib
 import os
 import selectors
 import shlex
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
-from epsilometer.storage.exchange import decode, read_json, read_value, to_argument, to_json
+from epsilometer.storage.exchange import decode, named_files, read_json, read_value, to_argument, to_json
 
 # Bytes at the end of standard error that are kept for messages.
 _COMPLAINT = 2000
@@ -115,7 +114,7 @@ def _start(
         advice = "; a large input goes to standard input with stdin=True" if error.errno == 7 else ""
         raise MechanismError(f"the program {argv[0]!r} cannot be run: {error.strerror}{advice}") from error
     except ValueError as error:  # a zero byte, or a surrogate that the system cannot encode
-        raise InputError(f"the command {shown(list(argv))} cannot be run: {error}") from error
+        raise InputError(f"the command {shown(public_arguments(argv))} cannot be run: {error}") from error
 
 
 class _Streams:
@@ -222,13 +221,19 @@ class CommandMechanism(Mechanism):
         self.given_env = dict(env or {})
         self.env = None if env is None else {**os.environ, **env}
         self.cwd = None if cwd is None else os.fspath(cwd)
-        self.name = name or shlex.join(self.argv)
+        self.name = name or shlex.join(public_arguments(self.argv))
         self.chunk_size = _SINGLE_CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program n times."""
         argv, given = self._call(dataset)
-        return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
+        with discreet(self.secrets):
+            return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
+
+    @cached_property
+    def secrets(self) -> frozenset[str]:
+        """Values of arguments and variables that must not be in any text, also if the program repeats them."""
+        return secrets_of(named=self.given_env, argv=self.argv)
 
     def digest(self) -> str:
         """Of the call, and of the content of the program and the files that its arguments name."""
@@ -269,6 +274,10 @@ class BatchCommandMechanism(CommandMechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
+        with discreet(self.secrets):
+            return self._many(dataset, n)
+
+    def _many(self, dataset: Any, n: int) -> Outputs:
         argv, _ = self._call(dataset)
         request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
         done = self._run(argv, request.encode(), dataset)
@@ -322,7 +331,9 @@ def from_command(
     if os.name != "posix":  # pragma: no cover
         raise InputError("from_command needs process groups, which this system does not have")
     if not batch and not stdin and not any(PLACE in part for part in _check_argv(argv)):
-        raise InputError(f"argv={shown(argv)}: the program never sees its input; write {PLACE} or give stdin=True")
+        raise InputError(
+            f"argv={shown(public_arguments(argv))}: the program never sees its input; write {PLACE} or give stdin=True"
+        )
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
         raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
     kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
@@ -336,40 +347,14 @@ def from_command(
     return mechanism
 
 
-def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
-    """The program, and the files that its arguments name: with other content they are another mechanism.
-
-    Args:
-        argv: the program and its arguments.
-        folder: where it runs.
-        search: where programs are looked for; None for the PATH of this process.
-    """
-    program = shutil.which(argv[0], path=search)
-    found = [Path(argv[0] if program is None else program)]
-    for before, part in pairwise(argv):
-        names = [part, part.partition("=")[2]]
-        if before == "-m":  # a module of Python
-            module = part.replace(".", "/")
-            names += [f"{module}.py", f"{module}/__main__.py"]
-        found += [folder / name for name in names if name and _is_file(folder / name)]
-    return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # an argument that cannot be a file name
-        return False
-
-
 def _check_argv(argv: Sequence[str]) -> list[str]:
     if isinstance(argv, str):
-        raise InputError(f"argv={argv!r} must be a list, e.g. {[*argv.split()]!r}: there is no shell to split it")
+        raise InputError(f"argv must be a list, e.g. {public_arguments(argv.split())!r}: no shell takes it apart")
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
     if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
-        raise InputError(f"argv={shown(argv)} must begin with the program")
+        raise InputError(f"argv={shown(public_arguments(argv))} must begin with the program")
     if not all(isinstance(part, str) for part in parts):
-        raise InputError(f"argv={shown(argv)} must consist of texts")
+        raise InputError(f"argv={shown(public_arguments(argv))} must consist of texts")
     return parts
 
 
@@ -390,7 +375,9 @@ def _ended_badly(name: str, dataset: Any, done: Finished) -> str:
 
 def _complaint(done: Finished) -> str:
     text = done.complaint.decode("utf-8", "backslashreplace").strip()
-    return f"; it said: {text[-500:]}" if text else ""
+    # Whole words only: of a secret that was cut in two, nothing could be found.
+    cut = text if len(text) <= 500 else text[-500:].partition(" ")[2]
+    return f"; it said: {cut}" if text else ""
 
 
 def _miscounted(name: str, n: int, lines: list[str], done: Finished) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import threading
 import time
@@ -10,26 +11,26 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
 from epsilometer.storage.exchange import decode, read_json, to_json
 
-if TYPE_CHECKING:
-    pass
-
-# The server, or a gateway before it, says that it did not do the work. With any other failure an output might have been
-# drawn and lost, and asking again would replace it by another: a bias if losing depends on the output.
+# The server, or a gateway before it, says that it did not do the work. Everything else might have drawn an output
 # that was lost on the way, and asking again would replace outputs by others: a bias if losing depends on the output.
 _NOT_DONE = frozenset({429, 502, 503, 504})
 _LONGEST_PAUSE = 10.0
 _PIECE = 1 << 16
+
+
+# Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with percent signs.
+_AS_IT_IS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
 
 
 class _TryAgain(Exception):
@@ -53,7 +54,7 @@ class Client:
         most: bytes of an answer.
     """
 
-    url: SplitResult
+    url: SplitResult = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     timeout: float
     retries: int
@@ -62,8 +63,17 @@ class Client:
 
     @property
     def place(self) -> str:
-        """The address without its query, which may hold a key."""
-        return f"{self.url.scheme}://{self.url.netloc}{self.url.path}"
+        """The address as it may be told: its query may hold a key."""
+        return public_address(self.url.geturl())
+
+    def told(self, answer: bytes, most: int = 80) -> str:
+        """The beginning of an answer, for messages: services like to repeat the key that they refuse."""
+        return without(shown(answer[:most]), self.secrets)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be in any text."""
+        return secrets_of(self.url.geturl(), self.headers)
 
     def post(self, body: str) -> bytes:
         """The answer to one request, which is sent again only when the service did no work for it."""
@@ -80,6 +90,7 @@ class Client:
     def _ask(self, body: bytes) -> bytes:
         kind = http.client.HTTPSConnection if self.url.scheme == "https" else http.client.HTTPConnection
         connection = kind(str(self.url.hostname), self.url.port, timeout=self.timeout)
+        connection.response_class = _Response
         began = time.monotonic()
         try:
             self._connect(connection)
@@ -93,30 +104,32 @@ class Client:
             connection.connect()
         except (ConnectionError, TimeoutError, socket.gaierror) as error:
             raise _TryAgain(f"cannot connect: {error}") from error
-        except OSError as error:
+        except (OSError, ValueError) as error:  # also a certificate that is not valid, or a name that no host can have
             raise MechanismError(f"cannot connect to {self.place}: {error}") from error
 
     def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: _Watch) -> bytes:
-        target = (self.url.path or "/") + (f"?{self.url.query}" if self.url.query else "")
+        target = quote((self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""), safe=_AS_IT_IS)
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         try:
             connection.request("POST", target, body, {**headers, **self.headers})
             with connection.getresponse() as response:
                 answer = self._read(response)
-        except (http.client.HTTPException, OSError) as error:
-            # On a busy machine the socket's own limit, which is never shorter, may strike before the watch rings.
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
             is_late = watch.rang or isinstance(error, TimeoutError)
-            why = f"no whole answer within timeout={self.timeout:g} s" if is_late else f"{_reason(error)}"
+            why = f"no whole answer within timeout={self.timeout:g} s" if is_late else self._reason(error)
+            # Not "from error": what the standard library says may quote a header, or the address with its key.
             raise MechanismError(
                 f"{self.place} broke off: {why}; this is not tried again, since an output may have been drawn and lost"
-            ) from error
+            ) from None
         if watch.rang:
             raise MechanismError(f"{self.place} broke off: no whole answer within timeout={self.timeout:g} s")
         if response.status in _NOT_DONE:
-            raise _TryAgain(f"status {response.status}: {shown(answer[:80])}", _retry_after(response))
+            raise _TryAgain(f"status {response.status}: {self.told(answer)}", _retry_after(response))
         if response.status != 200:
-            moved = f" to {response.getheader('Location')}" if 300 <= response.status < 400 else ""
-            raise MechanismError(f"{self.place} answered with status {response.status}{moved}: {shown(answer[:200])}")
+            moved = f" to {self._elsewhere(response)}" if 300 <= response.status < 400 else ""
+            said = self.told(answer, 200)
+            raise MechanismError(f"{self.place} answered with status {response.status}{moved}: {said}")
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
@@ -124,11 +137,29 @@ class Client:
         while piece := response.read(min(_PIECE, self.most + 1 - len(answer))):
             answer += piece
             if len(answer) > self.most:
-                start = shown(bytes(answer[:80]))
+                start = self.told(bytes(answer[:80]))
                 raise MechanismError(f"{self.place} answered with more than {self.most} bytes, beginning with {start}")
         if response.length:
             raise http.client.IncompleteRead(bytes(answer[:80]), response.length)
         return bytes(answer)
+
+    def _elsewhere(self, response: http.client.HTTPResponse) -> str:
+        return without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, http.client.IncompleteRead):
+            return f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
+        return without(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, self.secrets)
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose pieces have a size that is one: the standard library reads -1 bytes as "all there is"."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # not in the type stubs
+        if size < 0:
+            raise http.client.HTTPException(f"a piece of {size} bytes was announced")
+        return size
 
 
 class _Watch:
@@ -158,12 +189,6 @@ def _retry_after(response: http.client.HTTPResponse) -> float | None:
     return float(text) if text.isdigit() and len(text) < 6 else None
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, http.client.IncompleteRead):
-        return f"{error.expected} bytes less than announced, after {shown(error.partial[:80])}"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
 _SINGLE_CHUNK = 64
 _BATCH_CHUNK = 1000
 # One answer may be as long as this, and this much per output is allowed to a batch on top of it.
@@ -178,8 +203,7 @@ class HttpMechanism(Mechanism):
 
     def __init__(self, url: SplitResult, chunk_size: int, name: str | None, settings: dict[str, Any]) -> None:
         self.url, self.chunk_size, self.settings = url, chunk_size, settings
-        # Without its query, which may hold a key.
-        self.place = f"{url.scheme}://{url.netloc}{url.path}"
+        self.place = public_address(url.geturl())
         self.name = name or self.place
 
     @cached_property
@@ -194,11 +218,16 @@ class HttpMechanism(Mechanism):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""
         body = f'{{"dataset": {to_json(dataset)}}}'
-        return read_outputs([_unwrapped(self._ask(body), "output") for _ in range(n)], expected=n)
+        return self._read([_unwrapped(self._ask(body), "output") for _ in range(n)], n)
 
     def _ask(self, body: str) -> Any:
-        source = f"the answer of {self.place}"
-        return read_json(decode(self.client.post(body), source), source)
+        source, answer = f"the answer of {self.place}", self.client.post(body)
+        with discreet(self.client.secrets):
+            return read_json(decode(answer, source), source)
+
+    def _read(self, values: list[Any], n: int) -> Outputs:
+        with discreet(self.client.secrets):
+            return read_outputs(values, expected=n)
 
 
 class BatchHttpMechanism(HttpMechanism):
@@ -208,10 +237,11 @@ class BatchHttpMechanism(HttpMechanism):
         """Sends one request."""
         values = _unwrapped(self._ask(f'{{"n": {n}, "dataset": {to_json(dataset)}}}'), "outputs")
         if not isinstance(values, list):
-            raise MechanismError(f"{self.place} must answer with a list of {n} outputs, not {shown(values)}")
+            said = without(shown(values), self.client.secrets)
+            raise MechanismError(f"{self.place} must answer with a list of {n} outputs, not {said}")
         if len(values) != n:
             raise MechanismError(f"{self.place} gave {len(values)} outputs where {n} were asked for")
-        return read_outputs(values, expected=n)
+        return self._read(values, n)
 
 
 def from_http(
@@ -253,8 +283,23 @@ def from_http(
         least = 0 if setting in ("retries", "pause") else 1e-9
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
             raise InputError(f"{setting}={value!r} must be a number {'of at least' if least == 0 else 'above'} 0")
-    settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
+    settings = {"headers": _checked_headers(headers), "timeout": float(timeout), "retries": int(retries)}
     return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
+
+
+def _checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers, or an error that names the wrong one and keeps its value to itself."""
+    if headers is not None and not isinstance(headers, Mapping):
+        raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise InputError("headers holds a name that is none; it must be letters, digits and -")
+        if not isinstance(value, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", value):
+            raise InputError(
+                f"headers[{name!r}] must be one line of Latin-1 text; its value, which may be secret, has another "
+                "character or a line break (read from a file? use .strip())"
+            )
+    return dict(headers or {})
 
 
 def _check_url(url: str) -> SplitResult:
@@ -264,7 +309,8 @@ def _check_url(url: str) -> SplitResult:
     except (ValueError, AttributeError, TypeError):
         usable = False
     if not usable or not url.isprintable() or " " in url:
-        raise InputError(f"url={url!r} must be an address like http://host:port/path")
+        named = public_address(url) if isinstance(url, str) else f"of type {type(url).__name__}"
+        raise InputError(f"url={shown(named)} must be an address like http://host:port/path")
     if parts.username is not None:
         raise InputError("url must not hold a name and password; give headers={'Authorization': …} instead")
     return parts

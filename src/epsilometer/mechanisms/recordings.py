@@ -28,18 +28,16 @@ from epsilometer.mechanisms.kept_draws import (
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
-from epsilometer.storage.exchange import settle
+from epsilometer.storage.exchange import UNSOUND, first_line, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import (
     ArrayFile,
+    ParquetColumns,
     RecordedSide,
     Source,
-    both_sides,
-    check_file,
     members,
-    one_side,
-    settled,
-    split_place,
+    parquet_names,
 )
+from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -143,6 +141,7 @@ def from_recording(
     *,
     pair: Pair | tuple[Any, Any] | None = None,
     header: bool | None = None,
+    max_output_bytes: float | None = None,
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
 
@@ -156,24 +155,41 @@ def from_recording(
             {"side": "left", "output": …}, or as `audit(…, record=…)` wrote it.
         right: the file of the right outputs.
         pair: the two inputs, for the report.
-        header: whether a csv file has one; None detects it.
+        header: whether a csv file has one; None finds out.
+        max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
+            `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
+            needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
 
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
     quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
     numbers of any length are exact. Nothing is ever unpickled.
     """
-    pairs = (_UNNAMED if pair is None else as_pair(pair),)
+    most = None if max_output_bytes is None else check_most(max_output_bytes)
+    found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
+    return Recording([replace(side, max_bytes=most).checked() for side in found.sides], found.about)
+
+
+def _from_files(
+    path: str | os.PathLike[str], right: str | os.PathLike[str] | None, pair: Pair, header: bool | None
+) -> Recording:
     if right is not None:
-        sides = [one_side(path, header), one_side(right, header)]
-        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, pairs))
-    whole = split_place(path)[1] is None
-    kept = _open_kept(check_file(path)) if whole else None
+        sides = [_one_side(path, header), _one_side(right, header)]
+        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
+    whole = _split_place(path)[1] is None
+    kept = _open_kept(_check_file(path)) if whole else None
     if kept is not None:
         return kept
-    both = both_sides(check_file(path), header) if whole else None
+    both = _both_sides(_check_file(path), header) if whole else None
     if both is None:
-        return Recording([one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
-    return Recording(both, About(os.fspath(path), _CHUNK, pairs))
+        return Recording([_one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
+    return Recording(both, About(os.fspath(path), _CHUNK, (pair,)))
+
+
+def check_most(value: object) -> int:
+    """A number of bytes, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < 1 << 62:
+        raise InputError(f"max_output_bytes={value!r} must be a number of bytes, e.g. 4e9")
+    return int(value)
 
 
 def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[str, str]]:
@@ -259,8 +275,14 @@ _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)
 
 def _open_kept(path: Path) -> Recording | None:
     kind = path.suffix.lower()
-    about = about_lines(path) if kind == ".jsonl" else None
+    try:
+        about = about_lines(path) if kind == ".jsonl" else None
+    except InputError:
+        raise
+    except (ValueError, *UNSOUND) as error:
+        raise InputError(f"{path} does not describe its draws: {first_line(error)}") from error
     if kind == ".npz" and ABOUT in members(path):
+        ArrayFile(path, ABOUT).whole()  # refuses what is too large, or not plain
         about = about_arrays(path)
     if about is None:
         return None
@@ -276,3 +298,71 @@ def _open_kept(path: Path) -> Recording | None:
 def _used_up(side: RecordedSide, there: int) -> str:
     advice = "the settings of the audit that kept them" if side.exact else f"samples={there} or fewer"
     return f"the recording {side} has only {there} outputs; audit it with {advice}"
+
+
+_KINDS = ".npy, .npz, .csv, .jsonl, .json and .parquet"
+
+
+def _both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
+    """The two sides of one file; None if it holds only one."""
+    sources: list[Source] | None = None
+    if path.suffix.lower() == ".npz" and {"left", "right"} <= set(members(path)):
+        sources = [ArrayFile(path, side) for side in ("left", "right")]
+    elif path.suffix.lower() == ".jsonl" and has_side(next(json_values(path), (0, None))[1]):
+        sources = [JsonLines(path, side) for side in ("left", "right")]
+    elif path.suffix.lower() == ".csv" and _has_sides(CsvRows(path, header).names() or []):
+        sources = [CsvRows(path, header, side) for side in ("left", "right")]
+    elif path.suffix.lower() == ".parquet" and _has_sides(names := parquet_names(path)):
+        sources = _parquet_sides(path, names)
+    return None if sources is None else [RecordedSide(source) for source in sources]
+
+
+def _parquet_sides(path: Path, names: Sequence[str]) -> list[Source]:
+    if "side" not in names:
+        return [ParquetColumns(path, (one,), beside=other) for one, other in (("left", "right"), ("right", "left"))]
+    rest = tuple(name for name in names if name != "side")
+    return [ParquetColumns(path, rest, side) for side in ("left", "right")]
+
+
+def _has_sides(names: Sequence[str]) -> bool:
+    return ("side" in names and len(names) > 1) or sorted(names) == ["left", "right"]
+
+
+def _one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSide:
+    """The outputs of a file that holds one side: `file.npz:name` for one of several arrays."""
+    path, name = _split_place(place)
+    kind = _check_file(path).suffix.lower()
+    if kind == ".npy":
+        return RecordedSide(ArrayFile(path))
+    if kind == ".npz":
+        return RecordedSide(ArrayFile(path, _member(path, name)))
+    if kind == ".csv":
+        return RecordedSide(CsvRows(path, header))
+    if kind == ".jsonl":
+        return RecordedSide(JsonLines(path))
+    if kind == ".json":
+        return RecordedSide(JsonList(path))
+    if kind == ".parquet":
+        return RecordedSide(ParquetColumns(path, tuple(parquet_names(path))))
+    raise InputError(f"{path}: recorded outputs are read from {_KINDS} files")
+
+
+def _member(path: Path, name: str | None) -> str:
+    names = members(path)
+    if name is None and len(names) != 1:
+        raise InputError(f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME")
+    if name is not None and name not in names:
+        raise InputError(f"{path} has no array {name!r}; it has {', '.join(names)}")
+    return names[0] if name is None else name
+
+
+def _split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """The file, and the name of the array in it if there is one."""
+    before, colon, name = os.fspath(place).rpartition(":")
+    return (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
+
+
+def _check_file(place: str | os.PathLike[str]) -> Path:
+    """The file, or an InputError if there is none."""
+    path = _split_place(place)[0]
+    return regular_file(path)

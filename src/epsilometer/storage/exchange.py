@@ -1,13 +1,25 @@
-"""Datasets and outputs as text: what goes to a program or a service, and what comes back."""
+"""What crosses the border: datasets and outputs as text, and which files are read at all."""
 
 from __future__ import annotations
 
 import json
+import lzma
+import os
 import re
+import resource
+import shutil
+import stat
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.outputs.columns import EXACT
@@ -102,6 +114,19 @@ def settle(value: Any) -> Any:
     return value
 
 
+def settled(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
+    if array.dtype.kind not in "iu":
+        return array
+    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
+        return array.astype(np.float64)
+    if array.ndim == 1:
+        return [settle(each) for each in array.tolist()]
+    mixed = array.astype(object)
+    mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
+    return mixed
+
+
 def decode(data: bytes, source: str) -> str:
     """UTF-8, or a MechanismError that quotes what came instead."""
     try:
@@ -118,3 +143,102 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
+
+
+def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
+    """The program, and the files that its arguments name: with another content they are another mechanism.
+
+    Args:
+        argv: the program and its arguments.
+        folder: where it runs.
+        search: where programs are looked for; None is our own PATH.
+    """
+    program = shutil.which(argv[0], path=search)
+    found = [Path(argv[0] if program is None else program)]
+    for before, part in pairwise(argv):
+        names = [part, part.partition("=")[2]]
+        if before == "-m":  # a module of Python
+            module = part.replace(".", "/")
+            names += [f"{module}.py", f"{module}/__main__.py"]
+        found += [folder / name for name in names if name and _is_file(folder / name)]
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # an argument that is no name of a file at all
+        return False
+
+
+# Of the memory, for the outputs of one side: an audit keeps two sides, and needs up to four times as much to work.
+_SHARE = 8
+_MOST = 8 << 30
+
+
+def memory_share() -> int:
+    """Bytes that outputs may take unless more is allowed: an eighth of this process's memory, at most 8 GB."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    except (AttributeError, OSError, ValueError):  # pragma: no cover  # not a POSIX system
+        return _MOST // 2
+    return min(_MOST, (there if limit == resource.RLIM_INFINITY else min(there, limit)) // _SHARE)
+
+
+def check_whole(path: Path, most: int | None = None) -> Path:
+    """Refuses a file that is read as a whole and is too large for that."""
+    most = memory_share() // 4 if most is None else most  # values take several times the room of their text
+    size = path.stat().st_size
+    if size > most:
+        raise InputError(f"{path} has {size} bytes; a file that is read as a whole may have at most {most}")
+    return path
+
+
+# What damaged archives and headers raise, besides the errors that are meant for them.
+UNREADABLE = (
+    *(
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        struct.error,
+        EOFError,
+        OSError,
+        ValueError,
+        KeyError,
+        IndexError,
+    ),
+    *(TypeError, AttributeError, SyntaxError, tokenize.TokenError, OverflowError, RuntimeError, MemoryError),
+)
+
+
+# What damaged content leads to where nobody expects it: never one of our own errors.
+UNSOUND = (RecursionError, MemoryError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
+
+
+def first_line(error: BaseException) -> str:
+    """Why a file cannot be read, short."""
+    return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def too_large(source: object, what: str, most: int) -> InputError:
+    """What to say about outputs that would fill the memory."""
+    return InputError(f"{source} has {what}, above the limit of {most}; if the memory is there, raise max_output_bytes")
+
+
+def regular_file(path: Path) -> Path:
+    """The file, or an InputError: pipes and devices may have no end.
+
+    Raises:
+        InputError: it is missing, a folder, or something that is no file at all.
+    """
+    try:
+        kind = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{path} is missing; a file is needed") from error
+    except (OSError, ValueError) as error:  # a name that is too long, or holds a zero byte
+        raise InputError(f"{shown(str(path))} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "a pipe, a socket or a device"
+        raise InputError(f"{path} is {what}; a file is needed")
+    return path

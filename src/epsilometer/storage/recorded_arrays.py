@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import math
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,23 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
-from epsilometer.outputs import Outputs, concatenate, read_outputs
-from epsilometer.outputs.columns import EXACT
+from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import settle
+from epsilometer.storage.exchange import (
+    UNREADABLE,
+    UNSOUND,
+    first_line,
+    memory_share,
+    settle,
+    settled,
+    too_large,
+)
 from epsilometer.storage.recorded_texts import (
     SIDES,
-    CsvRows,
-    JsonLines,
-    JsonList,
     ends_with_empty,
-    has_side,
-    json_values,
 )
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
 _PIECE_BYTES = 4 << 20
 _PIECE_ROWS = 1 << 16
+# Outputs without content: a header can promise any number of them at no cost.
+_MOST_EMPTY = 1 << 24
 
 Array = NDArray[Any]
 
@@ -60,31 +65,68 @@ class ArrayFile:
         with self._open() as file:
             return self._header(file)[2]
 
+    def check(self, most: int, is_whole: bool = False) -> None:
+        """Refuses what promises more than it holds, or needs more than `most` bytes at once, before any is read."""
+        with self._open() as file:
+            shape, by_column, kind = self._header(file)
+            promised, there = math.prod(shape) * kind.itemsize, self._bytes_there() - file.tell()
+        if promised > there:
+            raise InputError(
+                f"{self} promises an array of {promised} bytes, shape {shown(shape)}, and has only {there}"
+            )
+        if (size := promised if by_column or is_whole else promised // max(shape[0], 1)) > most:
+            raise too_large(self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most)
+
+    def whole(self) -> Array:
+        """The array, of any shape, as an input of a mechanism."""
+        most = memory_share()
+        with self._open() as file:
+            shape, by_column, kind = self._header(file, is_batch=False)
+            if (size := math.prod(shape) * kind.itemsize) > most:
+                raise too_large(self, f"{size} bytes", most)
+            data = file.read(size)
+        if len(data) < size:
+            raise InputError(f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}")
+        flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
+        _check_letters(flat, self)
+        return flat.reshape(shape, order="F" if by_column else "C").copy()
+
+    def _bytes_there(self) -> int:
+        if self.member is None:
+            return self.path.stat().st_size
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.getinfo(f"{self.member}.npy").file_size
+
     def pieces(self) -> Iterator[Array]:
         """Slices along axis 0, in order."""
         with self._open() as file:
             shape, by_column, kind = self._header(file)
-            row = int(np.prod(shape[1:], dtype=np.int64)) * kind.itemsize
+            row = math.prod(shape[1:]) * kind.itemsize
             rows = shape[0] if by_column else max(1, min(_PIECE_ROWS, _PIECE_BYTES // max(row, 1)))
             for start in range(0, shape[0], max(rows, 1)):
                 n = min(rows, shape[0] - start)
                 data = file.read(n * row)
                 if len(data) < n * row:
                     raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
-                flat = np.frombuffer(data, dtype=kind)
+                flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
+                _check_letters(flat, self)
                 yield flat.reshape((n, *shape[1:]), order="F" if by_column else "C")
 
-    def _header(self, file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    def _header(self, file: IO[bytes], is_batch: bool = True) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         try:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_column, kind = read(file)
-        except (ValueError, EOFError, OSError) as error:
-            raise InputError(f"{self} cannot be read as a plain array: {error}") from error
+        except UNREADABLE as error:
+            raise InputError(f"{self} cannot be read as a plain array: {first_line(error)}") from error
         if kind.hasobject:
             raise InputError(f"{self} holds no plain numbers or texts, and nothing is unpickled")
-        if not shape:
+        if is_batch and not shape:
             raise InputError(f"{self} holds a single value; axis 0 must count outputs")
+        if not all(isinstance(size, int) and 0 <= size < 1 << 62 for size in shape):
+            raise InputError(f"{self} cannot be an array of the shape {shown(shape)}")
+        if not kind.itemsize or (is_batch and 0 in shape[1:] and shape[0] > _MOST_EMPTY):
+            raise InputError(f"{self} holds outputs without content: shape {shown(shape)}, entries of {kind}")
         return shape, by_column and len(shape) > 1, kind
 
     @contextmanager
@@ -96,30 +138,32 @@ class ArrayFile:
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
                 yield file
-        except (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError) as error:
-            raise InputError(f"{self} cannot be read: {error}") from error
+        except InputError:
+            raise
+        except UNREADABLE as error:  # RuntimeError: it is encrypted
+            raise InputError(f"{self} cannot be read: {first_line(error)}") from error
+
+
+def _check_letters(flat: Array, source: ArrayFile) -> None:
+    """Refuses texts with letters that do not exist, on which Python itself would stumble."""
+    for name in flat.dtype.names or ():
+        _check_letters(flat[name], source)
+    if flat.dtype.kind == "U" and flat.size:
+        codes = np.ascontiguousarray(flat).view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise InputError(f"{source} holds a text with the letter {codes.max():#x}, which does not exist")
 
 
 def members(path: Path) -> list[str]:
     """The names of the arrays in an .npz file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path} cannot be read as plain arrays: {error}") from error
-
-
-def settled(array: Array) -> Array | list[Any]:
-    """Whole numbers as floats, if these are exact: how a file stores a number is not what a mechanism leaks."""
-    if array.dtype.kind not in "iu":
-        return array
-    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
-        return array.astype(np.float64)
-    if array.ndim == 1:
-        return [settle(each) for each in array.tolist()]
-    mixed = array.astype(object)
-    mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
-    return mixed
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    except UNREADABLE as error:
+        raise InputError(f"{path} cannot be read as plain arrays: {first_line(error)}") from error
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} has two arrays of one name: {shown(names)}")
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +205,10 @@ class ParquetColumns:
         try:
             for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=list(names)):
                 yield {name: batch.column(name) for name in names}
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.path} cannot be read as parquet: {error}") from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, MemoryError, NotImplementedError) as error:
+            raise InputError(f"{self.path} cannot be read as parquet: {first_line(error)}") from error
 
     def _outputs(self, columns: dict[str, Any], start: int) -> Any:
         if self.side:
@@ -205,16 +251,13 @@ def _open_parquet(path: Path) -> Any:
         raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from error
     try:
         return pyarrow.parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        raise InputError(f"{path} cannot be read as parquet: {error}") from error
+    except (OSError, ValueError, MemoryError, NotImplementedError) as error:  # pyarrow's errors are ValueErrors
+        raise InputError(f"{path} cannot be read as parquet: {first_line(error)}") from error
 
 
 def _column(column: Any) -> Array | list[Any]:
     values = arrow_values(column)
     return settled(values) if isinstance(values, np.ndarray) else [settle(each) for each in values]
-
-
-_KINDS = ".npy, .npz, .csv, .jsonl, .json and .parquet"
 
 
 class Source(Protocol):
@@ -238,23 +281,40 @@ class RecordedSide:
     Attributes:
         source: the file, or a part of it.
         exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
+        max_bytes: of outputs in memory; None for a share of the memory that there is.
     """
 
     source: Source
     exact: bool = False
+    max_bytes: int | None = None
 
     def __str__(self) -> str:
         return str(self.source)
 
+    @property
+    def most(self) -> int:
+        """Bytes that its outputs may take in memory."""
+        return memory_share() if self.max_bytes is None else self.max_bytes
+
+    def checked(self) -> RecordedSide:
+        """Itself, or an InputError about a header that cannot be true."""
+        if isinstance(self.source, ArrayFile):
+            self.source.check(self.most)
+        return self
+
     def pieces(self) -> Iterator[Outputs]:
         """Outputs in the order of the file, a few thousand at a time."""
         start = 0
-        for piece in self.source.pieces():
-            if isinstance(piece, np.ndarray) and not self.exact:
-                piece = settled(piece)
-            outputs = piece if isinstance(piece, Outputs) else self._read(piece, start)
-            yield outputs
-            start += len(outputs)
+        try:
+            for piece in self.source.pieces():
+                if isinstance(piece, np.ndarray) and not self.exact:
+                    piece = settled(piece)
+                outputs = _sound(piece) if isinstance(piece, Outputs) else self._read(piece, start)
+                yield outputs
+                start += len(outputs)
+        except UNSOUND as error:
+            where = f"{self}, behind output {start}" if start else f"{self}"
+            raise InputError(f"{where}: cannot be read: {first_line(error)}") from error
 
     def _read(self, piece: Any, start: int) -> Outputs:
         try:
@@ -271,72 +331,39 @@ class RecordedSide:
             raise
 
     def outputs(self) -> Outputs:
-        """All of them, as columns in memory."""
-        return concatenate(list(self.pieces()))
+        """All of them, as columns in memory.
+
+        Raises:
+            InputError: they would take more than `most` bytes. An array says so before it is read.
+        """
+        if isinstance(self.source, ArrayFile):
+            self.source.check(self.most, is_whole=True)
+        parts, size = [], 0
+        for piece in self.pieces():
+            parts.append(piece)
+            size += _bytes_of(piece)
+            if size > self.most:
+                raise too_large(self, f"outputs of more than {size} bytes", self.most)
+        return concatenate(parts)
 
 
-def both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
-    """The two sides of one file; None if it holds only one."""
-    sources: list[Source] | None = None
-    if path.suffix.lower() == ".npz" and {"left", "right"} <= set(members(path)):
-        sources = [ArrayFile(path, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".jsonl" and has_side(next(json_values(path), (0, None))[1]):
-        sources = [JsonLines(path, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".csv" and _has_sides(CsvRows(path, header).names() or []):
-        sources = [CsvRows(path, header, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".parquet" and _has_sides(names := parquet_names(path)):
-        sources = _parquet_sides(path, names)
-    return None if sources is None else [RecordedSide(source) for source in sources]
+def _sound(outputs: Outputs) -> Outputs:
+    """Outputs whose parts go together; a file can claim anything."""
+    for block in outputs:
+        lengths = {len(column) for column in block.columns} | (
+            {block.size} if block.rows is None else {len(block.rows)}
+        )
+        rows_fit = block.rows is None or not len(block.rows) or 0 <= block.rows.min() <= block.rows.max() < len(outputs)
+        codes = [column for column in block.columns if isinstance(column, Labels) and len(column.codes)]
+        if lengths != {block.size} or not rows_fit:
+            raise IndexError(f"a chunk of {shown(block.shape)} has parts of the lengths {sorted(lengths)}")
+        if any(each.codes.min() < 0 or each.codes.max() >= len(each.labels) for each in codes):
+            raise IndexError(f"a chunk of {shown(block.shape)} has a label without a name")
+    if sum(block.size for block in outputs) != len(outputs):
+        raise IndexError(f"a chunk of {len(outputs)} outputs holds another number of them")
+    return outputs
 
 
-def _parquet_sides(path: Path, names: Sequence[str]) -> list[Source]:
-    if "side" not in names:
-        return [ParquetColumns(path, (one,), beside=other) for one, other in (("left", "right"), ("right", "left"))]
-    rest = tuple(name for name in names if name != "side")
-    return [ParquetColumns(path, rest, side) for side in ("left", "right")]
-
-
-def _has_sides(names: Sequence[str]) -> bool:
-    return ("side" in names and len(names) > 1) or sorted(names) == ["left", "right"]
-
-
-def one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSide:
-    """The outputs of a file that holds one side: `file.npz:name` for one of several arrays."""
-    path, name = split_place(place)
-    kind = check_file(path).suffix.lower()
-    if kind == ".npy":
-        return RecordedSide(ArrayFile(path))
-    if kind == ".npz":
-        return RecordedSide(ArrayFile(path, _member(path, name)))
-    if kind == ".csv":
-        return RecordedSide(CsvRows(path, header))
-    if kind == ".jsonl":
-        return RecordedSide(JsonLines(path))
-    if kind == ".json":
-        return RecordedSide(JsonList(path))
-    if kind == ".parquet":
-        return RecordedSide(ParquetColumns(path, tuple(parquet_names(path))))
-    raise InputError(f"{path}: recorded outputs are read from {_KINDS} files")
-
-
-def _member(path: Path, name: str | None) -> str:
-    names = members(path)
-    if name is None and len(names) != 1:
-        raise InputError(f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME")
-    if name is not None and name not in names:
-        raise InputError(f"{path} has no array {name!r}; it has {', '.join(names)}")
-    return names[0] if name is None else name
-
-
-def split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """The file, and the name of the array in it if there is one."""
-    before, colon, name = os.fspath(place).rpartition(":")
-    return (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
-
-
-def check_file(place: str | os.PathLike[str]) -> Path:
-    """The file, or an InputError if there is none."""
-    path = split_place(place)[0]
-    if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}; a file is needed")
-    return path
+def _bytes_of(outputs: Outputs) -> int:
+    columns = (column for block in outputs for column in block.columns)
+    return sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)

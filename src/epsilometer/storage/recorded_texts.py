@@ -8,19 +8,37 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, AnyStr, TypeVar
 
 from epsilometer.errors import InputError, shown
-from epsilometer.storage.exchange import number_or_text, settle, settled_texts
+from epsilometer.storage.exchange import check_whole, memory_share, number_or_text, settle, settled_texts
 
 # Characters of a quoted cell: a quote that is never closed would otherwise swallow the rest of the file.
 _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
 
+# Characters of a row. Nobody has so many columns; a file without ends of lines would otherwise fill the memory.
+_LONGEST_ROW = 1 << 27
+
 Cell = int | float | str | None
 # The text of every cell; None where it is empty and not quoted.
 Row = list[str | None]
+
+
+def _limited(lines: IO[AnyStr], path: Path, most: int) -> Iterator[AnyStr]:
+    """The lines of a file, and an error before one fills the memory."""
+    if path.stat().st_size <= min(most, _LONGEST_ROW):  # nearly all files; reading line by line is slower
+        yield from lines
+        return
+    start = lines.read(1 << 16)
+    if ("\0" if isinstance(start, str) else b"\0") in start:
+        raise InputError(f"{path} is not text: it holds zero bytes")
+    lines.seek(0)
+    while line := lines.readline(most):
+        if len(line) == most:
+            raise InputError(f"{path} has a line of {most} characters or more, beginning with {shown(line[:60])}")
+        yield line
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
@@ -31,7 +49,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
     number, width, blank = 0, 0, 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = iter(file)
+            lines = _limited(file, path, _LONGEST_ROW)
             for line in lines:
                 number += 1
                 if '"' in line:
@@ -212,7 +230,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The number and the text of every line; blank ones are allowed only at the end of the file."""
     blank = 0
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(_limited(file, path, memory_share()), 1):
             if not raw.strip():
                 blank = blank or number
                 continue
@@ -243,7 +261,7 @@ class JsonList:
 
     def _values(self) -> list[Any]:
         try:
-            values = _read_json(self.path.read_text(encoding="utf-8-sig"))
+            values = _read_json(check_whole(self.path).read_text(encoding="utf-8-sig"))
         except _KeyTwice as error:
             raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
