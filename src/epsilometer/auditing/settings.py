@@ -112,7 +112,7 @@ def open_settings(
         progress or NoProgress(),
     )
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
-    settings.note(seed=settings.seed, jobs=jobs, engine=engine_name(engine))
+    settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
         settings.note(options=repr(method if options is None else options))  # an object is its own options
     if max_seconds is not None:

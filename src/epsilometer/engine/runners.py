@@ -254,7 +254,7 @@ class SerialRunner:
         for task in tasks:
             here, leave = os.getpid(), os._exit
             if is_main:
-                os._exit = partial(_stay, here, leave)  # type: ignore[assignment]  # its status would pass for our verdict
+                os._exit = partial(_stay, here, leave)  # its status would pass for our verdict
             try:
                 result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
             finally:
@@ -345,9 +345,7 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
 
 
 def engine_name(engine: Any) -> str:
-    """The engine as a text, for the record of an audit."""
-    if isinstance(engine, str):
-        return engine
+    """An engine that is no text as one, for the record of an audit."""
     return f"dask at {engine.scheduler.address}" if _is_dask_client(engine) else str(engine)
 
 

@@ -147,40 +147,46 @@ def _contained(name: str, dataset: Any) -> Iterator[None]:
     before = [dict(vars(tool)) for tool in _TOOLS]
     filters, depth, path = warnings.filters[:], sys.getrecursionlimit(), sys.path[:]
     handlers = [signal.getsignal(each) for each in _HANDLED]
+    caught: BaseException | None = None
     try:
         with np.errstate():
             yield
-    except TimeUp as up:
-        raise TimeUp(f"{name} on the input {shown(dataset)}") from up
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
-        if isinstance(error, Exception) and not isinstance(error, RecursionError):
-            raise
-        raise MechanismError(failure_text(name, dataset, error)) from error
-    finally:
-        if sys.getrecursionlimit() != depth:
-            sys.setrecursionlimit(depth)
-        if warnings.filters != filters:
-            warnings.filters[:] = filters  # type: ignore[index]  # a list, whatever typeshed says
-        if sys.path != path:  # it may have added to it
-            sys.path += [each for each in path if each not in sys.path]
-        if handlers != [signal.getsignal(each) for each in _HANDLED]:
-            _put_handlers_back(handlers)
-        if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
-            _reopen_streams()
-        known = zip(_TOOLS, before, strict=True)
-        replaced = [
-            (tool, each, old[each]) for tool, old in known for each in old if vars(tool).get(each) is not old[each]
-        ]
-        for tool, each, value in replaced:
-            setattr(tool, each, value)
+        caught = error
+    if sys.getrecursionlimit() != depth:
+        sys.setrecursionlimit(depth)
+    if warnings.filters != filters:
+        warnings.filters[:] = filters  # type: ignore[index]  # a list, whatever typeshed says
+    if sys.path != path:  # it may have added to it
+        sys.path += [each for each in path if each not in sys.path]
+    if handlers != [signal.getsignal(each) for each in _HANDLED]:
+        _put_handlers_back(handlers)
+    if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
+        _reopen_streams()
+    known = [(tool, each, value) for tool, old in zip(_TOOLS, before, strict=True) for each, value in old.items()]
+    replaced = [(tool, each, value) for tool, each, value in known if vars(tool).get(each, tool) is not value]
+    if replaced or caught is not None:
+        _complain(name, dataset, caught, replaced)
+
+
+def _complain(name: str, dataset: Any, caught: BaseException | None, replaced: list[tuple[Any, str, Any]]) -> None:
+    """Raises what a mechanism raised, as an error of the mechanism; or says what it replaced, and puts that back."""
+    for tool, each, value in replaced:
+        setattr(tool, each, value)
+    if isinstance(caught, TimeUp):
+        raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
     if replaced:
         names = ", ".join(sorted(f"{tool.__name__}.{each}" for tool, each, _ in replaced))
         raise MechanismError(
             f"{name} replaced {names} while it ran on the input {shown(dataset)}, with which its outputs are read and "
             "counted; have it put them back, or run it as a program of its own (from_command)"
-        )
+        ) from caught
+    assert caught is not None
+    if isinstance(caught, KeyboardInterrupt) or (
+        isinstance(caught, Exception) and not isinstance(caught, RecursionError)
+    ):
+        raise caught
+    raise MechanismError(failure_text(name, dataset, caught)) from caught
 
 
 def _put_handlers_back(handlers: Sequence[Any]) -> None:
