@@ -294,7 +294,6 @@ def test_an_interrupted_search_goes_on(tmp_path):
     ("wish", "message"),
     [
         ({"stop_early": True}, "does not go with a finder"),
-        ({"max_seconds": 3.0}, "does not go with a finder"),
         ({"method": "local", "options": em.local.Options(n=100)}, "sizes of its own"),
     ],
 )

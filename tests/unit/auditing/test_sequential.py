@@ -90,11 +90,11 @@ def test_time_is_kept(monkeypatch):
         calls.append(dataset)
         return rng.random()
 
-    result = em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0)
+    result = em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0, stop_early=True)
     assert result.findings[0].details["stopped"] == "seconds"
     assert 200 < len(calls) < 400
-    with pytest.raises(em.InputError, match="pilot"):
-        em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=0.05)
+    with pytest.raises(em.MechanismError, match="pilot"):
+        em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=0.05, stop_early=True)
 
 
 class Interrupted(Exception):
