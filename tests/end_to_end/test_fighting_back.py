@@ -104,7 +104,7 @@ def test_a_clear_end(fight, jobs, tmp_path):
     inputs = ["--left", "0", "--right", "1", "--epsilon", "3", "--samples", "600", "--seed", "0"]
     limits = [
         "--max-seconds",
-        "4" if expected == "max_seconds" else "40",
+        "2" if expected == "max_seconds" else "40",
         "--jobs",
         jobs,
         "--json",

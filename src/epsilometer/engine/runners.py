@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -273,17 +273,11 @@ class SerialRunner:
             raise deadline.over(where, began)
         if not _hears_alarms():
             return function(task)
-        watch = threading.Timer(max(deadline.left, 0.0) + _DEAF_SECONDS, _end_program, [deadline, where, began])
-        watch.daemon = True
-        if _is_command_line():
-            watch.start()
         try:
-            with deadline.alarm():
+            with _last_resort(deadline, where, began), deadline.alarm():
                 result = function(task)
         except TimeUp as up:
             raise deadline.over(str(up) or where, began) from up
-        finally:
-            watch.cancel()
         if deadline.left <= 0.0:  # it may have caught what the alarm raised, and returned something else instead
             raise deadline.over(where, began)
         return result
@@ -307,12 +301,26 @@ def _is_command_line() -> bool:
     return ours is not None and getattr(sys.modules.get("__main__"), "main", None) is ours.main
 
 
-def _end_program(deadline: Deadline, where: str, began: float) -> None:
-    """In a thread: the last resort against code that does not listen to signals. What a checkpoint has is safe."""
-    text = f"epsilometer: {deadline.over(where, began)}; it did not react, so the program was ended\n"
-    with suppress(OSError):
-        os.write(2, text.encode("utf-8", "backslashreplace"))
-    os._exit(2)
+@contextmanager
+def _last_resort(deadline: Deadline, where: str, began: float) -> Iterator[None]:
+    """Ends our own program if code inside does not listen to the alarm. What a checkpoint has is safe."""
+
+    def end_program() -> None:
+        text = f"epsilometer: {deadline.over(where, began)}; it did not react, so the program was ended\n"
+        with suppress(OSError):
+            os.write(2, text.encode("utf-8", "backslashreplace"))
+        os._exit(2)
+
+    if not _is_command_line():
+        yield
+        return
+    watch = threading.Timer(min(deadline.left + _DEAF_SECONDS, threading.TIMEOUT_MAX), end_program)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None = None) -> Runner:

@@ -297,6 +297,7 @@ class TestBelonging:
         with pytest.raises(em.InputError, match="recording"):
             em.audit(recording, claim="eps=1", samples=50, method="events", checkpoint=path)
 
+
 class TestFile:
     def folded(self, hits):
         folded = Folded()
