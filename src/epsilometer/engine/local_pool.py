@@ -186,14 +186,16 @@ def _check_out(workers: list[Worker], jobs: int) -> None:
 
 
 def _check_in(workers: list[Worker], jobs: int) -> None:
-    """Keeps as many workers warm as were used last, and ends others."""
-    for worker in workers:
+    """Keeps as many workers warm as were used last, and ends others: of a dead one, what it has forked."""
+    dead = [worker for worker in workers if worker.process.poll() is not None]
+    alive = [worker for worker in workers if worker not in dead]
+    for worker in alive:
         worker.order(forget_work)
     with _lock:
-        surplus = _warm[: max(0, len(_warm) + len(workers) - jobs)]
-        _warm[:] = [*_warm[len(surplus) :], *workers]
+        surplus = _warm[: max(0, len(_warm) + len(alive) - jobs)]
+        _warm[:] = [*_warm[len(surplus) :], *alive]
     workers.clear()
-    end_all(surplus)
+    end_all([*surplus, *dead])
 
 
 def _is_ready(worker: Worker, deadline: float) -> bool:
