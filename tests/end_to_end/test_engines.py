@@ -300,8 +300,29 @@ class TestFaults:
         def leaving(dataset):
             sys.exit(3)
 
-        with pytest.raises(SystemExit):
+        with pytest.raises(em.MechanismError, match=r"SystemExit on the input [01]: '3'"):
             em.audit(leaving, (0, 1), em.PureDP(1.0), samples=600, **engine)
+
+    @pytest.mark.parametrize("stop_early", [False, True])
+    def test_a_call_that_hangs_ends_when_the_time_is_up(self, engine, tmp_path, stop_early):
+        here = tmp_path / "hangs"
+
+        def hanging(dataset, rng):
+            if rng.bit_generator.seed_seq.spawn_key[0] == Phase.CERTIFY and rng.random() < 0.02:
+                here.write_text(str(os.getpid()))
+                time.sleep(600)
+            return dataset + rng.laplace()
+
+        wishes = {"samples": 2000, "seed": 0, "max_seconds": 4.0, "stop_early": stop_early, **engine}
+        if stop_early:
+            result = em.audit(hanging, (17, 18), em.PureDP(3.0), **wishes)
+            assert result.findings[0].details["stopped"] == "seconds"
+            assert any("hanging on the input 1" in report.message for report in result.health)
+        else:
+            with pytest.raises(em.MechanismError, match=r"max_seconds=4 .*hanging on the input 1[78].* draws"):
+                em.audit(hanging, (17, 18), em.PureDP(3.0), **wishes)
+        while is_running(int(here.read_text())):  # the worker is ended, not the task
+            time.sleep(0.1)
 
 
 ORPHANS = """

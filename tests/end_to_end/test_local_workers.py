@@ -155,7 +155,7 @@ class TestWorkersThatAreLost:
                 list(runner.map(forks_and_dies, [0]))
         finally:
             for path in tmp_path.iterdir():
-                os.kill(int(path.name), signal.SIGKILL)
+                wait_until(lambda path=path: not is_running(int(path.name)))  # it ends with its worker
 
     def test_workers_that_cannot_be_started(self, monkeypatch):
         with local_pool._lock:

@@ -26,6 +26,7 @@ from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
 from epsilometer.engine.chunks import order_rng
 from epsilometer.engine.health import check_drift, check_repeats
+from epsilometer.engine.parcels import OutOfTime
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
 from epsilometer.mechanisms import Mechanism
@@ -75,19 +76,40 @@ class AuditRun:
         return cls(pairs, question, settings, sampler, budget, time.perf_counter())
 
     def audit(self) -> AuditResult:
-        """Explores, learns, certifies."""
-        fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
-        if fixed is not None:
-            return self._audit_fixed(*fixed)
-        number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
-        proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
-        result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
-        # Which of several pairs would have been certified is part of the power, and unknown.
+        """Explores, learns, certifies.
+
+        Raises:
+            OutOfTime: if the time was over before all was drawn. Then there is no bound: which draws came in time may
+                depend on what they are.
+        """
+        try:
+            fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
+            if fixed is not None:
+                return self._audit_fixed(*fixed)
+            number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
+            proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
+            result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+        except OutOfTime as late:
+            raise OutOfTime(f"{late}. {self._how_far()}") from late
+        # Which of several pairs would have been certified is part of the power, and cannot be told.
         if len(self.pairs) > 1 or not self.settings.method.is_quick:
             return result
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         trial = FixedTrial(self.settings.method, task, (len(training[0]), len(training[1])))
         return with_power(result, trial, training, self.settings.seed)
+
+    def _how_far(self) -> str:
+        """What an audit that is out of time has, and what can be done."""
+        left, right = self.sampler.drawn
+        advice = (
+            "they are kept in the checkpoint: the same call goes on from there"
+            if self.settings.journal.is_kept
+            else "with checkpoint= they would have been kept"
+        )
+        return (
+            f"{left} left and {right} right draws of {self.settings.samples} were done, which certify nothing; "
+            f"{advice}. An audit with stop_early=True has a bound whenever it ends"
+        )
 
     def learn(self, number: int, explored: Sides, samples: int) -> tuple[Proposal, Sides, int]:
         """What to prove about a pair, from earlier draws of it and some of the samples that are left.

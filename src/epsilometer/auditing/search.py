@@ -17,6 +17,7 @@ from epsilometer.auditing.settings import Settings, training_size
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import Claim
 from epsilometer.engine import Phase, Sampler
+from epsilometer.engine.parcels import OutOfTime
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.base import Finder
@@ -28,6 +29,8 @@ from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
+# The certificate also learns and takes chances: so many times as long as its draws alone is kept for it.
+_CARE = 1.5
 # Pairs up to this size (as JSON text) stand in the history as they are, larger ones as a digest.
 _MOST_TEXT = 500
 
@@ -42,8 +45,9 @@ class Trial:
         draws: draws per side that explored it.
         predicted: the bound to expect; None if there is no prediction.
         certified: the bound that was certified; None if the pair was not promising enough.
-        failed: the message of the mechanism's error; empty if there was none.
-        error: the error itself.
+        failed: what the mechanism complained about; empty if it did not.
+        error: the complaint itself.
+        is_late: whether the time for trials was over while it ran.
     """
 
     number: int
@@ -53,6 +57,7 @@ class Trial:
     certified: float | None = None
     failed: str = ""
     error: MechanismError | None = field(default=None, repr=False)
+    is_late: bool = False
 
 
 def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
@@ -93,15 +98,33 @@ class SearchRun:
         finder: proposes pairs.
         trials: their outcomes.
         certified: the result of each certificate, in order.
+        late: what was running when the time was over; empty if it was not.
     """
 
     run: AuditRun
     finder: Finder
     trials: list[Trial] = field(default_factory=list)
     certified: list[AuditResult] = field(default_factory=list)
+    late: str = ""
 
     def audit(self) -> AuditResult:
-        """Tries pairs until one refutes the claim or there are no more, then certifies the best."""
+        """Tries pairs until one refutes the claim or there are no more, then certifies the best.
+
+        When the time is over, what was certified stands. A certificate that was not finished counts as paid and never
+        happened: with it, the others still hold together.
+
+        Raises:
+            OutOfTime: if nothing was certified in time.
+        """
+        try:
+            return self._audit()
+        except OutOfTime as late:
+            if not self.certified:
+                raise OutOfTime(f"{late}. {self._how_far()}") from late
+            self.late = str(late)
+            return self._result()
+
+    def _audit(self) -> AuditResult:
         while (pair := self.finder.ask()) is not None:
             if pair.has_equal_sides and not pair.equal:
                 self.finder.tell(None)  # equal inputs show nothing, and cost nothing
@@ -112,8 +135,33 @@ class SearchRun:
             self._show_progress()
             if self._is_decided():
                 return self._result()
+            if trial.is_late:
+                break
+            self._keep_time()
         self._certify_best()
         return self._result()
+
+    def _keep_time(self) -> None:
+        """Keeps as much of the time as the last certificate will take at the pace of the trials so far.
+
+        So an input on which the mechanism hangs does not cost the certificate of those before it.
+        """
+        if (deadline := self.run.sampler.runner.deadline) is not None:
+            lasted = time.perf_counter() - self.run.began
+            draws = self.run.settings.samples + self.finder.samples
+            needed = _CARE * lasted * draws / max(self.run.sampler.drawn[0], 1)
+            deadline.reserve = min(needed, deadline.seconds / 2.0)
+
+    def _take_all_time(self) -> None:
+        if (deadline := self.run.sampler.runner.deadline) is not None:
+            deadline.reserve = 0.0
+
+    def _how_far(self) -> str:
+        left, right = self.run.sampler.drawn
+        return (
+            f"Nothing was certified: {len(self.trials)} of {self.finder.trials} trials were done, with {left} left and "
+            f"{right} right draws; fewer trials, or fewer draws in each, leave time for a certificate"
+        )
 
     def _try(self, pair: Pair) -> Trial:
         """Explores a pair, and certifies it if it promises a refutation."""
@@ -125,7 +173,12 @@ class SearchRun:
             trial.predicted = _as_score(self._predict(explored).predicted)
             if self._stops_at_refutation and self._is_promising(trial, explored):
                 self._pay_and_certify(trial, number, explored, self._share())
-        except MechanismError as error:  # one rejected input is no reason to give up the others
+        except OutOfTime as late:
+            deadline = self.run.sampler.runner.deadline
+            if deadline is None or deadline.is_over or not self._has_candidates:
+                raise
+            trial.failed, trial.error, trial.is_late = str(late), late, True
+        except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
             trial.failed = str(error)
             trial.error = error
         return trial
@@ -180,10 +233,16 @@ class SearchRun:
         # A new number: the pair may have been certified before, and its draws must be fresh.
         number = len(self.run.pairs)
         self.run.pairs.append(best.pair)
+        self._take_all_time()
         self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
+
+    @property
+    def _has_candidates(self) -> bool:
+        return any(not trial.failed for trial in self.trials)
 
     def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
         run = self.run
+        self._take_all_time()
         budget = ErrorBudget(run.budget.spend(share, f"certificate of trial {trial.number + 1}"))
         # Its own health checks, too: repetitions that are suspicious on one input may be natural on another.
         look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
@@ -226,10 +285,11 @@ class SearchRun:
 
     def _failures(self) -> list[HealthReport]:
         failed = [trial for trial in self.trials if trial.failed]
+        late = [HealthReport("out-of-time", self.late, untrusted=False)] if self.late else []
         if not failed:
-            return []
+            return late
         text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
-        return [HealthReport("failed-trials", text, untrusted=False)]
+        return [HealthReport("failed-trials", text, untrusted=False), *late]
 
     def _with_history(self, finding: Finding) -> Finding:
         paid = [[purpose, amount] for purpose, amount in self.run.budget.ledger]

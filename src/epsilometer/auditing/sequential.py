@@ -25,6 +25,7 @@ from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
 from epsilometer.engine import Phase, Sampler
 from epsilometer.engine.health import check_constant, check_order, check_repeats
+from epsilometer.engine.parcels import OutOfTime
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -33,7 +34,7 @@ from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import Chosen, Ladder, SequentialMethod, cautious_rate, choose, ladder_of
 from epsilometer.outputs import Outputs, concatenate
-from epsilometer.result import AuditResult, Finding, Witness
+from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
 
 # A pilot of this many draws per side finds an event that is good enough to start with.
@@ -71,7 +72,7 @@ class SequentialRun:
         self.options = method.options
         self.ladder: Ladder = ladder_of(run.question.claim)
         self.journal = journal
-        self.began = time.perf_counter()
+        self.late = ""
         self.state = self._resume() or State.empty(len(self.ladder.values))
         self.pilot = self._pilot_size()
 
@@ -189,12 +190,14 @@ class SequentialRun:
         """A batch of both sides; None if time ran out before it was complete."""
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
         prints: tuple[list[bytes], list[bytes]] = ([], [])
-        for side, chunk in self.run.sampler.kept(phase, number, self.run.pairs[number], n, skip):
-            parts[side].append(chunk.value)
-            prints[side].append(chunk.fingerprint)
-            if self._is_late() and sum(map(len, parts[0] + parts[1])) < 2 * n:
-                return None
-        for side in (0, 1):  # nothing of an unfinished batch is kept
+        try:
+            for side, chunk in self.run.sampler.kept(phase, number, self.run.pairs[number], n, skip):
+                parts[side].append(chunk.value)
+                prints[side].append(chunk.fingerprint)
+        except OutOfTime as late:
+            self.late = str(late)
+            return None
+        for side in (0, 1):  # of a batch that was not finished nothing stays
             for each in prints[side]:
                 self.state.fingerprints[side].add(each)
         return concatenate(parts[0]), concatenate(parts[1])
@@ -204,8 +207,8 @@ class SequentialRun:
         return self.run.budget.total
 
     def _is_late(self) -> bool:
-        limit = self.options.max_seconds
-        return limit is not None and time.perf_counter() - self.began > limit
+        deadline = self.run.sampler.runner.deadline
+        return deadline is not None and deadline.left <= 0.0
 
     def _save(self) -> None:
         if self.journal is not None:
@@ -221,8 +224,8 @@ class SequentialRun:
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question
         if not state.stakes:
-            raise InputError(
-                f"max_seconds={self.options.max_seconds}: the pilot of {self.pilot} draws per side was not done in time"
+            raise OutOfTime(
+                f"{self.late}. The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
             )
         failure = self.run.budget.spend(self._failure, "bets")
         finding = self._finding(failure)
@@ -237,7 +240,9 @@ class SequentialRun:
         reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += check_repeats(state.fingerprints) + self.run.remarks()
-        # What it could have found is not computed: a rehearsal takes as long as a hundred audits without a refutation.
+        if self.late:
+            reports.append(HealthReport("out-of-time", self.late, untrusted=False))
+        # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
         return conclude(
             question,
             [finding],

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilometer.claims.base import check_whole
 from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner, check_seed, open_runner
 from epsilometer.engine.health import check_suppressed
+from epsilometer.engine.parcels import Deadline
 from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, as_method
 from epsilometer.methods.registry import as_options
+
+if TYPE_CHECKING:
+    from epsilometer.methods.sequential import Options
 
 _REPRESENTATIONS = ("value", "bits", "all")
 
@@ -87,11 +91,9 @@ def open_settings(
     """The settings of an audit from its caller's arguments, or an InputError that says what is wrong."""
     if representation not in _REPRESENTATIONS:
         raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
-    if stop_early is False and max_seconds is not None:
-        raise InputError(f"max_seconds={max_seconds!r} is for audits that stop early; leave stop_early=False out")
-    wants_to_stop = stop_early or max_seconds is not None or method == "sequential"
-    if wants_to_stop or (isinstance(method, Method) and method.stops_early):
+    if stop_early or method == "sequential" or (isinstance(method, Method) and method.stops_early):
         method, options = _sequential(method, options, max_seconds, checkpoint, representation)
+        max_seconds = options.max_seconds
     elif representation != "value":
         method = _seen_as(representation, method)
     if seed is None and checkpoint is not None:
@@ -105,14 +107,16 @@ def open_settings(
         check_confidence(confidence),
         check_seed(seed),
         as_method(method, options),
-        open_runner(jobs, engine),
+        open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds)),
         check_suppressed(suppress),
         progress or NoProgress(),
     )
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
-    settings.note(seed=settings.seed, jobs=jobs, engine=engine_name(engine))
+    settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
         settings.note(options=repr(method if options is None else options))  # an object is its own options
+    if max_seconds is not None:
+        settings.note(max_seconds=max_seconds)
     if representation != "value":
         settings.note(representation=representation)
     if distance != 1:
@@ -122,7 +126,7 @@ def open_settings(
 
 def _sequential(
     method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None, representation: str
-) -> tuple[str, object]:
+) -> tuple[str, Options]:
     """The method `sequential`, with options that say when to stop."""
     from epsilometer.methods.sequential import Options, SequentialMethod  # only needed to stop early
 

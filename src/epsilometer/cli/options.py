@@ -102,7 +102,10 @@ StopEarly = Annotated[
     typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
 ]
 MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", help="Stop after this time at the latest.", show_default=False)
+    float | None,
+    typer.Option(
+        "--max-seconds", help="End after this time, also if a call hangs; see --stop-early.", show_default=False
+    ),
 ]
 CheckpointFile = Annotated[
     str | None,

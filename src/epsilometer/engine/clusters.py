@@ -7,12 +7,13 @@ import socket
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from epsilometer.engine.parcels import Fault, run_parcel
+from epsilometer.engine.parcels import Deadline, Fault, run_parcel
 from epsilometer.errors import EngineError, InputError
 
 # A scheduler that does not answer within this time counts as absent.
@@ -68,19 +69,32 @@ class DaskPool:
         self._out[name] = ticket
         return ticket
 
-    def collect(self, ticket: Any) -> bytes:
-        """Waits for the future, as long as there are workers."""
+    def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
+        """Waits for the future, as long as there is somebody to do the work."""
         self._out.pop(ticket.key, None)
         if ticket.key in self._answers:
             return self._answers.pop(ticket.key)
         while True:
+            seconds = _PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, max(deadline.left, 0.01))
             try:
-                answer: bytes = self._guarded(lambda: ticket.result(timeout=_PULSE_SECONDS))
+                answer: bytes = self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds))
                 break
             except _StillWaiting:
+                if deadline is not None and deadline.left <= 0.0:
+                    return None
                 self.open()
         self._fetch_ready()
         return answer
+
+    def end_running(self, tickets: Iterable[Any]) -> None:
+        """Has the nannies of the workers that are busy with them start new ones; Dask cannot end a task."""
+        ours = {ticket.key for ticket in tickets}
+        processing = self._guarded(self._client.processing)
+        busy = [worker for worker, keys in processing.items() if ours.intersection(map(str, keys))]
+        self.cancel(tickets)  # first, or the next worker would begin them
+        for worker in busy:
+            with suppress(Fault):  # one without a nanny (in this process, say) cannot be ended by anybody
+                self._guarded(partial(self._client.restart_workers, [worker], timeout=_CONNECT_SECONDS))
 
     def has_answer(self, ticket: Any) -> bool:
         """Only answers that were fetched: others stay with the workers until they are collected."""
@@ -211,12 +225,25 @@ class RayPool:
         """A Ray reference. The parcel's own reference is wrapped, so that a worker fetches it only once."""
         return self._guarded(lambda: self._run.remote(key, partial(_fetch, [shipped]), task))
 
-    def collect(self, ticket: Any) -> bytes:
+    def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
         """Waits for the answer."""
         import ray
 
-        answer: bytes = self._guarded(lambda: ray.get(ticket))
+        seconds = None if deadline is None else max(deadline.left, 0.01)
+        try:
+            answer: bytes = self._guarded(lambda: ray.get(ticket, timeout=seconds))
+        except Fault as fault:
+            if isinstance(fault.__cause__, ray.exceptions.GetTimeoutError):
+                return None
+            raise
         return answer
+
+    def end_running(self, tickets: Iterable[Any]) -> None:
+        """By force: Ray then ends the process of the worker."""
+        import ray
+
+        for ticket in tickets:
+            self._guarded(partial(ray.cancel, ticket, force=True))
 
     def has_answer(self, ticket: Any) -> bool:
         """Answers stay in the cluster until they are collected."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -15,18 +13,20 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 from epsilometer.engine.local_worker import (
     Ticket,
     Worker,
     caught,
+    end_all,
     exchange,
+    fetch_held,
     forget_work,
+    hold_parcel,
     settle,
     surroundings,
 )
-from epsilometer.engine.parcels import Fault, run_parcel
+from epsilometer.engine.parcels import Deadline, Fault, run_parcel
 
 # How long to wait for answers before checking on the workers.
 _PULSE_SECONDS = 1.0
@@ -72,31 +72,38 @@ class LocalPool:
                 raise Fault(f"no worker process could be started: {error}", engine_lost=True) from error
         return self.jobs
 
-    def ship(self, key: str, content: bytes) -> Path:
-        """A file in its own folder, which every worker reads once."""
-        path = Path(tempfile.mkdtemp(prefix="epsilometer-")) / key
-        path.write_bytes(content)
-        return path
+    def ship(self, key: str, content: bytes) -> str:
+        """Goes to every worker through its own channel: no file, which would outlive a program that is killed."""
+        message = pickle.dumps((hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL)
+        for worker in self._workers:
+            worker.send_order(message)
+        return key
 
-    def submit(self, key: str, shipped: Path, task: object) -> Ticket:
-        """Queues the task for a worker."""
+    def submit(self, key: str, shipped: str, task: object) -> Ticket:
+        """Waits in line for a worker."""
         import cloudpickle
 
-        work = (run_parcel, key, partial(Path.read_bytes, shipped), task)
+        work = (run_parcel, key, partial(fetch_held, shipped), task)
         ticket = Ticket(next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
         self._waiting.append(ticket)
         self._exchange(0.0)
         return ticket
 
-    def collect(self, ticket: Ticket) -> bytes:
-        """Waits for an answer, as long as there is a worker that may give it."""
-        with suppress(Fault):  # takes answers that are here; the next wait reports deaths
+    def collect(self, ticket: Ticket, deadline: Deadline | None = None) -> bytes | None:
+        """Waits for an answer, as long as there is somebody to give it."""
+        with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
             self._exchange(0.0)
         while ticket.answer is None:
             if ticket.is_lost:
                 raise Fault("the worker processes were ended", engine_lost=True)
-            self._exchange(_PULSE_SECONDS)
+            if deadline is not None and deadline.left <= 0.0:
+                return None
+            self._exchange(_PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, deadline.left))
         return ticket.answer
+
+    def end_running(self, tickets: Iterable[Ticket]) -> None:
+        """All of them: what the others have to do is not wanted either."""
+        self.drop()
 
     def has_answer(self, ticket: Ticket) -> bool:
         """Whether the answer came before the processes were lost."""
@@ -106,8 +113,7 @@ class LocalPool:
         """Ends the other processes, too; the next ones are new."""
         workers = list(self._workers)
         self._forget()
-        for worker in workers:
-            worker.end()
+        end_all(workers)
 
     def cancel(self, tickets: Iterable[Ticket]) -> None:
         """Running tasks finish and are forgotten; others never begin, except one per worker."""
@@ -116,9 +122,8 @@ class LocalPool:
             ticket.is_lost = True
         self._waiting = deque(ticket for ticket in self._waiting if ticket not in unwanted)
 
-    def withdraw(self, shipped: Path) -> None:
-        """Removes the file and its folder."""
-        shutil.rmtree(shipped.parent, ignore_errors=True)
+    def withdraw(self, shipped: str) -> None:
+        """The next parcel takes its place, and at the end of the audit nothing does."""
 
     def close(self) -> None:
         """Leaves the processes warm for the next audit."""
@@ -174,22 +179,23 @@ def _check_out(workers: list[Worker], jobs: int) -> None:
             worker.order(settle, *surroundings())
             workers.append(worker)
         else:
-            worker.end()
+            end_all([worker])
     while len(workers) < jobs:
         workers.append(Worker(limits))
         _all.add(workers[-1])
 
 
 def _check_in(workers: list[Worker], jobs: int) -> None:
-    """Keeps as many workers warm as were used last, and ends the others."""
-    for worker in workers:
+    """Keeps as many workers warm as were used last, and ends others: of a dead one, what it has forked."""
+    dead = [worker for worker in workers if worker.process.poll() is not None]
+    alive = [worker for worker in workers if worker not in dead]
+    for worker in alive:
         worker.order(forget_work)
     with _lock:
-        surplus = _warm[: max(0, len(_warm) + len(workers) - jobs)]
-        _warm[:] = [*_warm[len(surplus) :], *workers]
+        surplus = _warm[: max(0, len(_warm) + len(alive) - jobs)]
+        _warm[:] = [*_warm[len(surplus) :], *alive]
     workers.clear()
-    for worker in surplus:
-        worker.end()
+    end_all([*surplus, *dead])
 
 
 def _is_ready(worker: Worker, deadline: float) -> bool:
@@ -203,8 +209,7 @@ def _is_ready(worker: Worker, deadline: float) -> bool:
 @atexit.register
 def _end_all() -> None:
     with _lock:
-        for worker in list(_all):
-            worker.end()
+        end_all(list(_all))
         _warm.clear()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import select
 import selectors
 import signal
 import socket
@@ -30,8 +31,12 @@ from epsilometer.engine.parcels import run_parcel
 # Before every message: the number of its task, 0 for an order without an answer, and how many bytes follow.
 _HEADER = struct.Struct("!QQ")
 _PIECE = 1 << 20
-# How often a worker checks that its program still lives.
-_WATCH_SECONDS = 2.0
+# How often a worker looks whether its program is still there, if a fork of the program keeps its channel open.
+_WATCH_SECONDS = 1.0
+# So long may a worker take to end by itself. One that holds the interpreter's lock, or was stopped, does not.
+_GRACE_SECONDS = 1.0
+# Each worker leads a process group, so that what a mechanism forks ends with it.
+_has_groups = hasattr(os, "killpg")
 # How long to wait for the end of a killed process.
 _END_SECONDS = 10.0
 # A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z stops this process too,
@@ -73,7 +78,8 @@ class Worker:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.environment = dict(environment)
         self.out: deque[Ticket] = deque()
-        self._incoming, self._outgoing = bytearray(), bytearray()
+        self._incoming = bytearray()
+        self._outgoing: deque[memoryview] = deque()  # views: what all workers are sent is there once
         self._stopped_looks = 0
         self.channel, there = socket.socketpair()
         self.channel.setblocking(False)
@@ -95,14 +101,21 @@ class Worker:
         self._send(ticket.number, ticket.message)
 
     def order(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Queues a call without an answer behind the worker's tasks."""
-        self._send(0, pickle.dumps((function, *arguments)))
+        """Has something done that wants no answer, after the tasks that it has."""
+        self.send_order(pickle.dumps((function, *arguments)))
+
+    def send_order(self, message: bytes) -> None:
+        """The same, already pickled."""
+        self._send(0, message)
 
     def write(self) -> None:
         """Sends as much as the worker accepts."""
         with suppress(OSError):  # it accepts no more for now; or it is gone, which `read` reports better
             while self._outgoing:
-                del self._outgoing[: self.channel.send(self._outgoing[:_PIECE])]
+                sent = self.channel.send(self._outgoing[0][:_PIECE])
+                self._outgoing[0] = self._outgoing[0][sent:]
+                if not self._outgoing[0]:
+                    self._outgoing.popleft()
 
     def read(self) -> None:
         """Reads what has arrived, and hands the answers to their tickets.
@@ -133,9 +146,21 @@ class Worker:
         if self._stopped_looks >= _STOPPED_LOOKS:
             raise WorkerDied("a worker process was stopped by a signal and did not resume")
 
-    def end(self) -> None:
-        """Kills the process, whatever it is doing."""
+    def hang_up(self) -> None:
+        """A worker that hears it ends at once, together with the programs that it runs."""
         self.channel.close()
+        if _has_groups:
+            self.process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Kills the process, whatever it does, and what it has forked."""
+        self.channel.close()
+        if self.process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_GRACE_SECONDS)
+        if _has_groups:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
             self.process.wait(_END_SECONDS)
@@ -146,7 +171,7 @@ class Worker:
         self.process.returncode = 0
 
     def _send(self, number: int, message: bytes) -> None:
-        self._outgoing += _HEADER.pack(number, len(message)) + message
+        self._outgoing += memoryview(_HEADER.pack(number, len(message))), memoryview(message)
         self.write()
 
     def _hand_over(self) -> None:
@@ -162,6 +187,14 @@ class Worker:
         if status is not None and status < 0:
             return f"a worker process was ended by signal {signal.Signals(-status).name}"
         return "a worker process hung up" if status is None else f"a worker process ended with status {status}"
+
+
+def end_all(workers: Sequence[Worker]) -> None:
+    """Ends them side by side."""
+    for worker in workers:
+        worker.hang_up()
+    for worker in workers:
+        worker.end()
 
 
 def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
@@ -196,14 +229,17 @@ def serve(channel: int | str, parent: int) -> None:
     # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs started by a mechanism
     # do not inherit it.
     signal.signal(signal.SIGINT, lambda *_: None)
-    _end_with(parent)
+    here = os.getpid()
     with suppress(EOFError, ConnectionError), _adopted(channel) as wire, wire.makefile("rb") as stream:
+        _end_with(parent, wire)
         while True:
             number, size = _HEADER.unpack(_read(stream, _HEADER.size))
             function, *arguments = pickle.loads(_read(stream, size))
             answer = function(*arguments)
-            if sys.stdout is not None:
-                sys.stdout.flush()  # what a mechanism prints must be seen, and this process will be killed
+            if os.getpid() != here:
+                os._exit(0)  # a mechanism has forked, and this is the child: its parent answers
+            with suppress(Exception):  # it may be closed
+                sys.stdout.flush()  # what a mechanism prints is seen, although we shall be killed
             if number:
                 wire.sendall(_HEADER.pack(number, len(answer)))
                 wire.sendall(answer)
@@ -225,8 +261,24 @@ def settle(folder: str, path: Sequence[str]) -> None:
     sys.path[:] = path
 
 
+# In a worker: the parcel that came last, until it is unpacked.
+_held: dict[str, bytes] = {}
+
+
+def hold_parcel(key: str, content: bytes) -> None:
+    """In a worker: keeps what was shipped until a task asks for it."""
+    _held.clear()
+    _held[key] = content
+
+
+def fetch_held(key: str) -> bytes:
+    """In a worker: what was shipped, which is unpacked once."""
+    return _held.pop(key)
+
+
 def forget_work() -> None:
-    """In a worker: frees the work that it unpacked last, which may hold a large dataset."""
+    """In a worker: lets go of the work that it unpacked last, which may hold a large dataset."""
+    _held.clear()
     run_parcel("", partial(pickle.dumps, bool), None)
 
 
@@ -254,8 +306,10 @@ def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.P
     sent = json.dumps([surroundings()[1], sys.argv, there.fileno(), os.getpid()])
     argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
     if sys.platform != "win32":
-        # Not our standard input: the program itself may be read from there.
-        return subprocess.Popen(argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL)
+        # Its standard input is not ours: a program may be read from there.
+        return subprocess.Popen(
+            argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+        )
     process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE)
     with process.stdin:
         process.stdin.write(there.share(process.pid))
@@ -270,12 +324,20 @@ def _adopted(channel: int | str) -> socket.socket:
     return wire
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process soon after the program that started it, even if that was killed in the middle of a task."""
+def _end_with(parent: int, wire: socket.socket) -> None:
+    """Ends this process when the program hangs up or is gone, also in the middle of a task."""
+    poll = select.poll() if hasattr(select, "poll") else None
+    if poll is not None:
+        poll.register(wire, 0)  # tells the end of the other side, and nothing else
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
+            if poll is None:
+                time.sleep(_WATCH_SECONDS)
+            elif poll.poll(1000 * _WATCH_SECONDS):
+                break
+        if _has_groups and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # what a mechanism has forked, and this process
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

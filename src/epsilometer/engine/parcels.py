@@ -1,7 +1,8 @@
-"""Work as bytes for a worker; and a search for generators in it, whose copies would draw the same in every worker.
+"""What goes to a worker and comes back, what must not go there, and until when it may take.
 
-For the search, the mechanism is packed as for a worker, into nothing, and every object is looked at on the way:
-closures, attributes, bound arguments, and the globals that a function uses.
+A generator inside a mechanism must not: a copy of it in every worker would draw the same numbers in each of them. To
+find one, the mechanism is packed as it would be for a worker, into nothing, and every object is looked at on the way:
+what functions close over, attributes, arguments that were bound, the globals that a function uses.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from __future__ import annotations
 import hashlib
 import pickle
 import random
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from time import monotonic  # by name: a mechanism may replace what the module holds
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import EngineError, EpsilometerError, InputError
+from epsilometer.errors import EngineError, EpsilometerError, InputError, MechanismError
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 # Library code is searched only where it is used directly: there is too much behind it, none of it the user's.
@@ -237,7 +241,7 @@ def _do(function: Any, task: Any) -> bytes:
         return _answer(_Kind.VALUE, function(task))
     except _PASSING as error:
         return _answer(_Kind.FAULT, f"{type(error).__name__}: {error}")
-    except (Exception, SystemExit) as error:  # a mechanism that ends the program would end the worker
+    except BaseException as error:  # a mechanism that ends the program would end the worker
         return _answer(_Kind.RAISED, (_pack_error(error), traceback.format_exc()))
 
 
@@ -258,3 +262,81 @@ def _pack_error(error: BaseException) -> bytes:
         return packed
     except Exception:
         return pickle.dumps(EngineError(f"the work raised {type(error).__name__}: {error}"))
+
+
+# The alarm rings again and again, for code that catches whatever is raised.
+_RING_SECONDS = 0.5
+
+
+class OutOfTime(MechanismError):
+    """`max_seconds` were over. What was under way was ended; what was drawn before stays."""
+
+
+class TimeUp(BaseException):
+    """Rings inside a call. Not an Exception, which many a function catches; our own code turns it into OutOfTime."""
+
+
+class Deadline:
+    """When an audit is to be over, by a clock that nobody can set.
+
+    Attributes:
+        seconds: as the user said.
+        at: the end, on the monotonic clock.
+        reserve: seconds that are kept for what comes after the work at hand.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if not is_number or not seconds > 0.0:
+            raise InputError(f"max_seconds={seconds!r} must be above 0, or None for no limit")
+        self.seconds = seconds
+        self.at = monotonic() + seconds
+        self.reserve = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the work at hand must be over; negative afterwards."""
+        return self.at - self.reserve - monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left in reserve, either."""
+        return monotonic() >= self.at
+
+    def over(self, where: str, began: float) -> OutOfTime:
+        """The error that says what was running, and since when."""
+        lasted = monotonic() - began
+        return OutOfTime(f"max_seconds={self.seconds:g} were over while running {where}, after {lasted:.1f} s of it")
+
+    @contextmanager
+    def alarm(self) -> Iterator[None]:
+        """Raises TimeUp in what the main thread runs inside, when the time is up. Another timer still rings in time."""
+        before = signal.getsignal(signal.SIGALRM)
+        began, (other, interval) = monotonic(), signal.getitimer(signal.ITIMER_REAL)
+        is_inside = True
+
+        def ring(number: int, frame: Any) -> None:
+            nonlocal other
+            if other and monotonic() - began >= other and callable(before):
+                other = interval and monotonic() - began + interval
+                before(number, frame)
+            if is_inside and self.left <= 0.0:
+                raise TimeUp
+            signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
+
+        def soonest() -> float:
+            seconds = self.left if not other else min(self.left, other - (monotonic() - began))
+            return min(max(seconds, 1e-4), 1e6)
+
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
+        try:
+            try:
+                yield
+            finally:
+                is_inside = False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
+            if other:
+                signal.setitimer(signal.ITIMER_REAL, max(other - (monotonic() - began), 1e-4), interval)

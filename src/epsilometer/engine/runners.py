@@ -1,18 +1,26 @@
-"""Where chunks of work run: in this process, or on workers that may die, with lost tasks run again."""
+"""Where chunks of work run: in this process, or spread over workers that may die, in order, run again when lost.
+
+And until when: `max_seconds=` ends a call that hangs, here by a signal, elsewhere by ending the worker.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from time import monotonic  # by name: a mechanism may replace what the module holds
+from typing import Any, NoReturn, Protocol, TypeVar
 
-from epsilometer.engine.parcels import Fault, open_answer, pack
+from epsilometer.engine.parcels import Deadline, Fault, OutOfTime, TimeUp, open_answer, pack
 from epsilometer.errors import EngineError, InputError, MissingExtraError
 
 T = TypeVar("T")
@@ -21,6 +29,8 @@ R = TypeVar("R")
 _OUT_PER_WORKER = 4
 # How often in a row a task may be run again.
 _MOST_FAULTS = 3
+# On the command line, what does not listen to the alarm for so long ends with the program.
+_DEAF_SECONDS = 5.0
 
 
 class Pool(Protocol):
@@ -41,8 +51,11 @@ class Pool(Protocol):
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
         """Sends a task out; the ticket stands for its answer."""
 
-    def collect(self, ticket: Any) -> bytes:
-        """Waits for an answer."""
+    def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
+        """Waits for an answer; None if the time is over before it comes."""
+
+    def end_running(self, tickets: Iterable[Any]) -> None:
+        """Ends the workers that are busy with these tasks: a call that hangs ends with its process."""
 
     def has_answer(self, ticket: Any) -> bool:
         """Whether an answer can be collected although the engine was lost."""
@@ -69,16 +82,18 @@ class _Errand:
 class PoolRunner:
     """Spreads tasks over a pool. Every task is answered by exactly one ticket, so none counts twice or is lost."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, deadline: Deadline | None = None) -> None:
         self.pool = pool
+        self.deadline = deadline
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Results in order; a few tasks per worker are under way at a time.
 
         Raises:
             EngineError: if a task was lost again and again.
+            OutOfTime: if the time was over before all were done.
         """
-        dispatch = _Dispatch(self.pool, function)
+        dispatch = _Dispatch(self.pool, function, self.deadline)
         try:
             for task in tasks:
                 dispatch.begin(task)
@@ -97,9 +112,11 @@ class PoolRunner:
 class _Dispatch:
     """One map under way: its pending tasks, oldest first."""
 
-    def __init__(self, pool: Pool, function: Callable[[Any], Any]) -> None:
+    def __init__(self, pool: Pool, function: Callable[[Any], Any], deadline: Deadline | None) -> None:
         self.pool = pool
         self.function = function
+        self.deadline = deadline
+        self._began = monotonic()
         self.parcel = pack(function, pool.asked)
         self.errands: deque[_Errand] = deque()
         self._shipped: Any = None
@@ -125,13 +142,16 @@ class _Dispatch:
         while True:
             self._send()
             try:
-                answer = self.pool.collect(self.errands[0].ticket)
+                answer = self.pool.collect(self.errands[0].ticket, self.deadline)
+                if answer is None:
+                    raise self._late()
                 value = open_answer(answer, self.pool.asked)
             except Fault as fault:
                 self.errands[0].ticket = None
                 self._recover(fault)
                 continue
             self.errands.popleft()
+            self._began = monotonic()
             self._faults = 0
             self._alone = max(self._alone - 1, 0)
             return value
@@ -142,9 +162,18 @@ class _Dispatch:
         for shipped in self._withdrawable:
             self.pool.withdraw(shipped)
 
+    def _late(self) -> OutOfTime:
+        assert self.deadline is not None
+        late = self.deadline.over(self._oldest(), self._began)
+        with suppress(Fault):  # those that are gone need not be ended
+            self.pool.end_running([errand.ticket for errand in self.errands if errand.ticket is not None])
+        return late
+
     def _send(self) -> None:
         """Sends the tasks that are not with a worker: new ones, and lost ones."""
         while True:
+            if self.deadline is not None and self.deadline.left <= 0.0:
+                raise self._late()
             try:
                 if self._shipped is None:
                     self._workers = self.pool.open()
@@ -198,7 +227,13 @@ _KNOWN = "local, serial, dask://host:port, ray://host:port, ray://auto, or a Cli
 
 
 class Runner(Protocol):
-    """Applies a function to tasks and yields the results in the order of the tasks."""
+    """Applies a function to tasks and yields the results in the order of the tasks.
+
+    Attributes:
+        deadline: when it must be over; None for never.
+    """
+
+    deadline: Deadline | None
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Results in order, as they come."""
@@ -207,46 +242,118 @@ class Runner(Protocol):
         """Ends what was begun for it. It may be used again afterwards."""
 
 
+@dataclass(slots=True)
 class SerialRunner:
     """Runs everything here, one task after the other."""
 
+    deadline: Deadline | None = None
+
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        """The built-in map."""
-        return map(function, tasks)
+        """The built-in map; but a fork of this process that comes back from a task ends, or all would be done twice."""
+        is_main = threading.current_thread() is threading.main_thread()
+        for task in tasks:
+            here, leave = os.getpid(), os._exit
+            if is_main:
+                os._exit = partial(_stay, here, leave)  # its status would pass for our verdict
+            try:
+                result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
+            finally:
+                if os.getpid() != here:
+                    leave(0)
+                os._exit = leave
+            yield result
 
     def close(self) -> None:
         """There is nothing to end."""
 
+    def _in_time(self, function: Callable[[T], R], task: T, deadline: Deadline) -> R:
+        began = monotonic()
+        where = str(getattr(function, "describe", lambda _: function)(task))
+        if deadline.left <= 0.0:
+            raise deadline.over(where, began)
+        if not _hears_alarms():
+            return function(task)
+        try:
+            with _last_resort(deadline, where, began), deadline.alarm():
+                result = function(task)
+        except TimeUp as up:
+            raise deadline.over(str(up) or where, began) from up
+        if deadline.left <= 0.0:  # it may have caught what the alarm raised, and returned something else instead
+            raise deadline.over(where, began)
+        return result
 
-def open_runner(jobs: int = 1, engine: Any = "local") -> Runner:
+
+def _stay(here: int, leave: Callable[[int], NoReturn], status: int) -> NoReturn:
+    """Stands for os._exit while a mechanism runs in this process; a fork of it may still end like that."""
+    if os.getpid() != here or threading.current_thread() is not threading.main_thread():
+        leave(status)
+    raise SystemExit(f"os._exit({status})")
+
+
+def _hears_alarms() -> bool:
+    """Whether this thread can be interrupted by a signal."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+def _is_command_line() -> bool:
+    """Whether the program is our own, and may be ended by us."""
+    ours = sys.modules.get("epsilometer.cli")
+    return ours is not None and getattr(sys.modules.get("__main__"), "main", None) is ours.main
+
+
+@contextmanager
+def _last_resort(deadline: Deadline, where: str, began: float) -> Iterator[None]:
+    """Ends our own program if code inside does not listen to the alarm. What a checkpoint has is safe."""
+
+    def end_program() -> None:
+        text = f"epsilometer: {deadline.over(where, began)}; it did not react, so the program was ended\n"
+        with suppress(OSError):
+            os.write(2, text.encode("utf-8", "backslashreplace"))
+        os._exit(2)
+
+    if not _is_command_line():
+        yield
+        return
+    watch = threading.Timer(min(deadline.left + _DEAF_SECONDS, threading.TIMEOUT_MAX), end_program)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
+def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None = None) -> Runner:
     """The runner for an engine. Nothing is started or connected to before the first task.
 
     Args:
         jobs: worker processes of the local engine; other engines have their own workers.
         engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of Dask.
+        deadline: when all must be over. Where no signal can end a call, a single worker does the work, and is ended.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
     if not isinstance(engine, str):
         if _is_dask_client(engine):
-            return _dask_runner(engine)
+            return _dask_runner(engine, deadline)
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     scheme, separator, place = engine.partition("://")
     if separator and place and scheme in _DASK_SCHEMES:
-        return _dask_runner(engine)
+        return _dask_runner(engine, deadline)
     if separator and place and scheme == "ray":
-        return _ray_runner(engine)
+        return _ray_runner(engine, deadline)
     if engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
-    # A daemon process may not have children; one worker draws the same.
-    is_alone = jobs == 1 or engine == "serial" or multiprocessing.current_process().daemon
-    return SerialRunner() if is_alone else _local_runner(jobs)
+    # A daemon process may not have children. What it draws is the same with one worker.
+    if engine == "serial" or multiprocessing.current_process().daemon:
+        return SerialRunner(deadline)
+    if jobs == 1 and (deadline is None or _hears_alarms()):
+        return SerialRunner(deadline)
+    return _local_runner(jobs, deadline)
 
 
 def engine_name(engine: Any) -> str:
-    """The engine as a text, for the record of an audit."""
-    if isinstance(engine, str):
-        return engine
+    """An engine that is no text as one, for the record of an audit."""
     return f"dask at {engine.scheduler.address}" if _is_dask_client(engine) else str(engine)
 
 
@@ -255,23 +362,23 @@ def _is_dask_client(engine: Any) -> bool:
     return distributed is not None and isinstance(engine, distributed.Client)
 
 
-def _local_runner(jobs: int) -> Runner:
+def _local_runner(jobs: int, deadline: Deadline | None) -> Runner:
     from epsilometer.engine.local_pool import LocalPool
 
-    return PoolRunner(LocalPool(jobs))
+    return PoolRunner(LocalPool(jobs), deadline)
 
 
-def _dask_runner(engine: Any) -> Runner:
+def _dask_runner(engine: Any, deadline: Deadline | None) -> Runner:
     if find_spec("distributed") is None:
         raise MissingExtraError("distributed", "dask", f"engine={engine!r}")
     from epsilometer.engine.clusters import DaskPool
 
-    return PoolRunner(DaskPool(engine))
+    return PoolRunner(DaskPool(engine), deadline)
 
 
-def _ray_runner(engine: str) -> Runner:
+def _ray_runner(engine: str, deadline: Deadline | None) -> Runner:
     if find_spec("ray") is None:
         raise MissingExtraError("ray", "ray", f"engine={engine!r}")
     from epsilometer.engine.clusters import RayPool
 
-    return PoolRunner(RayPool(engine))
+    return PoolRunner(RayPool(engine), deadline)

@@ -6,12 +6,20 @@ distribution that changes while it is drawn changes for both sides, and is not m
 
 from __future__ import annotations
 
+import math
+import os
+import signal
+import sys
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, tee
 from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from epsilometer.engine.chunks import (
     FEWEST_PER_TURN,
@@ -25,11 +33,12 @@ from epsilometer.engine.chunks import (
     fingerprint,
     turns,
 )
-from epsilometer.engine.parcels import own_generator
+from epsilometer.engine.parcels import TimeUp, own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
-from epsilometer.errors import InputError, shown
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.base import failure_text
 from epsilometer.outputs import Outputs, concatenate
 
 T = TypeVar("T")
@@ -110,13 +119,91 @@ class _Drawing:
         chunks = []
         for piece in task:
             rng = chunk_rng(*self.stream, piece.side, piece.chunk)
-            outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
+            with _contained(self.mechanism.name, self.inputs[piece.side]):
+                outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
             chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, fingerprint(outputs)))
         return chunks
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
-        return f"{self.mechanism.name} on the input {shown(self.inputs[task[0].side])}"
+        sides = dict.fromkeys(piece.side for piece in task)
+        inputs = " or ".join(shown(self.inputs[side]) for side in sides)
+        return f"{self.mechanism.name} on the input {inputs}"
+
+
+# What we work with ourselves. A mechanism that replaces a part of it, for a test or by mistake, would have us count
+# something else.
+_TOOLS = (np, np.random, math)
+_HANDLED = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def _contained(name: str, dataset: Any) -> Iterator[None]:
+    """Lets a mechanism draw, puts back what it changed around us, and says what it must not do.
+
+    Raises:
+        MechanismError: if it raised what is no Exception, like SystemExit, or replaced functions that we count with.
+    """
+    before = [dict(vars(tool)) for tool in _TOOLS]
+    filters, depth, path = warnings.filters[:], sys.getrecursionlimit(), sys.path[:]
+    handlers = [signal.getsignal(each) for each in _HANDLED]
+    caught: BaseException | None = None
+    try:
+        with np.errstate():
+            yield
+    except BaseException as error:
+        caught = error
+    if sys.getrecursionlimit() != depth:
+        sys.setrecursionlimit(depth)
+    if warnings.filters != filters:
+        warnings.filters[:] = filters  # type: ignore[index]  # a list, whatever typeshed says
+    if sys.path != path:  # it may have added to it
+        sys.path += [each for each in path if each not in sys.path]
+    if handlers != [signal.getsignal(each) for each in _HANDLED]:
+        _put_handlers_back(handlers)
+    if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
+        _reopen_streams()
+    known = [(tool, each, value) for tool, old in zip(_TOOLS, before, strict=True) for each, value in old.items()]
+    replaced = [(tool, each, value) for tool, each, value in known if vars(tool).get(each, tool) is not value]
+    if replaced or caught is not None:
+        _complain(name, dataset, caught, replaced)
+
+
+def _complain(name: str, dataset: Any, caught: BaseException | None, replaced: list[tuple[Any, str, Any]]) -> None:
+    """Raises what a mechanism raised, as an error of the mechanism; or says what it replaced, and puts that back."""
+    for tool, each, value in replaced:
+        setattr(tool, each, value)
+    if isinstance(caught, TimeUp):
+        raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
+    if replaced:
+        names = ", ".join(sorted(f"{tool.__name__}.{each}" for tool, each, _ in replaced))
+        raise MechanismError(
+            f"{name} replaced {names} while it ran on the input {shown(dataset)}, with which its outputs are read and "
+            "counted; have it put them back, or run it as a program of its own (from_command)"
+        ) from caught
+    assert caught is not None
+    if isinstance(caught, KeyboardInterrupt) or (
+        isinstance(caught, Exception) and not isinstance(caught, RecursionError)
+    ):
+        raise caught
+    raise MechanismError(failure_text(name, dataset, caught)) from caught
+
+
+def _put_handlers_back(handlers: Sequence[Any]) -> None:
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in zip(_HANDLED, handlers, strict=True):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _reopen_streams() -> None:
+    """What a mechanism has closed: we still have something to say."""
+    is_one = sys.stdout is sys.stderr
+    if getattr(sys.stderr, "closed", False):
+        sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
+    if is_one:
+        sys.stdout = sys.stderr
+    elif getattr(sys.stdout, "closed", False):
+        sys.stdout = os.fdopen(1, "w", errors="backslashreplace", closefd=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +254,7 @@ class Sampler:
             # Every worker would get a copy of the generator, and draw the same numbers as the others.
             self.own_generator = own_generator(self.mechanism)
             if self.own_generator is not None:
-                self.runner = SerialRunner()
+                self.runner = SerialRunner(self.runner.deadline)
 
     def block_size(self, n: int) -> int:
         """How many of n outputs of a side are drawn with one generator before the other side has its turn."""

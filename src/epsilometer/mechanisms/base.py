@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,8 +82,8 @@ class Mechanism(ABC):
         return self.claim
 
 
-def failure_text(name: str, dataset: Any, error: Exception) -> str:
-    """Says that a mechanism raised an error, and on which input."""
+def failure_text(name: str, dataset: Any, error: BaseException) -> str:
+    """That a mechanism raised an error, and on which input."""
     return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
 
 
@@ -95,3 +99,42 @@ def check_returned(name: str, left: Outputs, right: Outputs) -> None:
 def nothing_returned(name: str) -> str:
     """Says that a mechanism returns nothing."""
     return f"{name} returned nothing but None, for both inputs: is a `return` missing?"
+
+
+# Reads which process groups have begun (+) and are over (-). When we are gone, however that happened, its input ends,
+# and with it those that are left. A signal handler of ours could not do that: SIGKILL has none.
+_REAPER = """
+trap '' INT HUP TERM
+while read -r sign group; do
+  rest=
+  for each in $left; do [ "$each" = "$group" ] || rest="$rest $each"; done
+  left=$rest
+  [ "$sign" = + ] && left="$left $group"
+done
+for each in $left; do kill -9 -"$each"; done
+"""
+# By process: a fork of ours has programs of its own.
+_reapers: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def tell_reaper(sign: str, group: int) -> None:
+    """Notes that a process group of ours has begun ("+") or is over ("-"): none outlives us."""
+    here = os.getpid()
+    with suppress(OSError):  # without a shell, programs end by themselves
+        if here not in _reapers:
+            null = subprocess.DEVNULL
+            _reapers[here] = subprocess.Popen(
+                ["/bin/sh", "-c", _REAPER], stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True
+            )
+        stream = _reapers[here].stdin
+        assert stream is not None
+        stream.write(f"{sign} {group}\n".encode())
+        stream.flush()
+
+
+@atexit.register
+def _dismiss_reaper() -> None:
+    reaper = _reapers.pop(os.getpid(), None)
+    if reaper is not None:
+        with suppress(OSError):
+            reaper.communicate()

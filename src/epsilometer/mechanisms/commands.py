@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
-from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.base import Mechanism, tell_reaper
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
@@ -82,11 +82,13 @@ def run_program(
     """
     process = _start(argv, bool(given), env, cwd)
     try:
+        tell_reaper("+", process.pid)
         return _attend(process, given, limits)
     except BaseException:
         _kill_group(process)
         raise
     finally:
+        tell_reaper("-", process.pid)
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):

@@ -303,10 +303,6 @@ class TestBelonging:
         with pytest.raises(em.InputError, match="recording"):
             em.audit(recording, claim="eps=1", samples=50, method="events", checkpoint=path)
 
-    def test_no_time_limit_without_stopping_early(self, tmp_path):
-        with pytest.raises(em.InputError, match="max_seconds"):
-            self.run(tmp_path / "audit.journal", stop_early=False, max_seconds=5.0)
-
 
 class TestFile:
     def folded(self, hits):

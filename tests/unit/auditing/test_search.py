@@ -294,7 +294,6 @@ def test_an_interrupted_search_goes_on(tmp_path):
     ("wish", "message"),
     [
         ({"stop_early": True}, "cannot be combined with a finder"),
-        ({"max_seconds": 3.0}, "cannot be combined with a finder"),
         ({"method": "local", "options": em.local.Options(n=100)}, "its own sizes"),
     ],
 )

@@ -1,7 +1,6 @@
 """Sequential audits: stopping, checkpoints, wishes that do not go together."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,18 +82,17 @@ def test_workers_do_not_change_the_answer():
 def test_time_is_kept(monkeypatch):
     """By a clock that only the mechanism moves on, 5 ms per call, so that no other work on this machine counts."""
     calls = []
-    clock = SimpleNamespace(perf_counter=lambda: 0.005 * len(calls))
-    monkeypatch.setattr("epsilometer.auditing.sequential.time", clock)
+    monkeypatch.setattr("epsilometer.engine.parcels.monotonic", lambda: 0.005 * len(calls))
 
     def slow(dataset, rng):
         calls.append(dataset)
         return rng.random()
 
-    result = em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0)
+    result = em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0, stop_early=True)
     assert result.findings[0].details["stopped"] == "seconds"
     assert 200 < len(calls) < 400
-    with pytest.raises(em.InputError, match="pilot"):
-        em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=0.05)
+    with pytest.raises(em.MechanismError, match="pilot"):
+        em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=0.05, stop_early=True)
 
 
 class Interrupted(Exception):

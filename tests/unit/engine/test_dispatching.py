@@ -40,7 +40,7 @@ class PlannedPool:
         self.most_out = max(self.most_out, len(self.out))
         return self.submitted
 
-    def collect(self, ticket):
+    def collect(self, ticket, deadline=None):
         key, content, task = self.out.pop(ticket)
         if ticket in self.faults:
             raise self.faults[ticket]
@@ -167,7 +167,7 @@ def test_after_a_fault_tasks_go_one_at_a_time_until_all_that_were_out_are_back()
     class Deadly(PlannedPool):
         """Loses everything that is out when the task 5 is."""
 
-        def collect(self, ticket):
+        def collect(self, ticket, deadline=None):
             if any(task == 5 for _, _, task in self.out.values()):
                 raise Fault("a worker died", engine_lost=True)
             return super().collect(ticket)

@@ -1,0 +1,152 @@
+"""Mechanisms that fight back: whatever they do to the process around them, there is a clear answer or a clear error."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="forks and signals"), pytest.mark.time_limit(60)]
+
+# Before each: `x` is the input, `noise` a fresh draw, `n` counts the calls in this process.
+HEAD = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+n = 0
+
+class Odd:
+    def __init__(self, value): self.value = value
+
+def f(x, rng):
+    global n
+    n += 1
+    noise = rng.laplace()
+"""
+ANSWER, ERROR = "an answer", "an error"
+# What they do: what must come of it, and what an error says.
+FIGHTS = {
+    "sets the clock back": ("time.time = lambda: -1e9; return x + noise", ANSWER),
+    "stops the clocks": ("time.monotonic = time.perf_counter = lambda: 0.0; return x + noise", ANSWER),
+    "seeds all generators": ("np.random.seed(0); import random; random.seed(0); return x + noise", ANSWER),
+    "draws the same again and again": ("np.random.seed(0); return x + np.random.laplace()", ANSWER),
+    "ignores interrupts": ("signal.signal(signal.SIGINT, signal.SIG_IGN); return x + noise", ANSWER),
+    "takes our alarm": (
+        "signal.signal(signal.SIGALRM, lambda *_: None)\n    if n == 200: time.sleep(600)\n    return x + noise",
+        "max_seconds",
+    ),
+    "blocks our alarm": (
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+        "    if n == 200: time.sleep(600)\n    return x + noise",
+        "max_seconds",
+    ),
+    "catches everything": (
+        "while n == 200:\n        try: time.sleep(600)\n        except BaseException: pass\n    return x + noise",
+        "max_seconds",
+    ),
+    "replaces numpy": (
+        "np.sort = np.count_nonzero = lambda *_, **__: 0; return x + noise",
+        "replaced numpy.count_nonzero",
+    ),
+    "replaces generators": (
+        "np.random.default_rng = lambda *_: rng; return x + noise",
+        "replaced numpy.random.default_rng",
+    ),
+    "deletes from numpy": ("del np.unique; return x + noise", "replaced numpy.unique"),
+    "makes numpy raise": ("np.seterr(all='raise'); return x + noise", ANSWER),
+    "exits": ("sys.exit(0)", "SystemExit"),
+    "exits later": ("if n > 200: sys.exit(1)\n    return x + noise", "SystemExit"),
+    "exits at once": ("os._exit(0)", "on the input"),
+    # Lost work runs again, in new workers that have not counted so far.
+    "exits at once, later": ("if n > 200: os._exit(1)\n    return x + noise", "either"),
+    "kills itself": ("if n > 200: raise KeyboardInterrupt\n    return x + noise", "interrupted"),
+    "raises beyond exceptions": ("raise type('Worse', (BaseException,), {})('no')", "Worse on the input"),
+    "raises a generator's end": ("raise GeneratorExit", "GeneratorExit on the input"),
+    "recurses": ("return f(x, rng)", "RecursionError"),
+    "lets nobody recurse": ("sys.setrecursionlimit(90); return x + noise", ANSWER),
+    "leaves threads behind": (
+        "threading.Thread(target=time.sleep, args=(3,), daemon=True).start(); return x + noise",
+        ANSWER,
+    ),
+    "forks": ("if n % 50 == 0 and os.fork() == 0: os._exit(0)\n    return x + noise", ANSWER),
+    "forks and comes back": ("if n % 50 == 0: os.fork()\n    return x + noise", ANSWER),
+    "forks and raises": (
+        "if n % 50 == 0 and os.fork() == 0: raise ValueError('in the child')\n    return x + noise",
+        ANSWER,
+    ),
+    "warns": ("warnings.warn('odd'); return x + noise", ANSWER),
+    "makes errors of warnings": ("warnings.simplefilter('error'); return x + noise", ANSWER),
+    "closes the streams": ("sys.stdin.close(); sys.stdout.close(); sys.stderr.close(); return x + noise", ANSWER),
+    "loses the streams": ("sys.stdin = sys.stdout = sys.stderr = None; return x + noise", ANSWER),
+    "closes standard input for good": ("if n == 1: os.close(0)\n    return x + noise", ANSWER),
+    "empties the environment": ("os.environ.clear(); return x + noise", ANSWER),
+    "empties the path": ("sys.path.clear(); return x + noise", ANSWER),
+    "moves": ("os.chdir('/'); return x + noise", ANSWER),
+    "returns itself inside itself": ("a = []; a.append(a); return a", ERROR),
+    "returns deep lists": ("a = noise\n    for _ in range(100_000): a = [a]\n    return a", ERROR),
+    "returns itself, a function": ("return f", ERROR),
+    "returns an endless iterator": ("import itertools; return itertools.count()", ERROR),
+    "gives the same buffer": ("global b\n    b = globals().get('b', np.zeros(2)); b[:] = x + noise; return b", ANSWER),
+}
+THROW = "(_ for _ in ()).throw({})"
+WAYS = {"raises": THROW.format("ValueError()"), "exits": THROW.format("SystemExit(0)"), "lies": "-1"}
+for special in ("eq", "hash", "array", "len", "bool", "repr", "iter", "float", "getattr"):
+    for way, said in WAYS.items():
+        body = f"Odd.__{special}__ = lambda *_, **__: {said}; return Odd(x + noise)"
+        FIGHTS[f"returns objects whose {special} {way}"] = (body, "either")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("fight", FIGHTS)
+def test_a_clear_end(fight, jobs, tmp_path):
+    body, expected = FIGHTS[fight]
+    (tmp_path / "m.py").write_text(HEAD + "    " + textwrap.dedent(body) + "\n")
+    inputs = ["--left", "0", "--right", "1", "--epsilon", "3", "--samples", "600", "--seed", "0"]
+    limits = [
+        "--max-seconds",
+        "2" if expected == "max_seconds" else "40",
+        "--jobs",
+        jobs,
+        "--json",
+        str(tmp_path / "result.json"),
+    ]
+    run = subprocess.run(
+        [sys.executable, "-m", "epsilometer", "audit", "m:f", *inputs, *limits],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    said = f"status {run.returncode}\n{run.stdout}\n{run.stderr}"
+    assert "Traceback" not in run.stderr.partition("in the child")[0], said
+    assert "unexpected" not in run.stderr, said
+    is_answer = run.returncode in (0, 1, 3)
+    assert (tmp_path / "result.json").exists() == is_answer, said
+    assert run.stdout.count("confidence") <= 2, said  # once, not by every fork
+    if expected == ANSWER:
+        assert is_answer, said
+    elif expected != "either":
+        assert run.returncode in (2, 130), said
+        assert expected in (ERROR, *([] if expected not in run.stderr else [expected])), said
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("extra", [[], ["--stop-early"], ["--max-seconds", "60"]])
+def test_warnings_as_errors(jobs, extra, tmp_path):
+    argv = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "epsilometer",
+        "audit",
+        "zoo:laplace",
+        "--samples",
+        "600",
+        "--jobs",
+        jobs,
+    ]
+    run = subprocess.run([*argv, *extra], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "Warning" not in run.stderr
