@@ -182,7 +182,9 @@ class AuditRun:
         for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n):
             parts[side].append(chunk.value)
             self.fingerprints[side].add(chunk.fingerprint)
-        return concatenate(parts[0]), concatenate(parts[1])
+        left = concatenate(parts[0])
+        parts[0].clear()  # before the other side is joined: wide outputs fill the memory
+        return left, concatenate(parts[1])
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.

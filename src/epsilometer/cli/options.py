@@ -34,7 +34,8 @@ def status_of(result: AuditResult) -> int:
 
 TARGET_HELP = (
     "What to run: package.module:function (the current folder is searched), 'command:./program {dataset}', "
-    "an http(s) address, recording:FILE, or zoo:NAME for a reference mechanism, zoo:NAME?epsilon=.7 to calibrate it."
+    "an http(s) address, recording:FILE, plugin:NAME of an installed package, or zoo:NAME for a reference mechanism, "
+    "zoo:NAME?epsilon=.7 to calibrate it."
 )
 _INPUT = "JSON|@FILE"
 

@@ -40,7 +40,11 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
     """
     left, right = _head(left), _head(right)
     blank = [_blank_term(left, right, column) for column in columns]
-    cells = [np.concatenate([term.index(left.columns), term.index(right.columns)]) for term in blank]
+    # Half as wide as indices usually are: with ten thousand columns they are most of what is in memory.
+    cells = [
+        np.concatenate([term.index(left.columns), term.index(right.columns)], dtype=np.int32, casting="unsafe")
+        for term in blank
+    ]
     sizes = [len(term.weights) for term in blank]
     weights = _logistic(cells, sizes, left.size, right.size)
     return AdditiveScore(tuple(Term(term.column, term.cells, part) for term, part in zip(blank, weights, strict=True)))
@@ -63,7 +67,7 @@ def _blank_term(left: Block, right: Block, number: int) -> Term:
     return Term(number, names, np.zeros(len(names.labels) + 1))
 
 
-def _logistic(cells: Sequence[Integers], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
+def _logistic(cells: Sequence[NDArray[np.int32]], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
     """Ridge logistic regression on one-hot cells, by L-BFGS on look-ups and weighted counts."""
     from scipy.optimize import minimize  # only needed for vectors
 
