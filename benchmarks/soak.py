@@ -176,7 +176,8 @@ def stored(folder: Path) -> dict[str, Any] | None:
     path = folder / "r.json"
     if not path.exists():
         return None
-    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8").replace(str(folder), "")  # names of files are whole
+    result: dict[str, Any] = json.loads(text)
     for name in PASSING:
         result.pop(name, None)
     return result
