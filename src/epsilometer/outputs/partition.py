@@ -112,12 +112,11 @@ class BlockPartition:
         """Shape (columns, rows): the atom of each value, −1 for none. One row of zeros for a shape without columns."""
         if not block.columns:
             return np.zeros((1, block.size), dtype=np.int64)
-        return np.stack(
-            [
-                atoms.codes(column) if atoms else np.full(block.size, -1, dtype=np.int64)
-                for atoms, column in zip(self.atoms, block.columns, strict=True)
-            ]
-        )
+        codes = np.full((len(block.columns), block.size), -1, dtype=np.int64)
+        for row, atoms, column in zip(codes, self.atoms, block.columns, strict=True):
+            if atoms:
+                row[:] = atoms.codes(column)
+        return codes
 
 
 def _combined(codes: Integers, sizes: Sequence[int]) -> Integers:
@@ -128,7 +127,7 @@ def _combined(codes: Integers, sizes: Sequence[int]) -> Integers:
     return total
 
 
-def hash_signatures(codes: Integers) -> NDArray[np.uint64]:
+def hash_signatures(codes: NDArray[np.signedinteger]) -> NDArray[np.uint64]:
     """One number per signature; `codes` has shape (columns, signatures)."""
     total = np.zeros(codes.shape[1], dtype=np.uint64)
     for row in codes:
