@@ -85,7 +85,7 @@ def test_killed_then_finished_then_changed(suite):
     assert after[: len(before)] == before  # not audited again
     assert len(after) == 20
     assert {row[0] for row in after} == {1}
-    assert "the process ended with status 7" in done.stdout
+    assert "os._exit(7)" in done.stdout
 
     (suite / "mine.py").write_text(MINE.replace("SCALE", "0.3"))
     text = (suite / "suite.toml").read_text(encoding="utf-8")

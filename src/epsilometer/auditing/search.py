@@ -18,6 +18,7 @@ from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import Claim
 from epsilometer.engine import Phase, Sampler
 from epsilometer.engine.parcels import OutOfTime
+from epsilometer.engine.runners import SerialRunner
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.base import Finder
@@ -31,6 +32,8 @@ from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 _MOST_TRIALS = 2000
 # The certificate also learns and takes chances: so many times as long as its draws alone is kept for it.
 _CARE = 1.5
+# Seconds that it takes at most to end a worker and to start another one, on a busy machine.
+_NEW_WORKER = 5.0
 # Pairs up to this size (as JSON text) stand in the history as they are, larger ones as a digest.
 _MOST_TEXT = 500
 
@@ -150,6 +153,8 @@ class SearchRun:
             lasted = time.perf_counter() - self.run.began
             draws = self.run.settings.samples + self.finder.samples
             needed = _CARE * lasted * draws / max(self.run.sampler.drawn[0], 1)
+            if not isinstance(self.run.sampler.runner, SerialRunner):
+                needed += _NEW_WORKER  # a call that hangs costs its worker
             deadline.reserve = min(needed, deadline.seconds / 2.0)
 
     def _take_all_time(self) -> None:

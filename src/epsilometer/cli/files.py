@@ -5,6 +5,7 @@ Nothing is ever unpickled. Standard output belongs to our answer alone: see `own
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import io
@@ -73,8 +74,15 @@ def _output_kept() -> Iterator[None]:
     else:
         _own.flush()
     finally:
-        if not for_good:
+        if for_good:
+            atexit.register(_close, _own)
+        else:
             _restore(before, saved, is_real)
+
+
+def _close(stream: TextIO) -> None:
+    with contextlib.suppress(OSError, ValueError):  # whoever read it may be gone; that was told before
+        stream.close()
 
 
 def _restore(before: TextIO, saved: int, is_real: bool) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, tee
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TextIO, TypeVar
 
 import numpy as np
 
@@ -199,11 +199,22 @@ def _reopen_streams() -> None:
     """What a mechanism has closed: we still have something to say."""
     is_one = sys.stdout is sys.stderr
     if getattr(sys.stderr, "closed", False):
-        sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
+        sys.stderr = _reopened(2)
     if is_one:
         sys.stdout = sys.stderr
     elif getattr(sys.stdout, "closed", False):
-        sys.stdout = os.fdopen(1, "w", errors="backslashreplace", closefd=False)
+        sys.stdout = _reopened(1)
+
+
+def _reopened(descriptor: int) -> TextIO:
+    try:
+        os.fstat(descriptor)
+    except OSError:  # closed as well: nobody hears what is said there, and no other file must get its number
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != descriptor:
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+    return os.fdopen(descriptor, "w", errors="backslashreplace", closefd=False)
 
 
 @dataclass(frozen=True, slots=True)

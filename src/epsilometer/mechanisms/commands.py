@@ -351,7 +351,7 @@ def from_command(
 
 def _check_argv(argv: Sequence[str]) -> list[str]:
     if isinstance(argv, str):
-        raise InputError(f"argv must be a list, e.g. {public_arguments(argv.split())!r}: no shell takes it apart")
+        raise InputError(f"argv must be a list, e.g. {public_arguments(argv.split())!r}: there is no shell to split it")
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
     if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
         raise InputError(f"argv={shown(public_arguments(argv))} must begin with the program")

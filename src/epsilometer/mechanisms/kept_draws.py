@@ -120,7 +120,7 @@ def _check_place(path: str | Path, about: About) -> Path:
     except Undigestible as error:
         raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
     if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"record={str(path)!r} is no file in a folder that exists")
+        raise InputError(f"record={str(path)!r} is not a file in an existing folder")
     if target.suffix.lower() not in (".jsonl", ".npz"):
         formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
         raise InputError(f"record={str(path)!r} must end in {formats}")

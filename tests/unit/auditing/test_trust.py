@@ -47,6 +47,8 @@ class OwnRecurrence:
 class TwoCopies:
     """An engine of two workers, each with a copy of the work as it was packed first, which take tasks as they can."""
 
+    deadline = None
+
     def __init__(self):
         self.workers = {}
         self.chance = np.random.default_rng(0)
@@ -81,7 +83,7 @@ class TestOwnGenerators:
 
     @MODES
     def test_copies_that_repeat_each_other_are_noticed(self, mode, monkeypatch):
-        monkeypatch.setattr("epsilometer.auditing.settings.open_runner", lambda jobs, engine: TwoCopies())
+        monkeypatch.setattr("epsilometer.auditing.settings.open_runner", lambda *ignored: TwoCopies())
         for seed in range(3):
             result = em.audit(OwnRecurrence(), PAIR, em.PureDP(1.0), samples=2000, seed=seed, jobs=2, **mode)
             assert "repeated-chunks" in names(result)
