@@ -155,7 +155,7 @@ def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_prob
 
 THRESHOLDS = ("tight", "published")
 # 2^-60 of the bracket is below the spacing of floats.
-_PURE_BY_RENYI_HALVINGS = 60
+_EPSILON_HALVINGS = 60
 
 
 def greatest_divergence(epsilon: float, order: float, threshold: str = "tight") -> float:
@@ -185,5 +185,5 @@ def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> 
     # The threshold grows with ε and is at least ε − ln 2/(order − 1); the lower end of the bracket is always refuted.
     high = divergence + math.log(2.0) / (order - 1.0) + 1e-9
     return rejected_end(
-        lambda epsilon: greatest_divergence(epsilon, order) < divergence, divergence, high, _PURE_BY_RENYI_HALVINGS
+        lambda epsilon: greatest_divergence(epsilon, order) < divergence, divergence, high, _EPSILON_HALVINGS
     )

@@ -219,7 +219,7 @@ class DiffprivlibMechanism(ObjectMechanism):
         """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
         reach = getattr(self.owner, "sensitivity", None)
         for pair in pairs:
-            apart = _adapters_distance(pair)
+            apart = _distance_of_numbers(pair)
             # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
             if isinstance(reach, int | float) and apart is not None and apart > reach * (1 + 1e-9):
                 raise InputError(
@@ -286,7 +286,7 @@ def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechan
     return DiffprivlibMechanism(owner)
 
 
-def _adapters_distance(pair: Pair) -> float | None:
+def _distance_of_numbers(pair: Pair) -> float | None:
     sides = pair.left, pair.right
     if all(isinstance(side, int | float | np.number) for side in sides):
         return abs(float(pair.left) - float(pair.right))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Event, Outputs
@@ -110,6 +111,33 @@ class Proposal:
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
         """Further findings, which decide nothing. They and `certify` share the failure probability."""
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateProposal(Proposal):
+    """A proposal that counts one event; how it certifies the counts is up to the method.
+
+    Attributes:
+        candidate: the event.
+        task: what is to be proved.
+    """
+
+    candidate: Candidate
+    task: Task
+
+    @property
+    def predicted(self) -> float:
+        """The bound to expect."""
+        return self.candidate.predicted
+
+    @property
+    def event(self) -> Event:
+        """The set of outputs."""
+        return self.candidate.event
+
+    def tally(self, outputs: Outputs, side: int) -> Counts:
+        """How often the event happened."""
+        return Counts(self.candidate.event.count(outputs), len(outputs))
 
 
 class Method:

@@ -15,7 +15,7 @@ from epsilometer.bounds.betting import Lines, growth_rate, lines_of, place_bets
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Candidate, Method, Proposal, Task
+from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
@@ -190,30 +190,8 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialProposal(Proposal):
-    """A bet on an event.
-
-    Attributes:
-        candidate: the event, with guesses of its probabilities.
-        task: what is to be proved.
-    """
-
-    candidate: Candidate
-    task: Task
-
-    @property
-    def predicted(self) -> float:
-        """The bound to expect."""
-        return self.candidate.predicted
-
-    @property
-    def event(self) -> Event:
-        """The set of outputs."""
-        return self.candidate.event
-
-    def tally(self, outputs: Outputs, side: int) -> Counts:
-        """How often the event happened."""
-        return Counts(self.candidate.event.count(outputs), len(outputs))
+class SequentialProposal(CandidateProposal):
+    """A bet on an event, of whose probabilities the candidate has guesses."""
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The values against which the bet won."""

@@ -84,7 +84,7 @@ def _looked_up(edges: Floats, numbers: Floats) -> Integers:
 # 0.3 ns per value and end against 5 ns per value).
 _FEW_ENDS = 16
 # Values per sorted piece: 2^15 doubles fit the second-level cache.
-_LINES_PIECE = 1 << 15
+_SORTED_AT_ONCE = 1 << 15
 
 
 def next_float(values: Floats) -> Floats:
@@ -124,8 +124,8 @@ class Line:
         numbers = np.asarray(values, dtype=np.float64)
         below = np.zeros(len(self.edges), dtype=np.int64)
         n_nan = 0
-        for start in range(0, len(numbers), _LINES_PIECE):
-            piece = np.sort(numbers[start : start + _LINES_PIECE])
+        for start in range(0, len(numbers), _SORTED_AT_ONCE):
+            piece = np.sort(numbers[start : start + _SORTED_AT_ONCE])
             n_nan += int(np.isnan(piece).sum()) if np.isnan(piece[-1]) else 0
             below += np.searchsorted(piece, self.edges, side="left")
         return np.concatenate([np.diff(below, prepend=0, append=len(numbers) - n_nan), [n_nan]])

@@ -210,7 +210,7 @@ class NetworkScore:
 
 
 # Rows that are evaluated at a time: their distances to all landmarks fit the cache.
-_KERNELS_PIECE = 1024
+_POINTS_AT_ONCE = 1024
 
 
 def gaussian_kernel(left: Floats, right: Floats) -> Floats:
@@ -245,8 +245,8 @@ class KernelScore:
         points = self.embedding.points(columns) / self.bandwidth
         landmarks = self.landmarks / self.bandwidth
         pieces = [
-            gaussian_kernel(points[start : start + _KERNELS_PIECE], landmarks) @ self.weights
-            for start in range(0, len(points), _KERNELS_PIECE)
+            gaussian_kernel(points[start : start + _POINTS_AT_ONCE], landmarks) @ self.weights
+            for start in range(0, len(points), _POINTS_AT_ONCE)
         ]
         return np.concatenate(pieces) if pieces else np.empty(0)
 

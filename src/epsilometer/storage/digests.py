@@ -24,8 +24,9 @@ from typing import Any
 
 import numpy as np
 
+import epsilometer.storage.code as code
+import epsilometer.storage.parts as parts
 from epsilometer.errors import InputError
-from epsilometer.storage import code, parts
 from epsilometer.storage.parts import Encode, Parts, tagged
 
 # 128 bits: two different things never have the same digest by chance.

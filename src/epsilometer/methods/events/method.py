@@ -15,7 +15,7 @@ import numpy as np
 from epsilometer.bounds import Counts, certified_value, upper
 from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Candidate, Method, Proposal, Task
+from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_partitions
@@ -25,32 +25,14 @@ from epsilometer.result import Finding, Witness
 
 
 @dataclass(frozen=True, slots=True)
-class EventProposal(Proposal):
+class EventProposal(CandidateProposal):
     """An event to be counted on fresh draws.
 
     Attributes:
-        candidate: the event.
-        task: what is to be proved.
         left_share: split of the failure probability for notions without a joint test.
     """
 
-    candidate: Candidate
-    task: Task
     left_share: float
-
-    @property
-    def predicted(self) -> float:
-        """The bound to expect."""
-        return self.candidate.predicted
-
-    @property
-    def event(self) -> Event:
-        """The set of outputs."""
-        return self.candidate.event
-
-    def tally(self, outputs: Outputs, side: int) -> Counts:
-        """How often the event happened."""
-        return Counts(self.candidate.event.count(outputs), len(outputs))
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""

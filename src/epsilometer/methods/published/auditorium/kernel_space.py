@@ -65,7 +65,7 @@ _LANDMARKS = 64
 # Pairs of training points whose median distance is the bandwidth.
 _PAIRS = 4096
 # Draws per side that fit the function; more change little.
-_KERNEL_SPACE_MOST_ROWS = 10_000
+_MOST_FITTED_ROWS = 10_000
 # Cells of f: a draw is taken at the end of its cell that helps less.
 _CELLS = 2048
 # The norm is computed in floating point; this much more than covers its rounding.
@@ -155,7 +155,7 @@ class WitnessFunction:
 
 def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Floats]:
     """Mean and mean square (of all draws) of the kernel with each landmark, shape (landmarks,) each."""
-    first = outputs.take(slice(0, _KERNEL_SPACE_MOST_ROWS))
+    first = outputs.take(slice(0, _MOST_FITTED_ROWS))
     blocks = {block.shape: block for block in first}
     means, squares = [], []
     for shape in shapes:
