@@ -31,12 +31,7 @@ class OpenDPMechanism(Mechanism):
     is_seeded = False
 
     def __init__(
-        self,
-        source: Any,
-        *,
-        distance: float | None = None,
-        delta: float | None = None,
-        name: str | None = None,
+        self, source: Any, *, distance: float | None = None, delta: float | None = None, name: str | None = None
     ) -> None:
         if not is_measurement(source) and not callable(source):
             raise InputError(f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one")
@@ -91,11 +86,7 @@ class OpenDPMechanism(Mechanism):
 
 
 def from_opendp(
-    measurement: Any,
-    *,
-    distance: float | None = None,
-    delta: float | None = None,
-    name: str | None = None,
+    measurement: Any, *, distance: float | None = None, delta: float | None = None, name: str | None = None
 ) -> OpenDPMechanism:
     """A mechanism from an OpenDP measurement, with what the bare object leaves open.
 

@@ -29,14 +29,7 @@ from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, first_line, regular_file, settle, settled
-from epsilometer.storage.recorded_arrays import (
-    ArrayFile,
-    ParquetColumns,
-    RecordedSide,
-    Source,
-    members,
-    parquet_names,
-)
+from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
 from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.

@@ -17,19 +17,8 @@ from numpy.typing import NDArray
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
 from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import (
-    UNREADABLE,
-    UNSOUND,
-    first_line,
-    memory_share,
-    settle,
-    settled,
-    too_large,
-)
-from epsilometer.storage.recorded_texts import (
-    SIDES,
-    ends_with_empty,
-)
+from epsilometer.storage.exchange import UNREADABLE, UNSOUND, first_line, memory_share, settle, settled, too_large
+from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
 _PIECE_BYTES = 4 << 20

@@ -172,10 +172,7 @@ def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
 
 
 def gaussian(
-    sigma: float | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    sensitivity: float = 1.0,
+    sigma: float | None = None, epsilon: float | None = None, delta: float | None = None, sensitivity: float = 1.0
 ) -> ZooEntry:
     """The Gaussian mechanism: a number plus N(0, sigma^2).
 

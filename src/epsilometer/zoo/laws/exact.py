@@ -123,10 +123,7 @@ def laplace_law(shift: float) -> CellLaw:
 
 
 def density_law(
-    left: Callable[[Floats], Floats],
-    right: Callable[[Floats], Floats],
-    breakpoints: Iterable[float],
-    scale: float,
+    left: Callable[[Floats], Floats], right: Callable[[Floats], Floats], breakpoints: Iterable[float], scale: float
 ) -> CellLaw:
     """Two densities on the line as the cells of a fine Gauss-Legendre rule; see `quadrature_law` for its accuracy.
 
