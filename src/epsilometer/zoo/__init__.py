@@ -6,6 +6,12 @@
 (False, 1.217)
 """
 
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from epsilometer.errors import InputError
 from epsilometer.zoo.additive import (
     clamped_laplace,
     gaussian,
@@ -25,7 +31,6 @@ from epsilometer.zoo.counted_means import (
 )
 from epsilometer.zoo.entry import ZooEntry
 from epsilometer.zoo.local import hadamard_response, oue, randomized_response, subset_selection, sue
-from epsilometer.zoo.registry import find, names
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
 from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
@@ -41,50 +46,52 @@ from epsilometer.zoo.sums import (
 from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 
 __all__ = [
-    "ZooEntry",
-    "clamped_laplace",
-    "dp_laplace",
-    "dp_laplace_released",
-    "dp_mean",
-    "exponential",
-    "find",
-    "gaussian",
-    "gaussian_sum",
-    "geometric",
-    "hadamard_response",
-    "joint_median",
-    "laplace",
-    "laplace_sum",
-    "laplace_vector",
-    "names",
-    "noisy_gradient_descent",
-    "noisy_histogram",
-    "noisy_max",
-    "noisy_max_value",
-    "nondp_gaussian1",
-    "nondp_gaussian2",
-    "nondp_laplace1",
-    "nondp_laplace2",
-    "numerical_svt",
-    "oue",
-    "propose_test_release",
-    "randomized_response",
-    "randomized_responses",
-    "rappor",
-    "rappor_longitudinal",
-    "report_noisy_max",
-    "scaled_gd",
-    "shuffled_responses",
-    "subsampled_gaussian",
-    "subsampled_laplace",
-    "subset_selection",
-    "sue",
-    "svt1",
-    "svt2",
-    "svt3",
-    "svt4",
-    "svt5",
-    "svt6",
-    "truncated_gaussian",
+    "ZooEntry", "clamped_laplace", "dp_laplace", "dp_laplace_released", "dp_mean", "exponential", "find",
+    "gaussian", "gaussian_sum", "geometric", "hadamard_response", "joint_median", "laplace", "laplace_sum",
+    "laplace_vector", "names", "noisy_gradient_descent", "noisy_histogram", "noisy_max", "noisy_max_value",
+    "nondp_gaussian1", "nondp_gaussian2", "nondp_laplace1", "nondp_laplace2", "numerical_svt", "oue",
+    "propose_test_release", "randomized_response", "randomized_responses", "rappor", "rappor_longitudinal",
+    "report_noisy_max", "scaled_gd", "shuffled_responses", "subsampled_gaussian", "subsampled_laplace",
+    "subset_selection", "sue", "svt1", "svt2", "svt3", "svt4", "svt5", "svt6", "truncated_gaussian",
     "truncated_laplace",
-]
+]  # fmt: skip
+
+# By name, for the command line and for tests over all of it.
+_MAKERS: dict[str, Callable[..., ZooEntry]] = {
+    name: globals()[name] for name in __all__ if name not in ("ZooEntry", "find", "names")
+}
+
+
+def names() -> list[str]:
+    """All names that `find` knows."""
+    return list(_MAKERS)
+
+
+def find(name: str, **parameters: Any) -> ZooEntry:
+    """The mechanism of that name, made with the given parameters; numbers may be given as text.
+
+    Raises:
+        InputError: the name or a parameter is unknown, or a value makes no sense.
+    """
+    maker = _MAKERS.get(name)
+    if maker is None:
+        close = difflib.get_close_matches(str(name), _MAKERS, n=3)
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        raise InputError(f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}")
+    defaults = {key: parameter.default for key, parameter in inspect.signature(maker).parameters.items()}
+    for key in parameters:
+        if key not in defaults:
+            raise InputError(f"{name} has no parameter {key!r}; it has {', '.join(defaults)}")
+    return maker(**{key: _read(key, value, defaults[key]) for key, value in parameters.items()})
+
+
+def _read(key: str, value: Any, default: Any) -> Any:
+    """Text as a number where the parameter is one; everything else as it is, for the maker to check."""
+    if isinstance(default, str) and not isinstance(value, str):
+        raise InputError(f"{key}={value!r} must be a word, not {type(value).__name__}")
+    if isinstance(default, str) or not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(f"{key}={value!r} is not a number") from None

@@ -8,76 +8,45 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole
-from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, gaussian_delta, laplace_law
-from epsilometer.zoo.laws.numerics import laplace_below, solve_increasing
+from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole, entry
+from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, laplace_law, mu_through
+from epsilometer.zoo.laws.numerics import laplace_below
 
 
-@dataclass(frozen=True)
-class AddLaplace:
+def add_laplace(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
     """A number plus Laplace noise; outputs of shape (n,)."""
-
-    scale: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        return rng.laplace(float(dataset), self.scale, n)
+    return rng.laplace(float(dataset), scale, n)
 
 
-@dataclass(frozen=True)
-class AddLaplaceToEach:
+def add_laplace_to_each(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
     """Independent Laplace noise on every component of a vector; outputs of shape (n, d)."""
-
-    scale: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        centre = np.asarray(dataset, dtype=np.float64)
-        return rng.laplace(centre, self.scale, (n, centre.size))
+    centre = np.asarray(dataset, dtype=np.float64)
+    return rng.laplace(centre, scale, (n, centre.size))
 
 
-@dataclass(frozen=True)
-class AddGaussian:
+def add_gaussian(dataset: Any, n: int, rng: np.random.Generator, sigma: float) -> Floats:
     """A number plus Gaussian noise; outputs of shape (n,)."""
-
-    sigma: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        return rng.normal(float(dataset), self.sigma, n)
+    return rng.normal(float(dataset), sigma, n)
 
 
-@dataclass(frozen=True)
-class AddGeometric:
+def add_geometric(dataset: Any, n: int, rng: np.random.Generator, ratio: float) -> Integers:
     """A whole number plus two-sided geometric noise, P(k) proportional to ratio^|k|; int64 outputs of shape (n,)."""
-
-    ratio: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
-        """Draw n outputs: the difference of two geometric numbers is two-sided geometric."""
-        return int(dataset) + rng.geometric(1 - self.ratio, n) - rng.geometric(1 - self.ratio, n)
+    # The difference of two geometric numbers is two-sided geometric.
+    return int(dataset) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)
 
 
-@dataclass(frozen=True)
-class ClampLaplace:
+def add_clamped_laplace(
+    dataset: Any, n: int, rng: np.random.Generator, scale: float, low: float, high: float
+) -> Floats:
     """A number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
-
-    scale: float
-    low: float
-    high: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        noisy = rng.laplace(float(dataset), self.scale, n)
-        return np.clip(noisy, self.low, self.high, out=noisy)
+    noisy = rng.laplace(float(dataset), scale, n)
+    return np.clip(noisy, low, high, out=noisy)
 
 
 def laplace(epsilon: float = 1.0, sensitivity: float = 1.0) -> ZooEntry:
@@ -88,16 +57,10 @@ def laplace(epsilon: float = 1.0, sensitivity: float = 1.0) -> ZooEntry:
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
     epsilon, sensitivity = check_epsilon(epsilon), check_positive("sensitivity", sensitivity)
-    return ZooEntry(
-        name="laplace",
-        summary="a number plus Laplace noise",
-        mechanism=from_batch(AddLaplace(sensitivity / epsilon), name="laplace"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(0.0, sensitivity),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
-        law=partial(laplace_law, epsilon),
-    )
+    summary = "a number plus Laplace noise"
+    draw, claim = partial(add_laplace, scale=sensitivity / epsilon), PureDP(epsilon)
+    law = partial(laplace_law, epsilon)
+    return entry("laplace", summary, draw, claim, Pair(0.0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
 
 
 def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
@@ -107,16 +70,9 @@ def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
     densities is constant, so clamping loses nothing.
     """
     epsilon = check_epsilon(epsilon)
-    return ZooEntry(
-        name="clamped_laplace",
-        summary="a number plus Laplace noise, clamped to [0, 1]",
-        mechanism=from_batch(ClampLaplace(1 / epsilon, 0.0, 1.0), name="clamped_laplace"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(0.0, 1.0),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon},
-        law=partial(laplace_law, epsilon),
-    )
+    summary = "a number plus Laplace noise, clamped to [0, 1]"
+    draw, law = partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0), partial(laplace_law, epsilon)
+    return entry("clamped_laplace", summary, draw, PureDP(epsilon), Pair(0.0, 1.0), law, epsilon=epsilon)
 
 
 def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
@@ -126,16 +82,10 @@ def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
     delta(epsilon) is not known in closed form.
     """
     epsilon, dimension = check_epsilon(epsilon), check_whole("dimension", dimension, 1, 1000)
-    return ZooEntry(
-        name="laplace_vector",
-        summary="a vector with independent Laplace noise on each component",
-        mechanism=from_batch(AddLaplaceToEach(dimension / epsilon), name="laplace_vector"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair([0.0] * dimension, [1.0] * dimension),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "dimension": dimension},
-        law=partial(_vector_law, epsilon / dimension, dimension),
-    )
+    summary = "a vector with independent Laplace noise on each component"
+    draw, pair = partial(add_laplace_to_each, scale=dimension / epsilon), Pair([0.0] * dimension, [1.0] * dimension)
+    law = partial(_vector_law, epsilon / dimension, dimension)
+    return entry("laplace_vector", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, dimension=dimension)
 
 
 def _vector_law(shift: float, dimension: int) -> ProductLaw:
@@ -151,16 +101,10 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
     """
     epsilon, sensitivity = check_epsilon(epsilon), check_whole("sensitivity", sensitivity, 1, 10_000)
     ratio = math.exp(-epsilon / sensitivity)
-    return ZooEntry(
-        name="geometric",
-        summary="a count plus two-sided geometric noise",
-        mechanism=from_batch(AddGeometric(ratio), name="geometric"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(0, sensitivity),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
-        law=partial(_geometric_law, epsilon / sensitivity, sensitivity),
-    )
+    summary = "a count plus two-sided geometric noise"
+    draw, claim = partial(add_geometric, ratio=ratio), PureDP(epsilon)
+    law = partial(_geometric_law, epsilon / sensitivity, sensitivity)
+    return entry("geometric", summary, draw, claim, Pair(0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
 
 
 def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
@@ -193,28 +137,16 @@ def gaussian(
         claim = ApproxDP(
             check_epsilon(1.0 if epsilon is None else epsilon), check_delta(1e-5 if delta is None else delta)
         )
-        least = sensitivity / _greatest_shift(claim.epsilon, claim.delta)
+        least = sensitivity / mu_through(claim.epsilon, claim.delta)
         sigma = least if sigma is None else check_positive("sigma", sigma)
         keeps = sigma >= least
     fixed = {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, ApproxDP) else {}
-    return ZooEntry(
-        name="gaussian",
-        summary="a number plus Gaussian noise",
-        mechanism=from_batch(AddGaussian(sigma), name="gaussian"),
-        claim=claim,
-        worst_pair=Pair(0.0, sensitivity),
-        keeps_claim=keeps,
-        parameters={"sigma": sigma, "sensitivity": sensitivity, **fixed},
-        law=partial(GaussianLaw, sensitivity / sigma),
+    summary = "a number plus Gaussian noise"
+    draw, pair = partial(add_gaussian, sigma=sigma), Pair(0.0, sensitivity)
+    law = partial(GaussianLaw, sensitivity / sigma)
+    return entry(
+        "gaussian", summary, draw, claim, pair, law, keeps_claim=keeps, sigma=sigma, sensitivity=sensitivity, **fixed
     )
-
-
-def _greatest_shift(epsilon: float, delta: float) -> float:
-    """The greatest sensitivity/sigma that keeps (epsilon, delta)."""
-    high = 1.0
-    while gaussian_delta(high, epsilon) < delta:
-        high *= 2
-    return solve_increasing(lambda shift: gaussian_delta(shift, epsilon), delta, 0.0, high)
 
 
 def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -> ZooEntry:
@@ -232,16 +164,11 @@ def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -
     """
     epsilon, bins = check_epsilon(epsilon), check_whole("bins", bins, 1, 1000)
     noise = 1 / epsilon if check_choice("scale", scale, ("right", "wrong")) == "right" else epsilon
-    return ZooEntry(
-        name="noisy_histogram",
-        summary=f"a histogram with Laplace noise of the {scale} scale on every count",
-        mechanism=from_batch(AddLaplaceToEach(noise), name="noisy_histogram"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair([1] * bins, [2] + [1] * (bins - 1)),
-        keeps_claim=scale == "right" or epsilon >= 1,
-        parameters={"epsilon": epsilon, "scale": scale, "bins": bins},
-        law=partial(laplace_law, 1 / noise),
-    )
+    summary = f"a histogram with Laplace noise of the {scale} scale on every count"
+    draw, law = partial(add_laplace_to_each, scale=noise), partial(laplace_law, 1 / noise)
+    pair = Pair([1] * bins, [2] + [1] * (bins - 1))
+    keeps, given = scale == "right" or epsilon >= 1, {"epsilon": epsilon, "scale": scale, "bins": bins}
+    return entry("noisy_histogram", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
 
 
 @dataclass(frozen=True)
@@ -255,7 +182,7 @@ class ProposeTestRelease:
     scale: float
     threshold: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, NDArray[Any]]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Draw n outputs."""
         centre, distance = dataset
         released = rng.laplace(float(distance), self.scale, n) > self.threshold
@@ -285,15 +212,11 @@ def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: in
     if distance is None:
         distance = max(1, math.floor(mechanism.threshold))
     distance = check_whole("distance", distance, 1, 10**9)
-    return ZooEntry(
-        name="propose_test_release",
-        summary="a value that is released only if it is far from unstable",
-        mechanism=from_batch(mechanism, name="propose_test_release"),
-        claim=ApproxDP(2 * epsilon, delta),
-        worst_pair=Pair([0.0, float(distance)], [1.0, float(distance - 1)]),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "delta": delta, "distance": distance},
-        law=partial(_law, mechanism, float(distance)),
+    summary = "a value that is released only if it is far from unstable"
+    claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
+    law = partial(_law, mechanism, float(distance))
+    return entry(
+        "propose_test_release", summary, mechanism, claim, pair, law, epsilon=epsilon, delta=delta, distance=distance
     )
 
 

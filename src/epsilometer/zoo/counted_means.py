@@ -16,13 +16,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import Parameter, ZooEntry, check_delta, check_epsilon, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_delta, check_epsilon, check_whole, entry
 from epsilometer.zoo.laws.counted_means import (
     UnequalGaussianLaw,
     UnequalLaplaceLaw,
@@ -55,33 +53,25 @@ class CountedMean:
     noisy_divisor: bool = True
     noisy_scale: bool = True
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs."""
         values = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
         true = np.full(1, float(values.size))
         noisy = np.maximum(LEAST, true + rng.laplace(0.0, self.count_noise, n))
         mean = values.sum() / (noisy if self.noisy_divisor else true)
         draws = rng.standard_normal(n) if self.gaussian else rng.laplace(0.0, 1.0, n)
-        result: Floats = mean + draws * self.noise / (noisy if self.noisy_scale else true)
-        return result
+        return np.asarray(mean + draws * self.noise / (noisy if self.noisy_scale else true))
 
 
-@dataclass(frozen=True)
-class ReleasedMean:
+def released_mean(dataset: Any, n: int, rng: np.random.Generator, epsilon: float) -> Floats:
     """The private mean of the released program; outputs of shape (n,).
 
     It keeps a negative noisy count; the scale of the noise, which is then negative, is raised to 1e-12 instead.
     """
-
-    epsilon: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
-        noisy = values.size + rng.laplace(0.0, 2 / self.epsilon, n)
-        scale = np.maximum(LEAST, 2 / (self.epsilon * noisy))
-        result: Floats = values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale
-        return result
+    values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
+    noisy = values.size + rng.laplace(0.0, 2 / epsilon, n)
+    scale = np.maximum(LEAST, 2 / (epsilon * noisy))
+    return np.asarray(values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale)
 
 
 def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
@@ -93,22 +83,14 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
     """
     epsilon = check_epsilon(epsilon)
     half = epsilon / 2
-    return ZooEntry(
-        name="dp_laplace",
-        summary="a mean over a noisy count, private as published",
-        mechanism=from_batch(CountedMean(1 / half, 1 / half), name="dp_laplace"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair([0.0], [0.0, 1.0]),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon},
-        law=partial(_noisy_divisor_law, half),
-    )
+    summary = "a mean over a noisy count, private as published"
+    draw, pair = CountedMean(1 / half, 1 / half), Pair([0.0], [0.0, 1.0])
+    return entry("dp_laplace", summary, draw, PureDP(epsilon), pair, partial(_noisy_divisor_law, half), epsilon=epsilon)
 
 
 def _noisy_divisor_law(half: float) -> CellLaw:
-    left = partial(laplace_mean_density, count=half, total=0.0)
     right = partial(laplace_mean_density, count=2 * half, total=half)
-    return count_law(left, right, (0.0, 0.5), (half, 2 * half))
+    return count_law(partial(laplace_mean_density, count=half), right, (0.0, 0.5), (half, 2 * half))
 
 
 def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
@@ -120,16 +102,10 @@ def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
     Reference: google/differential-privacy, python/dp_auditorium, mechanisms/mean.py.
     """
     epsilon = check_epsilon(epsilon)
-    return ZooEntry(
-        name="dp_laplace_released",
-        summary="a mean over a noisy count as released, almost without noise if that is negative",
-        mechanism=from_batch(ReleasedMean(epsilon), name="dp_laplace_released"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair([0.0], [0.0, 1.0]),
-        keeps_claim=False,
-        parameters={"epsilon": epsilon},
-        law=partial(released_law, epsilon / 2, LEAST),
-    )
+    summary = "a mean over a noisy count as released, almost without noise if that is negative"
+    draw, pair = partial(released_mean, epsilon=epsilon), Pair([0.0], [0.0, 1.0])
+    law = partial(released_law, epsilon / 2, LEAST)
+    return entry("dp_laplace_released", summary, draw, PureDP(epsilon), pair, law, keeps_claim=False, epsilon=epsilon)
 
 
 def nondp_laplace1(epsilon: float = 1.0, size: int = 1) -> ZooEntry:
@@ -160,7 +136,7 @@ def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
     size = _check_size((1 if epsilon <= 2 else 10) if size is None else size)
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False)
     summary = "a mean over the true count with noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, _laplace_about, size)
+    law = partial(_noisy_scale_law, epsilon / 2, laplace_mean_density, size)
     return _broken("nondp_laplace2", summary, mechanism, PureDP(epsilon), size, law)
 
 
@@ -190,7 +166,7 @@ def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
     epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False)
     summary = "a mean over the true count with Gaussian noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, _gaussian_about, size)
+    law = partial(_noisy_scale_law, epsilon / 2, gaussian_mean_density, size)
     return _broken("nondp_gaussian2", summary, mechanism, ApproxDP(epsilon, delta), size, law)
 
 
@@ -198,32 +174,14 @@ def _broken(
     name: str, summary: str, mechanism: CountedMean, claim: PureDP | ApproxDP, size: int, law: Callable[[], PairLaw]
 ) -> ZooEntry:
     """One of the four broken means that use the true count; its pair is `size` values 1 against the same and a -1."""
-    values: dict[str, Parameter] = {"epsilon": claim.epsilon, **claim.fixed(), "size": size}
-    return ZooEntry(
-        name=name,
-        summary=summary,
-        mechanism=from_batch(mechanism, name=name),
-        claim=claim,
-        worst_pair=Pair([1.0] * size, [1.0] * size + [-1.0]),
-        keeps_claim=False,
-        parameters=values,
-        law=law,
-    )
+    pair, given = Pair([1.0] * size, [1.0] * size + [-1.0]), {"epsilon": claim.epsilon, **claim.fixed(), "size": size}
+    return entry(name, summary, mechanism, claim, pair, law, keeps_claim=False, **given)
 
 
 def _noisy_scale_law(half: float, about: Callable[..., Floats], size: int) -> CellLaw:
     """The mean of the pair falls from 1, and the count rises from `size` by 1."""
     counts, fallen = (half * size, half * (size + 1)), 1 - _shift(size)
-    left, right = partial(about, count=counts[0], mean=1.0), partial(about, count=counts[1], mean=fallen)
-    return count_law(left, right, (1.0, fallen), counts)
-
-
-def _laplace_about(t: Floats, count: float, mean: float) -> Floats:
-    return laplace_mean_density(t - mean, count, total=0.0)
-
-
-def _gaussian_about(t: Floats, count: float, mean: float) -> Floats:
-    return gaussian_mean_density(t - mean, count)
+    return count_law(lambda t: about(t - 1.0, counts[0]), lambda t: about(t - fallen, counts[1]), (1.0, fallen), counts)
 
 
 def _check_size(size: int) -> int:

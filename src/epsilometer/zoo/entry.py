@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms import Mechanism, from_batch
 from epsilometer.zoo.laws.exact import PairLaw
 
 Parameter = float | int | str
@@ -116,30 +117,42 @@ class ZooEntry:
         return _truth(self.pair_law, kind, fixed)
 
 
+def entry(
+    name: str,
+    summary: str,
+    draw: Callable[..., Any],
+    claim: Claim,
+    worst_pair: Pair,
+    law: Callable[[], PairLaw],
+    *,
+    keeps_claim: bool = True,
+    **parameters: Any,
+) -> ZooEntry:
+    """An entry whose mechanism is a batch function `draw(dataset, n, rng)`."""
+    return ZooEntry(name, summary, from_batch(draw, name=name), claim, worst_pair, keeps_claim, parameters, law)
+
+
+# Which of the law's methods answers for a notion, given which of its parameters.
+_TRUTHS: dict[tuple[type[Claim], *tuple[str, ...]], str] = {
+    (PureDP,): "pure_epsilon",
+    (ApproxDP, "delta"): "epsilon",
+    (ApproxDP, "epsilon"): "delta",
+    (ApproxDeltaDP, "epsilon"): "delta",
+    (RenyiDP, "order"): "renyi",
+    (ZCDP,): "rho",
+    (GaussianDP,): "mu",
+}
+
+
 def _truth(law: PairLaw, notion: type[Claim], fixed: dict[str, float]) -> float | None:
-    names = frozenset(fixed)
-    if issubclass(notion, ApproxDP) and names == {"epsilon"}:
-        return law.delta(fixed["epsilon"])
-    if notion is ApproxDP and names == {"delta"}:
-        return law.epsilon(fixed["delta"])
-    if notion is RenyiDP and names == {"order"}:
-        return law.renyi(fixed["order"])
     if notion is TradeOffDP:
         return None
-    simple: dict[type[Claim], Callable[[], float | None]] = {
-        PureDP: law.pure_epsilon,
-        GaussianDP: law.mu,
-        ZCDP: law.rho,
-    }
-    if notion in simple and not names:
-        return simple[notion]()
-    raise InputError(_what_is_needed(notion, names))
-
-
-def _what_is_needed(notion: type[Claim], names: frozenset[str]) -> str:
-    needs: dict[type[Claim], str] = {ApproxDP: "delta= or epsilon=", ApproxDeltaDP: "epsilon=", RenyiDP: "order="}
-    known: tuple[type[Claim], ...] = (PureDP, ApproxDP, ApproxDeltaDP, RenyiDP, ZCDP, GaussianDP, TradeOffDP)
+    if (notion, *sorted(fixed)) in _TRUTHS:
+        value: float | None = getattr(law, _TRUTHS[notion, *sorted(fixed)])(*fixed.values())
+        return value
+    known: list[type[Claim]] = [*dict.fromkeys(key[0] for key in _TRUTHS), TradeOffDP]
     if notion not in known:
-        return f"notion={notion!r} is unknown; known are {', '.join(kind.__name__ for kind in known)}"
-    given = ", ".join(sorted(names)) or "nothing"
-    return f"the truth of {notion.__name__} needs {needs.get(notion, 'no parameter')}, not {given}"
+        raise InputError(f"notion={notion!r} is unknown; known are {', '.join(kind.__name__ for kind in known)}")
+    needs = " or ".join(f"{name}=" for kind, *names in _TRUTHS if kind is notion for name in names) or "no parameter"
+    given = ", ".join(sorted(fixed)) or "nothing"
+    raise InputError(f"the truth of {notion.__name__} needs {needs}, not {given}")

@@ -8,37 +8,30 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Integers
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import Mechanism, from_batch
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, discrete_law
 
 
-@dataclass(frozen=True)
-class RandomizedResponse:
+def respond(
+    dataset: Any, n: int, rng: np.random.Generator, labels: tuple[str, ...], truthful: float
+) -> NDArray[np.str_]:
     """Reports the true label with some probability, else one of the others; outputs are strings, shape (n,).
 
-    Attributes:
+    Args:
         labels: all possible answers.
         truthful: probability of the true one.
     """
-
-    labels: tuple[str, ...]
-    truthful: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> NDArray[np.str_]:
-        """Draw n outputs."""
-        if dataset not in self.labels:
-            raise InputError(f"dataset={dataset!r} is not one of the answers {', '.join(self.labels)}")
-        lie = rng.integers(1, len(self.labels), n)
-        lie[rng.random(n) < self.truthful] = 0
-        return np.array(self.labels)[(self.labels.index(dataset) + lie) % len(self.labels)]
+    if dataset not in labels:
+        raise InputError(f"dataset={dataset!r} is not one of the answers {', '.join(labels)}")
+    lie = rng.integers(1, len(labels), n)
+    lie[rng.random(n) < truthful] = 0
+    return np.array(labels)[(labels.index(dataset) + lie) % len(labels)]
 
 
 def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
@@ -52,16 +45,10 @@ def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
     epsilon, categories = check_epsilon(epsilon), check_whole("categories", categories, 2, 10_000)
     labels = ("yes", "no") if categories == 2 else tuple(f"c{index}" for index in range(categories))
     truthful = 1 / (1 + (categories - 1) * math.exp(-epsilon))
-    return ZooEntry(
-        name="randomized_response",
-        summary=f"a label, reported truthfully or replaced by one of the other {categories - 1}",
-        mechanism=from_batch(RandomizedResponse(labels, truthful), name="randomized_response"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(labels[0], labels[1]),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "categories": categories},
-        law=partial(_law, epsilon, categories, truthful),
-    )
+    summary = f"a label, reported truthfully or replaced by one of the other {categories - 1}"
+    draw, claim = partial(respond, labels=labels, truthful=truthful), PureDP(epsilon)
+    pair, law = Pair(labels[0], labels[1]), partial(_law, epsilon, categories, truthful)
+    return entry("randomized_response", summary, draw, claim, pair, law, epsilon=epsilon, categories=categories)
 
 
 def _law(epsilon: float, categories: int, truthful: float) -> CellLaw:
@@ -87,7 +74,7 @@ class UnaryEncoding:
     true_one: float
     false_one: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         """Draw n outputs."""
         chances = np.full(self.categories, self.false_one)
         chances[check_category(dataset, self.categories)] = self.true_one
@@ -108,7 +95,7 @@ class HadamardResponse:
     size: int
     truthful: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
         """Draw n outputs: a column at random, moved to the other half of its row where the coin says so."""
         row = check_category(dataset, self.categories) + 1
         columns = rng.integers(0, self.size, n)
@@ -133,7 +120,7 @@ class SubsetSelection:
     size: int
     truthful: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         """Draw n outputs: random keys, of which the smallest are chosen."""
         own = check_category(dataset, self.categories)
         keys = rng.random((n, self.categories))
@@ -215,18 +202,9 @@ def check_category(dataset: Any, categories: int) -> int:
     return int(dataset)
 
 
-def _entry(name: str, summary: str, epsilon: float, draws: Any, law: Any) -> ZooEntry:
-    mechanism: Mechanism = from_batch(draws, name=name)
-    return ZooEntry(
-        name=name,
-        summary=summary,
-        mechanism=mechanism,
-        claim=PureDP(epsilon),
-        worst_pair=Pair(0, 1),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "categories": draws.categories},
-        law=law,
-    )
+def _entry(name: str, summary: str, epsilon: float, draw: Any, law: Any) -> ZooEntry:
+    given = {"epsilon": epsilon, "categories": draw.categories}
+    return entry(name, summary, draw, PureDP(epsilon), Pair(0, 1), law, **given)
 
 
 def _check_categories(value: int) -> int:

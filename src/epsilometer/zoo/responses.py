@@ -9,14 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law
 
 # More people than this have more shuffled answers than a float can distinguish.
@@ -33,7 +31,7 @@ class Responses:
 
     lie: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         """Draw n outputs."""
         bits = _read_bits(dataset)
         flips = rng.random((n, len(bits))) < self.lie
@@ -41,18 +39,12 @@ class Responses:
 
 
 @dataclass(frozen=True)
-class ShuffledResponses:
-    """The same answers in random order; bool outputs of shape (n, people).
+class ShuffledResponses(Responses):
+    """The same answers in random order; bool outputs of shape (n, people)."""
 
-    Attributes:
-        responses: how people answer.
-    """
-
-    responses: Responses
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         """Draw n outputs: a fresh uniform permutation for every row."""
-        answers = self.responses(dataset, n, rng)
+        answers = super().__call__(dataset, n, rng)
         # Sorting by random keys permutes uniformly; a tie of two 62-bit keys, which would sort by answer, has
         # probability below 1e-15 per row.
         keys = rng.integers(0, 1 << 62, answers.shape, dtype=np.int64)
@@ -64,17 +56,13 @@ class ShuffledResponses:
 
 @dataclass(frozen=True)
 class CountedResponses:
-    """How many people answered 1; int64 outputs of shape (n,).
+    """How many people answered 1; int64 outputs of shape (n,)."""
 
-    Attributes:
-        responses: how people answer.
-    """
+    lie: float
 
-    responses: Responses
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
         """Draw n outputs."""
-        return np.asarray(self.responses(dataset, n, rng).sum(axis=1), dtype=np.int64)
+        return np.asarray(Responses(self.lie)(dataset, n, rng).sum(axis=1), dtype=np.int64)
 
 
 def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
@@ -85,16 +73,9 @@ def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
     Reference: Warner, "Randomized response".
     """
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
-    return ZooEntry(
-        name="randomized_responses",
-        summary=f"the bits of {users} people, each reported truthfully or flipped",
-        mechanism=from_batch(Responses(_lie(epsilon)), name="randomized_responses"),
-        claim=PureDP(epsilon),
-        worst_pair=_one_bit(users),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "users": users},
-        law=partial(_response_law, epsilon),
-    )
+    summary = f"the bits of {users} people, each reported truthfully or flipped"
+    draw, claim, law = Responses(_lie(epsilon)), PureDP(epsilon), partial(_response_law, epsilon)
+    return entry("randomized_responses", summary, draw, claim, _one_bit(users), law, epsilon=epsilon, users=users)
 
 
 def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vector") -> ZooEntry:
@@ -108,17 +89,10 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
     """
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
     output = check_choice("output", output, ("vector", "counts"))
-    draw = (ShuffledResponses if output == "vector" else CountedResponses)(Responses(_lie(epsilon)))
-    return ZooEntry(
-        name="shuffled_responses",
-        summary=f"the bits of {users} people, each reported truthfully or flipped, in random order",
-        mechanism=from_batch(draw, name="shuffled_responses"),
-        claim=PureDP(epsilon),
-        worst_pair=_one_bit(users),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "users": users, "output": output},
-        law=partial(_count_law, epsilon, users),
-    )
+    draw = (ShuffledResponses if output == "vector" else CountedResponses)(_lie(epsilon))
+    summary = f"the bits of {users} people, each reported truthfully or flipped, in random order"
+    claim, pair, law = PureDP(epsilon), _one_bit(users), partial(_count_law, epsilon, users)
+    return entry("shuffled_responses", summary, draw, claim, pair, law, epsilon=epsilon, users=users, output=output)
 
 
 def _lie(epsilon: float) -> float:
@@ -144,9 +118,7 @@ def _response_law(epsilon: float) -> CellLaw:
 def _count_law(epsilon: float, users: int) -> CellLaw:
     """The number of ones: the others' answers are binomial, the one person's answer comes on top."""
     lie = _lie(epsilon)
-    k = np.arange(users)
-    logs = [math.lgamma(users) - math.lgamma(i + 1) - math.lgamma(users - i) for i in range(users)]
-    others = np.exp(np.array(logs) + k * math.log(lie) + (users - 1 - k) * math.log1p(-lie))
+    others = _binomial(users - 1, lie)
     none, one = np.append(others, 0.0), np.append(0.0, others)
     return discrete_law(lie * none + (1 - lie) * one, (1 - lie) * none + lie * one)
 
@@ -178,7 +150,7 @@ class Rappor:
     report_kept: float
     reports: int
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans | Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans | Integers:
         """Draw n people with this value and the report (or reports) of each."""
         true_bits = np.zeros(self.bits, dtype=np.bool_)
         true_bits[list(bloom_bits(dataset, self.bits, self.hashes))] = True
@@ -229,17 +201,9 @@ def _entry(name: str, summary: str, epsilon: float, permanent: float, bits: int,
     permanent_kept = (1 + math.tanh(loss / 2)) / 2
     report_kept = (1 + math.tanh(loss / 4) / math.tanh(loss / 2)) / 2
     reporting = Rappor(bits, hashes, permanent_kept, report_kept, reports)
-    extra = {} if reports == 1 else {"reports": reports}
-    return ZooEntry(
-        name=name,
-        summary=summary,
-        mechanism=from_batch(reporting, name=name),
-        claim=PureDP(epsilon),
-        worst_pair=_disjoint_pair(bits, hashes),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "bits": bits, "hashes": hashes, **extra},
-        law=partial(_law, reporting),
-    )
+    extra: dict[str, Any] = {} if reports == 1 else {"reports": reports}
+    claim, pair, law = PureDP(epsilon), _disjoint_pair(bits, hashes), partial(_law, reporting)
+    return entry(name, summary, reporting, claim, pair, law, epsilon=epsilon, bits=bits, hashes=hashes, **extra)
 
 
 def _disjoint_pair(bits: int, hashes: int) -> Pair:

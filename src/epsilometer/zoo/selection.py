@@ -9,13 +9,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_positive, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_positive, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, density_law, discrete_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density, solve_increasing
 
@@ -26,7 +24,7 @@ class Exponential:
 
     rate: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs by the inverse of the distribution function."""
         centre = float(dataset)
         lost = math.exp(-self.rate * centre)
@@ -52,16 +50,9 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
     """
     epsilon = check_epsilon(epsilon)
     mechanism = Exponential(_rate_for(epsilon))
-    return ZooEntry(
-        name="exponential",
-        summary="the exponential mechanism on the half-line, score -|s - t|",
-        mechanism=from_batch(mechanism, name="exponential"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(1.0, 2.0),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon},
-        law=partial(_exponential_law, mechanism),
-    )
+    summary = "the exponential mechanism on the half-line, score -|s - t|"
+    law = partial(_exponential_law, mechanism)
+    return entry("exponential", summary, mechanism, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
 
 
 def _rate_for(epsilon: float) -> float:
@@ -90,7 +81,7 @@ class NoisyMax:
     output: str
     scale: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats | Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats | Integers:
         """Draw n outputs."""
         best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
         for position, query in enumerate(dataset):
@@ -99,7 +90,7 @@ class NoisyMax:
             np.maximum(best, noisy, out=best)
         return winner if self.output == "index" else best
 
-    def _draw_noise(self, n: int, rng: Generator) -> Floats:
+    def _draw_noise(self, n: int, rng: np.random.Generator) -> Floats:
         return rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.exponential(self.scale, n)
 
     def winning_densities(self, nodes: Floats, queries: Sequence[float]) -> list[Floats]:
@@ -134,17 +125,14 @@ def report_noisy_max(epsilon: float = 1.0, output: str = "index", noise: str = "
     epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 2, 100)
     output = check_choice("output", output, ("index", "value"))
     mechanism = NoisyMax(check_choice("noise", noise, ("laplace", "exponential")), output, 2 / epsilon)
-    by_index = Pair([1.0] * queries, [0.0] + [2.0] * (queries - 1))
-    return ZooEntry(
-        name="report_noisy_max",
-        summary=f"the {output} of the greatest of {queries} queries with {noise} noise",
-        mechanism=from_batch(mechanism, name="report_noisy_max"),
-        claim=PureDP(epsilon),
-        worst_pair=by_index if output == "index" else _all_shifted(queries),
-        keeps_claim=output == "index" or (noise == "laplace" and queries == 2),
-        parameters={"epsilon": epsilon, "output": output, "noise": noise, "queries": queries},
-        law=partial(_index_law, mechanism, by_index) if output == "index" else partial(_value_law, mechanism, queries),
-    )
+    pair, law = _all_shifted(queries), partial(_value_law, mechanism, queries)
+    if output == "index":
+        pair = Pair([1.0] * queries, [0.0] + [2.0] * (queries - 1))
+        law = partial(_index_law, mechanism, pair)
+    keeps = output == "index" or (noise == "laplace" and queries == 2)
+    summary = f"the {output} of the greatest of {queries} queries with {noise} noise"
+    given = {"epsilon": epsilon, "output": output, "noise": noise, "queries": queries}
+    return entry("report_noisy_max", summary, mechanism, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
 
 
 def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
@@ -157,16 +145,9 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
     """
     epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 1, 100)
     mechanism = NoisyMax("laplace", "value", queries / epsilon)
-    return ZooEntry(
-        name="noisy_max_value",
-        summary=f"the greatest of {queries} numbers with Laplace noise calibrated for its release",
-        mechanism=from_batch(mechanism, name="noisy_max_value"),
-        claim=PureDP(epsilon),
-        worst_pair=_all_shifted(queries),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "queries": queries},
-        law=partial(_value_law, mechanism, queries),
-    )
+    summary = f"the greatest of {queries} numbers with Laplace noise calibrated for its release"
+    pair, law = _all_shifted(queries), partial(_value_law, mechanism, queries)
+    return entry("noisy_max_value", summary, mechanism, PureDP(epsilon), pair, law, epsilon=epsilon, queries=queries)
 
 
 def _all_shifted(queries: int) -> Pair:
@@ -205,7 +186,7 @@ class ExponentialMedian:
 
     epsilon: float
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs: an interval between neighbouring values, and a uniform place in it."""
         edges, chances = self.intervals(dataset)
         chosen = np.searchsorted(np.cumsum(chances)[:-1], rng.random(n), side="right")
@@ -231,16 +212,9 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
     epsilon, width = check_epsilon(epsilon), check_positive("width", width, 0.9)
     mechanism = ExponentialMedian(epsilon)
     pair = Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
-    return ZooEntry(
-        name="joint_median",
-        summary="a median by the exponential mechanism",
-        mechanism=from_batch(mechanism, name="joint_median"),
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "width": width},
-        law=partial(_median_law, mechanism, pair),
-    )
+    summary = "a median by the exponential mechanism"
+    law = partial(_median_law, mechanism, pair)
+    return entry("joint_median", summary, mechanism, PureDP(epsilon), pair, law, epsilon=epsilon, width=width)
 
 
 def _median_law(mechanism: ExponentialMedian, pair: Pair) -> CellLaw:
@@ -260,7 +234,7 @@ class MostPopular:
     epsilon: float
     elements: int
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
         """Draw n outputs: the position of the maximum of Gumbel noise about scores is a draw by their exponentials."""
         cumulative = np.cumsum(self.chances(dataset))[:-1]
         return np.searchsorted(cumulative, rng.random(n), side="right").astype(np.int64)
@@ -286,16 +260,9 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     votes = check_whole("votes", votes, 1, 1_000_000)
     mechanism = MostPopular(epsilon, elements)
     pair = Pair([0] + [1] * (votes - 1), [1] * votes)
-    return ZooEntry(
-        name="noisy_max",
-        summary=f"the most popular of {elements} elements by noisy counts of votes",
-        mechanism=from_batch(mechanism, name="noisy_max"),
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "elements": elements, "votes": votes},
-        law=partial(_votes_law, mechanism, pair),
-    )
+    summary = f"the most popular of {elements} elements by noisy counts of votes"
+    claim, law = PureDP(epsilon), partial(_votes_law, mechanism, pair)
+    return entry("noisy_max", summary, mechanism, claim, pair, law, epsilon=epsilon, elements=elements, votes=votes)
 
 
 def _votes_law(mechanism: MostPopular, pair: Pair) -> CellLaw:

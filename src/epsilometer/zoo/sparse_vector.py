@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole
-from epsilometer.zoo.laws.exact import CellLaw
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole, entry
 from epsilometer.zoo.laws.sparse_vector import (
     ComparedValuesLaw,
     Scheme,
@@ -26,112 +22,79 @@ from epsilometer.zoo.laws.sparse_vector import (
 )
 
 
-@dataclass(frozen=True)
-class AnswerAll:
+def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: Scheme) -> Booleans:
     """Every query is answered; bool outputs of shape (n, d), True for "above"."""
-
-    scheme: Scheme
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Booleans:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        answers = np.empty((n, len(dataset)), dtype=np.bool_)
-        for position, query in enumerate(dataset):
-            answers[:, position] = _noisy_query(self.scheme, query, n, rng) >= bar
-        return answers
+    bar = _noisy_threshold(scheme, n, rng)
+    answers = np.empty((n, len(dataset)), dtype=np.bool_)
+    for position, query in enumerate(dataset):
+        answers[:, position] = _noisy_query(scheme, query, n, rng) >= bar
+    return answers
 
 
 @dataclass(frozen=True)
 class FirstAbove:
-    """Stops at the first "above"; int64 outputs of shape (n,): how many were "below" before it."""
+    """Stops at the first "above"; int64 outputs of shape (n,): how many were "below" before it.
+
+    Attributes:
+        scheme: the noises and the threshold.
+        fresh_scale: if given, that query is released as well, with fresh noise of this scale; 0 releases the same value
+            that was compared. Outputs are then columns `position` and `value`, each of shape (n,).
+    """
 
     scheme: Scheme
+    fresh_scale: float | None = None
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers | dict[str, NDArray[Any]]:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
-        first = np.full(n, len(dataset), dtype=np.int64)
+        first, value = np.full(n, len(dataset), dtype=np.int64), np.full(n, np.nan)
         # From the last query to the first, so that the first one above is written last.
         for position in reversed(range(len(dataset))):
-            first[_noisy_query(self.scheme, dataset[position], n, rng) >= bar] = position
-        return first
+            noisy = _noisy_query(self.scheme, dataset[position], n, rng)
+            above = noisy >= bar
+            first[above] = position
+            if self.fresh_scale is not None:
+                value[above] = noisy[above] if self.fresh_scale == 0 else float(dataset[position])
+        if self.fresh_scale is None:
+            return first
+        if self.fresh_scale > 0:
+            value += rng.laplace(0.0, self.fresh_scale, n)
+        return {"position": first, "value": value}
 
 
 @dataclass(frozen=True)
 class AnswerUntil:
-    """Stops after `cutoff` times "above"; int8 outputs of shape (n, d): 1 above, 0 below, -1 not answered."""
+    """Stops after `cutoff` times "above"; int8 outputs of shape (n, d): 1 above, 0 below, -1 not answered.
+
+    Attributes:
+        scheme: the noises and the threshold.
+        values: whether the compared values are released; float outputs: a value above, -inf below, nan not answered.
+    """
 
     scheme: Scheme
+    values: bool = False
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> NDArray[np.int8]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
-        answers = np.full((n, len(dataset)), -1, dtype=np.int8)
+        unanswered = np.float64(np.nan) if self.values else np.int8(-1)
+        answers = np.full((n, len(dataset)), unanswered)
         left = np.full(n, self.scheme.cutoff or 1)
         for position, query in enumerate(dataset):
-            above = _noisy_query(self.scheme, query, n, rng) >= bar
-            going = left > 0
-            answers[going, position] = above[going]
+            noisy = _noisy_query(self.scheme, query, n, rng)
+            above, going = noisy >= bar, left > 0
+            answers[going, position] = (np.where(above, noisy, -np.inf) if self.values else above)[going]
             left -= above & going
             if self.scheme.reset_scale > 0:
                 bar[above] = self.scheme.threshold + rng.laplace(0.0, self.scheme.reset_scale, int(above.sum()))
         return answers
 
 
-@dataclass(frozen=True)
-class AnswerValuesUntil:
-    """Stops after `cutoff` times "above" and releases the compared values; float outputs of shape (n, d).
-
-    A value above, -inf below, nan not answered.
-    """
-
-    scheme: Scheme
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        answers = np.full((n, len(dataset)), np.nan)
-        left = np.full(n, self.scheme.cutoff or 1)
-        for position, query in enumerate(dataset):
-            noisy = _noisy_query(self.scheme, query, n, rng)
-            above, going = noisy >= bar, left > 0
-            answers[going, position] = np.where(above, noisy, -np.inf)[going]
-            left -= above & going
-        return answers
-
-
-@dataclass(frozen=True)
-class FirstAboveValue:
-    """Stops at the first "above" and releases it as a number; columns `position` and `value`, each of shape (n,).
-
-    Attributes:
-        scheme: the noises and the threshold.
-        fresh_scale: scale of the noise on the released query; 0 releases the same value that was compared.
-    """
-
-    scheme: Scheme
-    fresh_scale: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, NDArray[Any]]:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        first = np.full(n, len(dataset), dtype=np.int64)
-        value = np.full(n, np.nan)
-        for position in reversed(range(len(dataset))):
-            noisy = _noisy_query(self.scheme, dataset[position], n, rng)
-            above = noisy >= bar
-            first[above] = position
-            value[above] = noisy[above] if self.fresh_scale == 0 else float(dataset[position])
-        if self.fresh_scale > 0:
-            value += rng.laplace(0.0, self.fresh_scale, n)
-        return {"position": first, "value": value}
-
-
-def _noisy_threshold(scheme: Scheme, n: int, rng: Generator) -> Floats:
+def _noisy_threshold(scheme: Scheme, n: int, rng: np.random.Generator) -> Floats:
     return rng.laplace(scheme.threshold, scheme.threshold_scale, n)
 
 
-def _noisy_query(scheme: Scheme, query: float, n: int, rng: Generator) -> Floats:
+def _noisy_query(scheme: Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
     if scheme.query_scale == 0:
         return np.full(n, float(query))
     return rng.laplace(float(query), scheme.query_scale, n)
@@ -152,7 +115,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
     summary = "sparse vector, Lyu-Su-Li's own version"
-    return _stopping("svt1", summary, epsilon, scheme, keeps_claim=True)
+    return _version("svt1", summary, epsilon, scheme, keeps_claim=True)
 
 
 def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
@@ -165,7 +128,7 @@ def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 * cutoff / epsilon, 4 * cutoff / epsilon, cutoff, threshold, 2 * cutoff / epsilon)
     summary = "sparse vector with fresh threshold noise after each positive answer"
-    return _stopping("svt2", summary, epsilon, scheme, keeps_claim=True)
+    return _version("svt2", summary, epsilon, scheme, keeps_claim=True)
 
 
 def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
@@ -183,19 +146,11 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
-    law = compared_value_law if cutoff == 1 else ComparedValuesLaw.on
-    return ZooEntry(
-        name="svt3",
-        summary="sparse vector that releases the compared noisy value",
-        mechanism=from_batch(
-            FirstAboveValue(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerValuesUntil(scheme), name="svt3"
-        ),
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=2 * cutoff >= QUERIES,
-        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": threshold},
-        law=partial(law, scheme, pair.left, pair.right),
-    )
+    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, values=True)
+    law = partial(compared_value_law if cutoff == 1 else ComparedValuesLaw.on, scheme, pair.left, pair.right)
+    summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
+    given = {"cutoff": cutoff, "threshold": threshold}
+    return entry("svt3", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, epsilon=epsilon, **given)
 
 
 def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
@@ -208,7 +163,7 @@ def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(4 / epsilon, 4 / (3 * epsilon), cutoff, threshold)
-    return _stopping("svt4", "sparse vector with too little noise on the queries", epsilon, scheme, keeps_claim=False)
+    return _version("svt4", "sparse vector with too little noise on the queries", epsilon, scheme)
 
 
 def svt5(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) -> ZooEntry:
@@ -222,7 +177,7 @@ def svt5(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 / epsilon, 0.0, cutoff, threshold)
-    return _answering("svt5", "sparse vector without noise on the queries", epsilon, scheme)
+    return _never_stopping("svt5", "sparse vector without noise on the queries", epsilon, scheme)
 
 
 def svt6(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) -> ZooEntry:
@@ -236,7 +191,7 @@ def svt6(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
-    return _answering("svt6", "sparse vector with too little noise on the queries", epsilon, scheme)
+    return _never_stopping("svt6", "sparse vector with too little noise on the queries", epsilon, scheme)
 
 
 def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
@@ -250,16 +205,10 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
     scheme = Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
-    return ZooEntry(
-        name="numerical_svt",
-        summary="sparse vector that releases the positive query with fresh noise",
-        mechanism=from_batch(FirstAboveValue(scheme, fresh_scale=3 / epsilon), name="numerical_svt"),
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "threshold": threshold},
-        law=partial(first_above_law, scheme, pair.left, pair.right, 3 / epsilon),
-    )
+    summary = "sparse vector that releases the positive query with fresh noise"
+    draw = FirstAbove(scheme, fresh_scale=3 / epsilon)
+    law = partial(first_above_law, scheme, pair.left, pair.right, 3 / epsilon)
+    return entry("numerical_svt", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, threshold=threshold)
 
 
 def _check(epsilon: float, cutoff: int, threshold: float) -> tuple[float, int, float]:
@@ -278,50 +227,29 @@ def _half_above_half_below(threshold: float) -> Pair:
     return Pair([threshold + 1] * half + [threshold - 1] * (QUERIES - half), [threshold] * QUERIES)
 
 
-def _half_below_half_above(threshold: float) -> Pair:
-    """The other way round: a mechanism that stops soon must see the queries below first."""
-    pair = _half_above_half_below(threshold)
-    return Pair(pair.left[::-1], pair.right)
-
-
-def _stopping(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool) -> ZooEntry:
+def _version(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool = False) -> ZooEntry:
     """Versions 1, 2, 4. Their pairs have the largest truths, or nearly so, among the usual patterns of queries."""
-    cutoff = scheme.cutoff or 1
-    last_differs = keeps_claim and cutoff == 1
+    last_differs = keeps_claim and scheme.cutoff == 1
     pair = _only_last_above(scheme.threshold) if last_differs else _half_above_half_below(scheme.threshold)
-    return ZooEntry(
-        name=name,
-        summary=summary,
-        mechanism=from_batch(FirstAbove(scheme) if cutoff == 1 else AnswerUntil(scheme), name=name),
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=keeps_claim,
-        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": scheme.threshold},
-        law=_law(scheme, pair),
-    )
+    draw = FirstAbove(scheme) if scheme.cutoff == 1 else AnswerUntil(scheme)
+    return _answers(name, summary, epsilon, scheme, draw, pair, keeps_claim)
 
 
-def _answering(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
+def _never_stopping(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
     """Versions 5, 6: with ten queries a cutoff of 10 never stops anything."""
-    cutoff = scheme.cutoff or QUERIES
-    stops = cutoff < QUERIES
-    if cutoff == 1:
-        pair, answering = _only_last_above(scheme.threshold), from_batch(FirstAbove(scheme), name=name)
-    elif stops:
-        pair, answering = _half_below_half_above(scheme.threshold), from_batch(AnswerUntil(scheme), name=name)
-    else:
-        pair, answering = _half_above_half_below(scheme.threshold), from_batch(AnswerAll(scheme), name=name)
-    return ZooEntry(
-        name=name,
-        summary=f"{summary}, {f'stops after {cutoff} answers above' if stops else 'never stops'}",
-        mechanism=answering,
-        claim=PureDP(epsilon),
-        worst_pair=pair,
-        keeps_claim=False,
-        parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": scheme.threshold},
-        law=_law(scheme, pair),
-    )
+    draw, pair = partial(answer_all, scheme=scheme), _half_above_half_below(scheme.threshold)
+    if scheme.cutoff == QUERIES:
+        return _answers(name, f"{summary}, never stops", epsilon, scheme, draw, pair)
+    summary = f"{summary}, stops after {scheme.cutoff} answers above"
+    if scheme.cutoff == 1:
+        return _answers(name, summary, epsilon, scheme, FirstAbove(scheme), _only_last_above(scheme.threshold))
+    # The other way round: a mechanism that stops soon must see the queries below first.
+    return _answers(name, summary, epsilon, scheme, AnswerUntil(scheme), Pair(pair.left[::-1], pair.right))
 
 
-def _law(scheme: Scheme, pair: Pair) -> Callable[[], CellLaw]:
-    return partial(answers_law, scheme, pair.left, pair.right)
+def _answers(
+    name: str, summary: str, epsilon: float, scheme: Scheme, draw: Any, pair: Pair, keeps_claim: bool = False
+) -> ZooEntry:
+    law = partial(answers_law, scheme, pair.left, pair.right)
+    given = {"epsilon": epsilon, "cutoff": scheme.cutoff, "threshold": scheme.threshold}
+    return entry(name, summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps_claim, **given)

@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import GaussianDP, PureDP, RenyiDP
 from epsilometer.claims.renyi import check_order
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_share, check_whole
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_share, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, SubsampledGaussianLaw, density_law, laplace_law
 from epsilometer.zoo.laws.numerics import laplace_density
 
@@ -37,14 +35,14 @@ class NoisySum:
     scale: float
     rate: float = 1.0
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs."""
         values = np.asarray(dataset, dtype=np.float64)
         sums = np.full(n, values.sum()) if self.rate == 1.0 else self._subsampled(values, n, rng)
         sums += rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.normal(0.0, self.scale, n)
         return sums
 
-    def _subsampled(self, values: Floats, n: int, rng: Generator) -> Floats:
+    def _subsampled(self, values: Floats, n: int, rng: np.random.Generator) -> Floats:
         sums = np.empty(n)
         rows = max(1, _PIECE // values.size)
         for start in range(0, n, rows):
@@ -66,16 +64,9 @@ def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
-    return ZooEntry(
-        name="laplace_sum",
-        summary="a sum of values in [0, 1] plus Laplace noise",
-        mechanism=from_batch(NoisySum("laplace", 1 / epsilon), name="laplace_sum"),
-        claim=PureDP(epsilon),
-        worst_pair=one_person(size),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "size": size},
-        law=partial(laplace_law, epsilon),
-    )
+    summary = "a sum of values in [0, 1] plus Laplace noise"
+    draw, law = NoisySum("laplace", 1 / epsilon), partial(laplace_law, epsilon)
+    return entry("laplace_sum", summary, draw, PureDP(epsilon), one_person(size), law, epsilon=epsilon, size=size)
 
 
 def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
@@ -84,16 +75,9 @@ def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
     Its truth when one of `size` people changes their value from 1 to 0: Gaussian with mu = 1/sigma.
     """
     sigma, size = check_positive("sigma", sigma), check_whole("size", size, 1, 1_000_000)
-    return ZooEntry(
-        name="gaussian_sum",
-        summary="a sum of values in [0, 1] plus Gaussian noise",
-        mechanism=from_batch(NoisySum("gaussian", sigma), name="gaussian_sum"),
-        claim=GaussianDP(1 / sigma),
-        worst_pair=one_person(size),
-        keeps_claim=True,
-        parameters={"sigma": sigma, "size": size},
-        law=partial(GaussianLaw, 1 / sigma),
-    )
+    summary = "a sum of values in [0, 1] plus Gaussian noise"
+    draw, law = NoisySum("gaussian", sigma), partial(GaussianLaw, 1 / sigma)
+    return entry("gaussian_sum", summary, draw, GaussianDP(1 / sigma), one_person(size), law, sigma=sigma, size=size)
 
 
 def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) -> ZooEntry:
@@ -106,16 +90,10 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
     rate = check_share("rate", rate)
-    return ZooEntry(
-        name="subsampled_laplace",
-        summary="a sum over a random part of the people plus Laplace noise",
-        mechanism=from_batch(NoisySum("laplace", 1 / epsilon, rate), name="subsampled_laplace"),
-        claim=PureDP(math.log1p(rate * math.expm1(epsilon))),
-        worst_pair=one_person(size),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "rate": rate, "size": size},
-        law=partial(_subsampled_laplace_law, 1 / epsilon, rate),
-    )
+    summary = "a sum over a random part of the people plus Laplace noise"
+    draw, claim = NoisySum("laplace", 1 / epsilon, rate), PureDP(math.log1p(rate * math.expm1(epsilon)))
+    pair, law = one_person(size), partial(_subsampled_laplace_law, 1 / epsilon, rate)
+    return entry("subsampled_laplace", summary, draw, claim, pair, law, epsilon=epsilon, rate=rate, size=size)
 
 
 def _subsampled_laplace_law(scale: float, rate: float) -> CellLaw:
@@ -132,33 +110,20 @@ def subsampled_gaussian(sigma: float = 1.0, rate: float = 0.5, size: int = 10, o
     """
     sigma, size = check_positive("sigma", sigma, 1e6), check_whole("size", size, 1, 1_000_000)
     rate, order = check_share("rate", rate), check_order(order)
-    law = SubsampledGaussianLaw(sigma, rate)
-    return ZooEntry(
-        name="subsampled_gaussian",
-        summary="a sum over a random part of the people plus Gaussian noise",
-        mechanism=from_batch(NoisySum("gaussian", sigma, rate), name="subsampled_gaussian"),
-        claim=RenyiDP(order, law.renyi(order)),
-        worst_pair=one_person(size),
-        keeps_claim=True,
-        parameters={"sigma": sigma, "rate": rate, "size": size, "order": order},
-        law=partial(SubsampledGaussianLaw, sigma, rate),
-    )
+    law = partial(SubsampledGaussianLaw, sigma, rate)
+    summary = "a sum over a random part of the people plus Gaussian noise"
+    draw, claim, pair = NoisySum("gaussian", sigma, rate), RenyiDP(order, law().renyi(order)), one_person(size)
+    return entry("subsampled_gaussian", summary, draw, claim, pair, law, sigma=sigma, rate=rate, size=size, order=order)
 
 
-@dataclass(frozen=True)
-class NoisyMean:
+def noisy_mean(dataset: Any, n: int, rng: np.random.Generator, noise_times_size: float) -> Floats:
     """The mean of values clipped to [0, 1], plus Laplace noise; outputs of shape (n,).
 
-    Attributes:
+    Args:
         noise_times_size: scale of the noise for one value; for k values it is divided by k.
     """
-
-    noise_times_size: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
-        return rng.laplace(float(values.mean()), self.noise_times_size / values.size, n)
+    values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
+    return rng.laplace(float(values.mean()), noise_times_size / values.size, n)
 
 
 def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> ZooEntry:
@@ -171,44 +136,31 @@ def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> Z
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
     scale_error = check_positive("scale_error", scale_error)
-    return ZooEntry(
-        name="dp_mean",
-        summary=f"a mean with {scale_error:g} times the Laplace noise that it needs",
-        mechanism=from_batch(NoisyMean(scale_error / epsilon), name="dp_mean"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair([0.0] * size, [1.0] + [0.0] * (size - 1)),
-        keeps_claim=scale_error >= 1,
-        parameters={"epsilon": epsilon, "scale_error": scale_error, "size": size},
-        law=partial(laplace_law, epsilon / scale_error),
-    )
+    summary = f"a mean with {scale_error:g} times the Laplace noise that it needs"
+    draw, law = partial(noisy_mean, noise_times_size=scale_error / epsilon), partial(laplace_law, epsilon / scale_error)
+    pair = Pair([0.0] * size, [1.0] + [0.0] * (size - 1))
+    keeps, given = scale_error >= 1, {"epsilon": epsilon, "scale_error": scale_error, "size": size}
+    return entry("dp_mean", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
 
 
-@dataclass(frozen=True)
-class NoisyDescent:
+def noisy_descent(dataset: Any, n: int, rng: np.random.Generator, step: float, noise: float, steps: int) -> Floats:
     """Langevin steps on the mean of (θ − x)²/2, from 0; outputs are the last θ, shape (n,).
 
-    Attributes:
+    Args:
         step: learning rate η; θ ← θ − η·(θ − mean) + √(2η)·noise·Z.
         noise: standard deviation of the noise.
         steps: how many.
     """
-
-    step: float
-    noise: float
-    steps: int
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        pull = self.step * float(np.mean(np.asarray(dataset, dtype=np.float64)))
-        spread = math.sqrt(2 * self.step) * self.noise
-        place, kick = np.zeros(n), np.empty(n)
-        for _ in range(self.steps):
-            rng.standard_normal(out=kick)
-            kick *= spread
-            place *= 1 - self.step
-            place += pull
-            place += kick
-        return place
+    pull = step * float(np.mean(np.asarray(dataset, dtype=np.float64)))
+    spread = math.sqrt(2 * step) * noise
+    place, kick = np.zeros(n), np.empty(n)
+    for _ in range(steps):
+        rng.standard_normal(out=kick)
+        kick *= spread
+        place *= 1 - step
+        place += pull
+        place += kick
+    return place
 
 
 def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 10, size: int = 10) -> ZooEntry:
@@ -223,39 +175,29 @@ def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 1
     steps, size = check_whole("steps", steps, 1, 10_000), check_whole("size", size, 1, 1_000_000)
     contraction = (1 - step) ** steps
     mu = math.sqrt((2 - step) / 2 * (1 - contraction) / (1 + contraction)) / (noise * size)
-    return ZooEntry(
-        name="noisy_gradient_descent",
-        summary="gradient descent with Gaussian noise in every step, last parameter only",
-        mechanism=from_batch(NoisyDescent(step, noise, steps), name="noisy_gradient_descent"),
-        claim=GaussianDP(mu),
-        worst_pair=one_person(size),
-        keeps_claim=True,
-        parameters={"step": step, "noise": noise, "steps": steps, "size": size},
-        law=partial(GaussianLaw, mu),
+    summary = "gradient descent with Gaussian noise in every step, last parameter only"
+    draw, claim = partial(noisy_descent, step=step, noise=noise, steps=steps), GaussianDP(mu)
+    pair, law = one_person(size), partial(GaussianLaw, mu)
+    return entry(
+        "noisy_gradient_descent", summary, draw, claim, pair, law, step=step, noise=noise, steps=steps, size=size
     )
 
 
-@dataclass(frozen=True)
-class ClippedDescent:
+def clipped_descent(
+    dataset: Any, n: int, rng: np.random.Generator, sigma: float, steps: int, step: float = 0.1
+) -> Floats:
     """Gradient descent on a linear loss with clipped gradients and Gaussian noise; the last parameter, shape (n,).
 
-    Attributes:
+    Args:
         sigma: standard deviation of the noise on each sum of gradients that are clipped to norm 1.
         steps: how many.
         step: learning rate.
     """
-
-    sigma: float
-    steps: int
-    step: float = 0.1
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        gradients = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
-        place = np.zeros(n)
-        for _ in range(self.steps):
-            place -= self.step / gradients.size * (gradients.sum() + self.sigma * rng.standard_normal(n))
-        return place
+    gradients = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
+    place = np.zeros(n)
+    for _ in range(steps):
+        place -= step / gradients.size * (gradients.sum() + sigma * rng.standard_normal(n))
+    return place
 
 
 def scaled_gd(scale: float = 0.5, sigma: float = 2.0, steps: int = 4, size: int = 10, order: float = 2.0) -> ZooEntry:
@@ -270,13 +212,9 @@ def scaled_gd(scale: float = 0.5, sigma: float = 2.0, steps: int = 4, size: int 
     scale, sigma = check_positive("scale", scale), check_positive("sigma", sigma)
     steps, size = check_whole("steps", steps, 1, 10_000), check_whole("size", size, 1, 1_000_000)
     order = check_order(order)
-    return ZooEntry(
-        name="scaled_gd",
-        summary=f"gradient descent with {scale:g} times the noise that it accounts for",
-        mechanism=from_batch(ClippedDescent(scale * sigma, steps), name="scaled_gd"),
-        claim=RenyiDP(order, order * steps / (2 * sigma**2)),
-        worst_pair=one_person(size),
-        keeps_claim=scale >= 1,
-        parameters={"scale": scale, "sigma": sigma, "steps": steps, "size": size, "order": order},
-        law=partial(GaussianLaw, math.sqrt(steps) / (scale * sigma)),
-    )
+    summary = f"gradient descent with {scale:g} times the noise that it accounts for"
+    draw = partial(clipped_descent, sigma=scale * sigma, steps=steps)
+    law = partial(GaussianLaw, math.sqrt(steps) / (scale * sigma))
+    claim, keeps = RenyiDP(order, order * steps / (2 * sigma**2)), scale >= 1
+    given = {"scale": scale, "sigma": sigma, "steps": steps, "size": size, "order": order}
+    return entry("scaled_gd", summary, draw, claim, one_person(size), law, keeps_claim=keeps, **given)

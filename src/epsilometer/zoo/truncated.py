@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
 from epsilometer.arrays import Floats
@@ -18,7 +17,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
 from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number
-from epsilometer.zoo.laws.exact import CellLaw, quadrature_cells, quadrature_law
+from epsilometer.zoo.laws.exact import CellLaw, panel_law
 from epsilometer.zoo.laws.numerics import Panels
 
 # Panels per noise scale: delta's kink then costs less than 1e-6 (see `quadrature_law`).
@@ -56,7 +55,7 @@ class TruncatedLaplace:
         result: Floats = np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre)))
         return result
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs: exponential noise to one side, cut off at its end by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         below, above = self._sides(centre)
@@ -83,7 +82,7 @@ class TruncatedGaussian:
         result: Floats = _PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start))
         return result
 
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         start, end = self._ends(centre)
@@ -107,21 +106,7 @@ def truncated_laplace(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0)
     epsilon, low, high = check_epsilon(epsilon), *_check_interval(low, high)
     scale = (high - low) / epsilon
     steepest = 1 / (scale**2 * -math.expm1(-epsilon))
-    noise = TruncatedLaplace(scale, low, high)
-    return LipschitzEntry(
-        name="truncated_laplace",
-        summary="a number of an interval plus Laplace noise, truncated to the interval",
-        mechanism=from_batch(noise, name="truncated_laplace"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(low, high),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "low": low, "high": high},
-        law=partial(_law_between_ends, noise.density, low, high, scale),
-        domain=(low, high),
-        lipschitz=steepest,
-        input_domain=(low, high),
-        input_lipschitz=2 * steepest,
-    )
+    return _entry("laplace", epsilon, TruncatedLaplace(scale, low, high), scale, steepest, 2 * steepest)
 
 
 def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> LipschitzEntry:
@@ -139,28 +124,39 @@ def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0
     steepest = turn * _PEAK * math.exp(-(turn**2) / 2) / (sigma**2 * share)
     # What the normalising constant adds: highest density times the steepest logarithm of the constant.
     norming = _PEAK / (sigma * share) * -_PEAK * math.expm1(-epsilon) / (sigma * share)
-    noise = TruncatedGaussian(sigma, low, high)
+    shortest = sigma / max(1.0, width)
+    return _entry("gaussian", epsilon, TruncatedGaussian(sigma, low, high), shortest, steepest, steepest + norming)
+
+
+def _entry(
+    kind: str,
+    epsilon: float,
+    noise: TruncatedLaplace | TruncatedGaussian,
+    scale: float,
+    lipschitz: float,
+    input_lipschitz: float,
+) -> LipschitzEntry:
+    ends = noise.low, noise.high
     return LipschitzEntry(
-        name="truncated_gaussian",
-        summary="a number of an interval plus Gaussian noise, truncated to the interval",
-        mechanism=from_batch(noise, name="truncated_gaussian"),
+        name=f"truncated_{kind}",
+        summary=f"a number of an interval plus {kind.capitalize()} noise, truncated to the interval",
+        mechanism=from_batch(noise, name=f"truncated_{kind}"),
         claim=PureDP(epsilon),
-        worst_pair=Pair(low, high),
+        worst_pair=Pair(*ends),
         keeps_claim=True,
-        parameters={"epsilon": epsilon, "low": low, "high": high},
-        law=partial(_law_between_ends, noise.density, low, high, sigma / max(1.0, width)),
-        domain=(low, high),
-        lipschitz=steepest,
-        input_domain=(low, high),
-        input_lipschitz=steepest + norming,
+        parameters={"epsilon": epsilon, "low": noise.low, "high": noise.high},
+        law=partial(_law_between_ends, noise.density, *ends, scale),
+        domain=ends,
+        lipschitz=lipschitz,
+        input_domain=ends,
+        input_lipschitz=input_lipschitz,
     )
 
 
 def _law_between_ends(density: Callable[[float, Floats], Floats], low: float, high: float, scale: float) -> CellLaw:
     # Wide noise is smooth, but delta's kink still needs short panels.
     panels = Panels.between((low, high), min(scale, high - low), 0.0, panels_per_scale=_PANELS)
-    sides = [quadrature_cells(panels, density(end, panels.nodes), density(end, panels.edges)) for end in (low, high)]
-    return quadrature_law(*sides)
+    return panel_law(panels, partial(density, low), partial(density, high))
 
 
 def _inside(dataset: Any, low: float, high: float) -> float:

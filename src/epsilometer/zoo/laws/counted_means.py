@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, quadrature_cells, quadrature_law
+from epsilometer.zoo.laws.exact import CellLaw, PairLaw, panel_law, quadrature_cells, quadrature_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_density
 
 Density = Callable[[Floats], Floats]
@@ -40,7 +40,7 @@ def count_law(left: Density, right: Density, centres: Sequence[float], counts: t
     return quadrature_law(*(np.append(side, weight) for side, weight in zip(cells, drowned, strict=True)))
 
 
-def laplace_mean_density(t: Floats, count: float, total: float) -> Floats:
+def laplace_mean_density(t: Floats, count: float, total: float = 0.0) -> Floats:
     """Density of (total + Laplace noise)/y at t, over the noisy count y > 0.
 
     That is the integral of y/4·exp(-|y - count| - |y·t - total|) over y: it has kinks at y = count and y = total/t, and
@@ -127,7 +127,7 @@ def released_law(half: float, width: float) -> CellLaw:
         spread = np.where(t < 0, half / 2 * np.exp(half / negative - 2 * half) / negative**2, 0.0)
         return laplace_mean_density(t, 2 * half, half) + spread
 
-    return quadrature_law(*(quadrature_cells(panels, side(panels.nodes), side(panels.edges)) for side in (left, right)))
+    return panel_law(panels, left, right)
 
 
 class UnequalLaw(PairLaw):
@@ -161,13 +161,8 @@ class UnequalLaplaceLaw(UnequalLaw):
     def _cells(self) -> CellLaw:
         reach = REACH_IN_SCALES * max(self.scales)
         panels = Panels.between((0.0, self.shift), min(self.scales), reach, panels_per_scale=20)
-        sides = zip((0.0, self.shift), self.scales, strict=True)
-        return quadrature_law(
-            *(
-                quadrature_cells(panels, *(laplace_density(t - centre, scale) for t in (panels.nodes, panels.edges)))
-                for centre, scale in sides
-            )
-        )
+        first, second = self.scales
+        return panel_law(panels, lambda t: laplace_density(t, first), lambda t: laplace_density(t - self.shift, second))
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`: three elementary integrals, outside and between the two centres."""

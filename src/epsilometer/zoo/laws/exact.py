@@ -67,7 +67,7 @@ class PairLaw(ABC):
             return None
         if at_infinity > 0:
             return math.inf
-        return maximise(lambda value: _mu_through(value, _known(self.delta(value))), 0.0, top)
+        return maximise(lambda value: mu_through(value, _known(self.delta(value))), 0.0, top)
 
     def rho(self) -> float | None:
         """The least rho of zero-concentrated DP: the greatest D_order / order over the orders above 1."""
@@ -134,8 +134,12 @@ def density_law(
         scale: the shortest length on which a density changes by a factor e.
     """
     panels = Panels.between(breakpoints, scale, REACH_IN_SCALES * scale, panels_per_scale=50)
-    sides = [(density(panels.nodes), density(panels.edges)) for density in (left, right)]
-    return quadrature_law(*(quadrature_cells(panels, *side) for side in sides))
+    return panel_law(panels, left, right)
+
+
+def panel_law(panels: Panels, left: Callable[[Floats], Floats], right: Callable[[Floats], Floats]) -> CellLaw:
+    """Two densities on the line as the cells of the given panels."""
+    return quadrature_law(*(quadrature_cells(panels, side(panels.nodes), side(panels.edges)) for side in (left, right)))
 
 
 def quadrature_cells(panels: Panels, at_nodes: Floats, at_edges: Floats) -> Floats:
@@ -224,7 +228,7 @@ def _normal_tail(x: float) -> float:
     return math.erfc(x / math.sqrt(2)) / 2
 
 
-def _mu_through(epsilon: float, delta: float) -> float:
+def mu_through(epsilon: float, delta: float) -> float:
     """The mu with delta_mu(epsilon) = delta."""
     if delta <= 0:
         return 0.0
@@ -326,7 +330,7 @@ class SubsampledGaussianLaw(PairLaw):
         """P(x > t) − e^ε·Q(x > t) where the ratio passes e^ε."""
         excess = math.expm1(epsilon) + self.rate
         end = 0.5 + self.sigma**2 * math.log(excess / self.rate)
-        return self.rate * _tail((end - 1.0) / self.sigma) - excess * _tail(end / self.sigma)
+        return self.rate * _normal_tail((end - 1.0) / self.sigma) - excess * _normal_tail(end / self.sigma)
 
     def _below(self, epsilon: float) -> float:
         """Q(x < t) − e^ε·P(x < t) where the inverse ratio passes e^ε."""
@@ -335,9 +339,5 @@ class SubsampledGaussianLaw(PairLaw):
             return 0.0
         end = 0.5 + self.sigma**2 * math.log(excess / self.rate)
         grow = math.exp(epsilon)
-        inside = _tail(-end / self.sigma)
-        return inside - grow * ((1 - self.rate) * inside + self.rate * _tail((1.0 - end) / self.sigma))
-
-
-def _tail(x: float) -> float:
-    return math.erfc(x / math.sqrt(2)) / 2
+        inside = _normal_tail(-end / self.sigma)
+        return inside - grow * ((1 - self.rate) * inside + self.rate * _normal_tail((1.0 - end) / self.sigma))

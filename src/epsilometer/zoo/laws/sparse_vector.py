@@ -55,12 +55,12 @@ def answers_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -
 def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answers, float]:
     """P(answers) for every possible sequence of answers, up to the stop."""
     panels = scheme.panels(queries)
-    fresh = [laplace_density(panels.nodes, scale) * panels.weights for scale in _threshold_scales(scheme)]
+    fresh = laplace_density(panels.nodes, scheme.threshold_scale) * panels.weights
     below = [_below(scheme, panels, query) for query in queries]
     above = [_above(scheme, panels, query) for query in queries]
     table: dict[Answers, float] = {}
     # Each open prefix of answers carries its joint weight with the threshold's noise at every node.
-    open_prefixes: list[tuple[Answers, Floats]] = [((), fresh[0])]
+    open_prefixes: list[tuple[Answers, Floats]] = [((), fresh)]
     while open_prefixes:
         prefix, weight = open_prefixes.pop()
         if len(prefix) == len(queries) or (scheme.cutoff is not None and sum(prefix) >= scheme.cutoff):
@@ -68,13 +68,9 @@ def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answe
             continue
         going_on = weight * above[len(prefix)]
         if scheme.reset_scale > 0:
-            going_on = going_on.sum() * fresh[1]
+            going_on = going_on.sum() * laplace_density(panels.nodes, scheme.reset_scale) * panels.weights
         open_prefixes += [((*prefix, 0), weight * below[len(prefix)]), ((*prefix, 1), going_on)]
     return table
-
-
-def _threshold_scales(scheme: Scheme) -> list[float]:
-    return [scheme.threshold_scale] + ([scheme.reset_scale] if scheme.reset_scale > 0 else [])
 
 
 def _below(scheme: Scheme, panels: Panels, query: float) -> Floats:
@@ -171,9 +167,7 @@ class ComparedValuesLaw(PairLaw):
         weight = laplace_density(self.panels.nodes, self.scheme.threshold_scale)
         for query, answer in zip(self.queries[side], answers, strict=False):
             if not answer:
-                weight = weight * laplace_below(
-                    self.scheme.threshold + self.panels.nodes - query, self.scheme.query_scale
-                )
+                weight = weight * _below(self.scheme, self.panels, query)
         return self.panels.running_integral(weight)
 
     def _log_density(self, places: Floats, position: int, side: int) -> Floats:
