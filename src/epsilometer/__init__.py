@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     )
     from epsilometer.inputs import Pair, domains, finders
     from epsilometer.mechanisms import from_batch, from_callable, from_command, from_opendp, from_recording
+    from epsilometer.mechanisms.functions import repeated
     from epsilometer.mechanisms.http import from_http
-    from epsilometer.mechanisms.repeated import repeated
     from epsilometer.methods import sequential
     from epsilometer.methods.published import ldp, local, renyi
     from epsilometer.methods.published.auditorium import hockey_stick, mmd, poisson_histogram, renyi_variational
@@ -111,7 +111,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "from_recording",
     ),
     "epsilometer.mechanisms.http": ("from_http",),
-    "epsilometer.mechanisms.repeated": ("repeated",),
+    "epsilometer.mechanisms.functions": ("repeated",),
     "epsilometer.report.progress": ("ProgressBar",),
     "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),
 }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilometer import domains
-from epsilometer.testing.finders import are_neighbours
+from epsilometer.testing.plugins import are_neighbours
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 WIDTHS = st.floats(1e-3, 1e6)

@@ -2,7 +2,7 @@
 
 import math
 
-from epsilometer.bounds.one_run import one_run_epsilon, one_run_mu
+from epsilometer.bounds.binomial import one_run_epsilon, one_run_mu
 from epsilometer.claims import GaussianDP
 from epsilometer.testing import assert_rare
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
-from epsilometer.auditing.power import FixedTrial, with_power
+from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.power import with_power
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
     FEWEST_PER_PAIR,
@@ -95,8 +95,7 @@ class AuditRun:
         if len(self.pairs) > 1 or not self.settings.method.is_quick:
             return result
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
-        trial = FixedTrial(self.settings.method, task, (len(training[0]), len(training[1])))
-        return with_power(result, trial, training, self.settings.seed)
+        return with_power(result, self.settings.method, task, training, self.settings.seed)
 
     def _how_far(self) -> str:
         """What an audit that is out of time has, and what can be done."""
@@ -165,17 +164,9 @@ class AuditRun:
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, folded, training)
-        return conclude(
-            self.question,
-            [finding, *beside],
-            proposal,
-            reports,
-            used=(self.sampler.drawn[0], self.sampler.drawn[1]),
-            confidence=self.settings.confidence,
-            settings=self.settings.record,
-            began=self.began,
-            training=training if len(training[0]) else None,
-        )
+        findings, shown = [finding, *beside], training if len(training[0]) else None
+        used = self.sampler.drawn
+        return conclude(self.question, self.settings, proposal, findings, reports, used, self.began, shown)
 
     def _draw(self, number: int, n: int) -> Sides:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
@@ -230,7 +221,7 @@ class AuditRun:
             reports += examine_draws(proposal, *training)
         reports += check_repeats(self.fingerprints)
         reports += check_drift([side.pieces.counts for side in folded])
-        return without(reports + self.remarks(), self.settings.suppressed)
+        return reports + self.remarks()
 
     def remarks(self) -> list[HealthReport]:
         """What could not be done as requested."""

@@ -201,7 +201,7 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
     """The normal quantile of the power."""
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
         # The score test: its spread under the claim sets the bar, the true spread decides how often it is cleared.
-        grow, delta = math.exp(claim.epsilon), claim.delta if isinstance(claim, ApproxDP) else 0.0
+        grow, delta = math.exp(claim.epsilon), claim.delta
         excess = p - delta - grow * q
         bar = float(-ndtri(failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
         return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)

@@ -11,7 +11,7 @@ import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -42,20 +42,6 @@ _PAIR = Pair("left", "right")
 
 # Draws n outputs of side 0 or 1.
 Draw = Callable[[int, int, Rng], Outputs]
-
-
-class Rehearsable(Protocol):
-    """An audit that can be rehearsed."""
-
-    @property
-    def draws(self) -> int:
-        """Draws per side; of the larger side, if they differ."""
-
-    def shrunk(self, share: float) -> Rehearsable:
-        """The same audit with a share of its draws."""
-
-    def refutes(self, claim: Claim, draw: Draw, rng: Rng) -> bool:
-        """Whether the claim is refuted on these draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +86,9 @@ def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool
     if not isinstance(claim, PureDP | ApproxDP) or claim.parameter != "epsilon" or type(proposal) is not EventProposal:
         return proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
     above, below = proposal.candidate.oriented(left, right)
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    if above.hits <= above.trials * delta:
+    if above.hits <= above.trials * claim.delta:
         return False
-    return epsilon_test(above, below, task.failure_probability, delta).rejects(claim.epsilon, delta)
+    return epsilon_test(above, below, task.failure_probability, claim.delta).rejects(claim.epsilon, claim.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +104,7 @@ class Rehearsal:
     """
 
     claim: Claim
-    trial: Rehearsable
+    trial: FixedTrial
     soil: Soil
     event: Callable[[Outputs], np.ndarray] | None
     seed: int
@@ -167,7 +152,7 @@ class Rehearsal:
 class PlantedLadder:
     """One planted leak at the true values that are tried, each rehearsed as often as needed."""
 
-    def __init__(self, rehearsal: Rehearsal, trial: Rehearsable, plant: Plant, number: int) -> None:
+    def __init__(self, rehearsal: Rehearsal, trial: FixedTrial, plant: Plant, number: int) -> None:
         self.rehearsal, self.trial, self.plant, self.number = rehearsal, trial, plant, number
         self.draw = rehearsal.soil.ready()
         self.known: dict[int, list[bool]] = {}
@@ -221,10 +206,13 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return bisect.bisect_left(range(high), True, low, high, key=holds)
 
 
-def with_power(result: AuditResult, trial: Rehearsable, training: tuple[Outputs, Outputs], seed: int) -> AuditResult:
+def with_power(
+    result: AuditResult, method: Method, task: Task, training: tuple[Outputs, Outputs], seed: int
+) -> AuditResult:
     """The result; if it refuted nothing, it can say on request what its audit could have found."""
     if result.verdict is not Verdict.NOT_REFUTED:
         return result
     event = result.witness.event.contains if result.witness else None
+    trial = FixedTrial(method, task, (len(training[0]), len(training[1])))
     rehearsal = Rehearsal(result.claim, trial, Soil.of(*training), event, seed)
     return changed(result, detectable=rehearsal.detectable)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.power import FixedTrial, with_power
+from epsilometer.auditing.power import with_power
 from epsilometer.auditing.search import check_search, run_search
 from epsilometer.auditing.settings import (
     FEWEST,
@@ -227,22 +227,9 @@ def compare(
     tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
     findings = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
-    reports = without(examine_draws(proposal, *recorded), settings.suppressed)
-    result = conclude(
-        question,
-        findings,
-        proposal,
-        reports,
-        used=sizes,
-        confidence=settings.confidence,
-        settings=settings.record,
-        began=began,
-        training=train,
-    )
-    if settings.method.is_quick:
-        trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
-        result = with_power(result, trial, train, settings.seed)
-    return result
+    reports = examine_draws(proposal, *recorded)
+    result = conclude(question, settings, proposal, findings, reports, sizes, began, train)
+    return with_power(result, settings.method, task, train, settings.seed) if settings.method.is_quick else result
 
 
 def replay(

@@ -13,8 +13,8 @@ from epsilometer.arrays import Floats
 from epsilometer.auditing.profile import ClaimCheck, Profile
 from epsilometer.auditing.settings import check_confidence
 from epsilometer.bounds.bands import band_from_scores
-from epsilometer.bounds.one_run import check_guesses, one_run_epsilon, one_run_mu, one_run_p_value
-from epsilometer.claims import ApproxDP, Claim
+from epsilometer.bounds.binomial import check_guesses, one_run_epsilon, one_run_mu, one_run_p_value
+from epsilometer.claims import ApproxDP, Claim, PureDP, as_claim
 from epsilometer.environment import describe_environment
 from epsilometer.errors import InputError
 
@@ -118,15 +118,12 @@ class OneRun(float):
 
     def p_value(self, claim: Claim | str) -> float:
         """The greatest probability of at least v right guesses under an (ε, δ) claim."""
-        from epsilometer.claims import PureDP, as_claim
-
         promised = as_claim(claim)
         if not isinstance(promised, PureDP | ApproxDP):
             raise InputError(
                 f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
             )
-        delta = promised.delta if isinstance(promised, ApproxDP) else 0.0
-        return one_run_p_value(*self.guesses, promised.epsilon, delta)
+        return one_run_p_value(*self.guesses, promised.epsilon, promised.delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

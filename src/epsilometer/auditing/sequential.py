@@ -16,10 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.journals import audit_key
-from epsilometer.auditing.judge import Question, conclude, examine_draws, without
+from epsilometer.auditing.journals import State, audit_key
+from epsilometer.auditing.judge import Question, conclude, examine_draws
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.sequential_state import State
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
@@ -143,7 +142,7 @@ class SequentialRun:
         # The money was split over the bets beforehand; their winnings are added up again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
         self._learn(*draws)
-        bound = self.ladder.bound(state.best, self._failure)
+        bound = self.ladder.bound(state.best, self.run.budget.total)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
         if self.run.question.judged and bound > self.run.question.claim.value:
             state.stopped = "refuted"
@@ -202,10 +201,6 @@ class SequentialRun:
                 self.state.fingerprints[side].add(each)
         return concatenate(parts[0]), concatenate(parts[1])
 
-    @property
-    def _failure(self) -> float:
-        return self.run.budget.total
-
     def _is_late(self) -> bool:
         deadline = self.run.sampler.runner.deadline
         return deadline is not None and deadline.left <= 0.0
@@ -227,7 +222,7 @@ class SequentialRun:
             raise OutOfTime(
                 f"{self.late}. The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
             )
-        failure = self.run.budget.spend(self._failure, "bets")
+        failure = self.run.budget.spend(self.run.budget.total, "bets")
         finding = self._finding(failure)
         stake = state.stakes[0]
         n = max(stake.left.trials, 1)
@@ -243,16 +238,8 @@ class SequentialRun:
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
-        return conclude(
-            question,
-            [finding],
-            proposal,
-            without(reports, self.run.settings.suppressed),
-            used=(state.spent, state.spent),
-            confidence=self.run.settings.confidence,
-            settings=self.run.settings.record,
-            began=self.run.began,
-        )
+        used = state.spent, state.spent
+        return conclude(question, self.run.settings, proposal, [finding], reports, used, self.run.began)
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]

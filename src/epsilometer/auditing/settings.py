@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsilometer.claims.base import check_whole
-from epsilometer.engine import Journal, NoJournal, NoProgress, Progress, Runner, check_seed, open_runner
+from epsilometer.engine import Journal, NoProgress, Progress, Runner, check_seed, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.engine.parcels import Deadline
 from epsilometer.engine.runners import engine_name
@@ -58,7 +58,7 @@ class Settings:
     runner: Runner
     suppressed: frozenset[str]
     progress: Progress = field(default_factory=NoProgress)
-    journal: Journal = field(default_factory=NoJournal)
+    journal: Journal = field(default_factory=Journal)
     record: dict[str, Any] = field(default_factory=dict)
 
     def note(self, **facts: Any) -> None:

@@ -4,12 +4,6 @@ from epsilometer.bounds.binomial import Counts, ErrorBudget, lower, upper
 from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, two_bounds_value
 
 __all__ = [
-    "Counts",
-    "ErrorBudget",
-    "certified_value",
-    "delta_lower",
-    "epsilon_lower",
-    "lower",
-    "two_bounds_value",
+    "Counts", "ErrorBudget", "certified_value", "delta_lower", "epsilon_lower", "lower", "two_bounds_value",
     "upper",
-]
+]  # fmt: skip

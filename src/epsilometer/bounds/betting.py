@@ -64,7 +64,8 @@ def lines_of(claims: tuple[Claim, ...]) -> Lines:
 def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
     """Slopes and shifts of lines that the claim's curve never exceeds, each of shape (lines,)."""
     if isinstance(claim, PureDP | ApproxDP):
-        return _hockey_lines(claim.epsilon, claim.delta if isinstance(claim, ApproxDP) else 0.0)
+        grow = np.exp(min(claim.epsilon, 700.0))
+        return np.array([grow, 1.0 / grow]), np.array([claim.delta, 1.0 - (1.0 - claim.delta) / grow])
     if isinstance(claim, GaussianDP):
         z = np.linspace(-4.2, 4.2, 29)
         slopes = np.exp(-claim.mu * z - 0.5 * claim.mu**2)
@@ -72,11 +73,6 @@ def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
     if isinstance(claim, TradeOffDP):
         return _lines_above_steps(claim)
     return _lines_above_curve(claim)
-
-
-def _hockey_lines(epsilon: float, delta: float) -> tuple[Floats, Floats]:
-    grow = np.exp(min(epsilon, 700.0))
-    return np.array([grow, 1.0 / grow]), np.array([delta, 1.0 - (1.0 - delta) / grow])
 
 
 def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:

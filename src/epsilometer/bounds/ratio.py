@@ -201,7 +201,7 @@ def certified_value(
     if isinstance(claim, ApproxDeltaDP):
         return delta_lower(left, right, failure_probability, claim.epsilon)
     if isinstance(claim, PureDP | ApproxDP):
-        return epsilon_lower(left, right, failure_probability, claim.delta if isinstance(claim, ApproxDP) else 0.0)
+        return epsilon_lower(left, right, failure_probability, claim.delta)
     return two_bounds_value(claim, left, right, failure_probability, left_share)
 
 
@@ -228,8 +228,7 @@ def value_of_excess(claim: PureDP | ApproxDP, epsilon: float, excess_lower: floa
     """
     if isinstance(claim, ApproxDeltaDP):
         return max(excess_lower, 0.0) if epsilon >= claim.epsilon else 0.0
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    if excess_lower <= delta:
+    if excess_lower <= claim.delta:
         return 0.0
-    above = (1.0 - delta) + (excess_lower - delta) * math.exp(-epsilon)
+    above = (1.0 - claim.delta) + (excess_lower - claim.delta) * math.exp(-epsilon)
     return epsilon + math.log(above / (1.0 - min(excess_lower, _MOST)))

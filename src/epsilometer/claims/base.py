@@ -65,13 +65,13 @@ class Claim(ABC):
     def least_value(self, p: float, q: float) -> float:
         """The smallest value of the claim's parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
 
-    @abstractmethod
     def with_value(self, value: float) -> Self:
         """The same claim with another value of its own parameter."""
+        return type(self)(**{self.parameter: value, **self.fixed()})
 
-    @abstractmethod
     def fixed(self) -> dict[str, float]:
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
+        return {}
 
     def scaled(self, distance: int) -> Claim:
         """What the claim promises about inputs that are `distance` neighbouring steps apart (group privacy)."""

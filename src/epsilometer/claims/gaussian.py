@@ -97,7 +97,3 @@ class GaussianDP(Claim):
     def with_value(self, value: float) -> Self:
         """Another μ."""
         return type(self)(value, self.at_delta)
-
-    def fixed(self) -> dict[str, float]:
-        """Nothing besides μ."""
-        return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,33 +12,35 @@ from epsilometer.claims.base import Claim, Real, as_number, check_at_least, chec
 from epsilometer.errors import InputError
 
 
+class HockeyStick(Claim):
+    """What pure and approximate privacy share: P(E) ≤ e^ε·Q(E) + δ for the event and for its complement."""
+
+    epsilon: float
+    delta: float
+
+    def max_power(self, q: Real) -> Real:
+        """min(e^ε·q + δ, 1 − e^−ε·(1 − δ − q), 1)."""
+        grow = math.exp(min(self.epsilon, 700.0))
+        power = np.minimum(np.minimum(grow * q + self.delta, 1.0 - (1.0 - self.delta - q) / grow), 1.0)
+        return power if isinstance(q, np.ndarray) else float(power)
+
+    def least_value(self, p: float, q: float) -> float:
+        """The least ε at this δ: the larger of ln (p−δ)/q and ln (1−q−δ)/(1−p), at least 0."""
+        return max(0.0, _log_ratio(p - self.delta, q), _log_ratio(1.0 - q - self.delta, 1.0 - p))
+
+
 @dataclass(frozen=True, slots=True)
-class PureDP(Claim):
+class PureDP(HockeyStick):
     """Pure ε-differential privacy."""
 
     epsilon: float
+    delta: ClassVar[float] = 0.0  # type: ignore[misc]  # a claim of its own notion, not a parameter
     notion = "pure"
     parameter = "epsilon"
     symbol = "ε"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
-
-    def max_power(self, q: Real) -> Real:
-        """min(e^ε·q, 1 − e^−ε·(1 − q)): the event and its complement."""
-        return _hockey_power(q, self.epsilon, 0.0)
-
-    def least_value(self, p: float, q: float) -> float:
-        """The larger of ln p/q and ln (1−q)/(1−p), at least 0."""
-        return _least_epsilon(p, q, 0.0)
-
-    def with_value(self, value: float) -> Self:
-        """The same notion with another ε."""
-        return type(self)(value)
-
-    def fixed(self) -> dict[str, float]:
-        """Nothing besides ε."""
-        return {}
 
     def scaled(self, distance: int) -> PureDP:
         """ε times the distance."""
@@ -50,7 +52,7 @@ class PureDP(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP(Claim):
+class ApproxDP(HockeyStick):
     """(ε, δ)-differential privacy. Its own parameter is ε at the given δ."""
 
     epsilon: float
@@ -62,18 +64,6 @@ class ApproxDP(Claim):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
         object.__setattr__(self, "delta", _check_delta(self.delta))
-
-    def max_power(self, q: Real) -> Real:
-        """min(e^ε·q + δ, 1 − e^−ε·(1 − δ − q), 1)."""
-        return _hockey_power(q, self.epsilon, self.delta)
-
-    def least_value(self, p: float, q: float) -> float:
-        """The least ε at this δ, by the event or by its complement."""
-        return _least_epsilon(p, q, self.delta)
-
-    def with_value(self, value: float) -> Self:
-        """Another ε at the same δ."""
-        return type(self)(value, self.delta)
 
     def fixed(self) -> dict[str, float]:
         """δ."""
@@ -104,10 +94,6 @@ class ApproxDeltaDP(ApproxDP):
         grow = math.exp(min(self.epsilon, 700.0))
         return max(0.0, p - grow * q, (1.0 - q) - grow * (1.0 - p))
 
-    def with_value(self, value: float) -> Self:
-        """Another δ at the same ε."""
-        return type(self)(self.epsilon, value)
-
     def fixed(self) -> dict[str, float]:
         """ε."""
         return {"epsilon": self.epsilon}
@@ -124,17 +110,6 @@ def _check_meaning(delta: float, cause: str) -> float:
     if delta >= 1.0:
         raise InputError(f"{cause}: the claim becomes δ = {delta:.3g}, which allows everything")
     return delta
-
-
-def _hockey_power(q: Real, epsilon: float, delta: float) -> Real:
-    # Past ε ≈ 700 the exponential overflows; e^700·q is above 1 for every q above 1e-304.
-    grow = math.exp(min(epsilon, 700.0))
-    power = np.minimum(np.minimum(grow * q + delta, 1.0 - (1.0 - delta - q) / grow), 1.0)
-    return power if isinstance(q, np.ndarray) else float(power)
-
-
-def _least_epsilon(p: float, q: float, delta: float) -> float:
-    return max(0.0, _log_ratio(p - delta, q), _log_ratio(1.0 - q - delta, 1.0 - p))
 
 
 def _log_ratio(above: float, below: float) -> float:

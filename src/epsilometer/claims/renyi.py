@@ -6,8 +6,8 @@ by data processing, no larger than that of the outputs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.special import rel_entr, xlogy
@@ -23,8 +23,32 @@ _ZCDP_ORDERS: Floats = 1.0 + np.geomspace(1e-3, 1e4, 160)
 _STEPS = 60
 
 
+class DivergenceClaim(Claim):
+    """A claim about divergences; an event is as good as the two coins that it makes of P and Q."""
+
+    @abstractmethod
+    def least_values(self, p: Floats, q: Floats) -> Floats:
+        """`least_value` for arrays of shape (n,): 0 where p ≤ q."""
+
+    def least_value(self, p: float, q: float) -> float:
+        """What the two coins p and q prove, in the larger direction."""
+        return float(self.least_values(np.array([p]), np.array([q]))[0])
+
+    def max_power(self, q: Real) -> Real:
+        """The greatest p whose coin the claim allows beside the coin q, in both directions; by bisection."""
+        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        allowed, refused = wanted.copy(), np.ones_like(wanted)
+        free = self.least_values(refused, wanted) <= self.value
+        for _ in range(_STEPS):
+            middle = 0.5 * (allowed + refused)
+            holds = self.least_values(middle, wanted) <= self.value
+            allowed, refused = np.where(holds, middle, allowed), np.where(holds, refused, middle)
+        power = np.where(free, 1.0, refused)
+        return power if isinstance(q, np.ndarray) else float(power[0])
+
+
 @dataclass(frozen=True, slots=True)
-class RenyiDP(Claim):
+class RenyiDP(DivergenceClaim):
     """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε."""
 
     order: float
@@ -37,21 +61,9 @@ class RenyiDP(Claim):
         object.__setattr__(self, "order", check_order(self.order))
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
 
-    def max_power(self, q: Real) -> Real:
-        """The greatest p whose coin stays within ε of the coin q, in both directions."""
-        return _greatest_power(self, q)
-
-    def least_value(self, p: float, q: float) -> float:
-        """The larger divergence of the two coins, 0 when p ≤ q."""
-        return float(self.least_values(np.array([p]), np.array([q]))[0])
-
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The same for arrays of shape (n,)."""
+        """The larger divergence of the two coins."""
         return np.where(p > q, _both_directions(p, q, np.array(self.order)), 0.0)
-
-    def with_value(self, value: float) -> Self:
-        """Another ε at the same order."""
-        return type(self)(self.order, value)
 
     def fixed(self) -> dict[str, float]:
         """The order."""
@@ -63,7 +75,7 @@ class RenyiDP(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class ZCDP(Claim):
+class ZCDP(DivergenceClaim):
     """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1."""
 
     rho: float
@@ -74,27 +86,11 @@ class ZCDP(Claim):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", check_at_least("rho", self.rho, 0.0))
 
-    def max_power(self, q: Real) -> Real:
-        """The least over orders of what Rényi privacy (order, ρ·order) allows."""
-        return _greatest_power(self, q)
-
-    def least_value(self, p: float, q: float) -> float:
-        """The greatest divergence/order of the two coins over orders from 1 (Kullback–Leibler) up."""
-        return float(self.least_values(np.array([p]), np.array([q]))[0])
-
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The same for arrays of shape (n,)."""
+        """The greatest divergence/order of the two coins over orders from 1 (Kullback–Leibler) up."""
         divided = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
         entropies = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
         return np.where(p > q, np.maximum(divided.max(axis=1), entropies), 0.0)
-
-    def with_value(self, value: float) -> Self:
-        """Another ρ."""
-        return type(self)(value)
-
-    def fixed(self) -> dict[str, float]:
-        """Nothing besides ρ."""
-        return {}
 
     def scaled(self, distance: int) -> ZCDP:
         """ρ times the square of the distance."""
@@ -129,16 +125,3 @@ def _both_directions(p: Floats, q: Floats, order: Floats) -> Floats:
 
 def _kullback_leibler(p: Floats, q: Floats) -> Floats:
     return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), dtype=np.float64)
-
-
-def _greatest_power(claim: RenyiDP | ZCDP, q: Real) -> Real:
-    """Bisects p in [q, 1]; keeps the upper end, so the answer is never below the true curve."""
-    wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-    allowed, refused = wanted.copy(), np.ones_like(wanted)
-    free = claim.least_values(refused, wanted) <= claim.value
-    for _ in range(_STEPS):
-        middle = 0.5 * (allowed + refused)
-        holds = claim.least_values(middle, wanted) <= claim.value
-        allowed, refused = np.where(holds, middle, allowed), np.where(holds, refused, middle)
-    power = np.where(free, 1.0, refused)
-    return power if isinstance(q, np.ndarray) else float(power[0])

@@ -63,10 +63,6 @@ class TradeOffDP(Claim):
         """The same curve with another tolerated excess."""
         return type(self)(self.curve, value)
 
-    def fixed(self) -> dict[str, float]:
-        """The curve is the only other part, and not a number."""
-        return {}
-
     def scaled(self, distance: int) -> TradeOffDP:
         """The curve whose greatest power is that of this one, applied once per step.
 

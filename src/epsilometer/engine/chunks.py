@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,17 +237,18 @@ class Folded:
 Stream = tuple[int, int, int]
 
 
-class Journal(Protocol):
-    """Remembers chunks of outputs, and the totals of a proof's chunks.
+class Journal:
+    """Remembers chunks of outputs, and the totals of a proof's chunks. This one remembers nothing.
 
     Attributes:
         is_kept: whether anything is remembered at all.
     """
 
-    is_kept: bool
+    is_kept = False
 
     def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
+        return None
 
     def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
@@ -266,29 +267,7 @@ class Journal(Protocol):
         Args:
             example: other reduced outputs of this side, to restore types that the file does not hold.
         """
+        return None
 
     def save(self, stream: Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
-
-
-class NoJournal:
-    """Remembers nothing."""
-
-    is_kept = False
-
-    def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
-        """Nothing."""
-        return None
-
-    def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
-        """Forgets it."""
-
-    def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
-        """Nothing to compare with."""
-
-    def resume(self, stream: Stream, example: Any) -> Folded | None:
-        """Nothing."""
-        return None
-
-    def save(self, stream: Stream, folded: Folded) -> None:
-        """Forgets it."""

@@ -335,13 +335,13 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
     if not isinstance(engine, str):
         if _is_dask_client(engine):
-            return _dask_runner(engine, deadline)
+            return _cluster_runner(engine, "dask", deadline)
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     scheme, separator, place = engine.partition("://")
     if separator and place and scheme in _DASK_SCHEMES:
-        return _dask_runner(engine, deadline)
+        return _cluster_runner(engine, "dask", deadline)
     if separator and place and scheme == "ray":
-        return _ray_runner(engine, deadline)
+        return _cluster_runner(engine, "ray", deadline)
     if engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     # A daemon process may not have children. What it draws is the same with one worker.
@@ -349,7 +349,9 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
         return SerialRunner(deadline)
     if jobs == 1 and (deadline is None or _hears_alarms()):
         return SerialRunner(deadline)
-    return _local_runner(jobs, deadline)
+    from epsilometer.engine.local_pool import LocalPool
+
+    return PoolRunner(LocalPool(jobs), deadline)
 
 
 def engine_name(engine: Any) -> str:
@@ -362,23 +364,10 @@ def _is_dask_client(engine: Any) -> bool:
     return distributed is not None and isinstance(engine, distributed.Client)
 
 
-def _local_runner(jobs: int, deadline: Deadline | None) -> Runner:
-    from epsilometer.engine.local_pool import LocalPool
+def _cluster_runner(engine: Any, extra: str, deadline: Deadline | None) -> Runner:
+    package = {"dask": "distributed", "ray": "ray"}[extra]
+    if find_spec(package) is None:
+        raise MissingExtraError(package, extra, f"engine={engine!r}")
+    from epsilometer.engine.clusters import DaskPool, RayPool
 
-    return PoolRunner(LocalPool(jobs), deadline)
-
-
-def _dask_runner(engine: Any, deadline: Deadline | None) -> Runner:
-    if find_spec("distributed") is None:
-        raise MissingExtraError("distributed", "dask", f"engine={engine!r}")
-    from epsilometer.engine.clusters import DaskPool
-
-    return PoolRunner(DaskPool(engine), deadline)
-
-
-def _ray_runner(engine: str, deadline: Deadline | None) -> Runner:
-    if find_spec("ray") is None:
-        raise MissingExtraError("ray", "ray", f"engine={engine!r}")
-    from epsilometer.engine.clusters import RayPool
-
-    return PoolRunner(RayPool(engine), deadline)
+    return PoolRunner(DaskPool(engine) if extra == "dask" else RayPool(engine), deadline)

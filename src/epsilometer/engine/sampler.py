@@ -27,7 +27,6 @@ from epsilometer.engine.chunks import (
     Fingerprints,
     Folded,
     Journal,
-    NoJournal,
     Phase,
     chunk_rng,
     fingerprint,
@@ -254,7 +253,7 @@ class Sampler:
     seed: int
     runner: Runner = field(default_factory=SerialRunner)
     progress: Progress = field(default_factory=NoProgress)
-    journal: Journal = field(default_factory=NoJournal)
+    journal: Journal = field(default_factory=Journal)
     turns: int = TURNS
     fewest_per_turn: int = FEWEST_PER_TURN
     drawn: list[int] = field(default_factory=lambda: [0, 0])

@@ -11,14 +11,6 @@ from epsilometer.mechanisms.libraries import from_opendp
 from epsilometer.mechanisms.recordings import from_recording, recorded_outputs
 
 __all__ = [
-    "Mechanism",
-    "as_mechanism",
-    "as_subject",
-    "from_batch",
-    "from_callable",
-    "from_command",
-    "from_opendp",
-    "from_recording",
-    "keeping",
-    "recorded_outputs",
-]
+    "Mechanism", "as_mechanism", "as_subject", "from_batch", "from_callable", "from_command", "from_opendp",
+    "from_recording", "keeping", "recorded_outputs",
+]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -48,6 +49,10 @@ class Way:
     right: tuple[Integers, Integers]
     fits: tuple[Fit, ...]
 
+    def oriented(self, flipped: bool) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """Counts of the larger distribution and of the other, in halves."""
+        return (self.right, self.left) if flipped else (self.left, self.right)
+
 
 def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
     """Every way that may be best."""
@@ -66,12 +71,7 @@ def way_of(learned: Learned) -> Way:
 
 def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
     """Cells with the counts of two halves of the draws, and the given fits."""
-    halves = []
-    for side in (learned.left, learned.right):
-        middle = len(side) // 2
-        parts = side.take(slice(0, middle)), side.take(slice(middle, len(side)))
-        halves.append((learned.partition.count(parts[0]), learned.partition.count(parts[1])))
-    return Way(learned.partition, halves[0], halves[1], fits)
+    return Way(learned.partition, *learned.halves(), fits)
 
 
 def finite_numbers(left: Block, right: Block) -> Floats | None:
@@ -108,28 +108,10 @@ def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
     middle = np.quantile(values, [0.25, 0.75])
     spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
     thumb = 0.9 * spread * (len(values) / 2) ** -0.2 / spacing
-    n_cells = line.n_cells - 1
-    fits = tuple(_KernelFit(n_cells, max(width * thumb, 0.75)) for width in _KERNEL_WIDTHS)
-    return make_way(Learned(partition, left, right), fits)
-
-
-@dataclass(frozen=True, slots=True)
-class _KernelFit:
-    """Smooths the counts of even cells with a Gaussian kernel; cells that are not on the line stay neutral.
-
-    Attributes:
-        n_cells: on the line.
-        width: of the kernel, in cells.
-    """
-
-    n_cells: int
-    width: float
-
-    def __call__(self, left: Integers, right: Integers) -> Floats:
-        prior = _PER_WINDOW / (2.5 * self.width)
-        line = np.arange(self.n_cells)
-        smooth = [_smooth(count, (line,), self.width) for count in (left, right)]
-        return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
+    # Cells that are not on the line stay neutral.
+    lines, widths = (np.arange(line.n_cells - 1),), [max(width * thumb, 0.75) for width in _KERNEL_WIDTHS]
+    fits = [partial(_counted, lines=lines, width=width, prior=_PER_WINDOW / (2.5 * width)) for width in widths]
+    return make_way(Learned(partition, left, right), tuple(fits))
 
 
 # --- cells of any kind -----------------------------------------------------------------------------------------------
@@ -138,37 +120,24 @@ class _KernelFit:
 def _count_fits(layout: Layout) -> list[Fit]:
     """Ratios of counts, smoothed along the lines, with pseudo-counts."""
     widths = _BIN_WIDTHS if layout.bins else (0,)
-    fits: list[Fit] = [_CountFit(layout, width, prior) for width in widths for prior in _PRIORS]
-    if layout.group[-1] > 3:
-        fits.append(_GroupFit(layout, 16.0))
-    return fits
+    fits: list[Fit] = [
+        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
+    ]
+    return [*fits, partial(_grouped, group=layout.group, prior=16.0)] if layout.group[-1] > 3 else fits
 
 
-@dataclass(frozen=True, slots=True)
-class _CountFit:
-    """Counts averaged over neighbouring bins, plus pseudo-counts."""
-
-    layout: Layout
-    width: float
-    prior: float
-
-    def __call__(self, left: Integers, right: Integers) -> Floats:
-        smooth = [_smooth(count, self.layout.bins, self.width) for count in (left, right)]
-        return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), self.prior)
+def _counted(left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float) -> Floats:
+    """Counts averaged over neighbouring cells of a line with a Gaussian kernel, plus pseudo-counts."""
+    smooth = [_smooth(count, lines, width) for count in (left, right)]
+    return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupFit:
+def _grouped(left: Integers, right: Integers, group: Integers, prior: float) -> Floats:
     """Pulls every cell towards the ratio of its group."""
-
-    layout: Layout
-    prior: float
-
-    def __call__(self, left: Integers, right: Integers) -> Floats:
-        totals = [np.bincount(self.layout.group, count) + 0.5 for count in (left, right)]
-        share = (totals[0] / (totals[0] + totals[1]))[self.layout.group]
-        above, below = left + 2.0 * self.prior * share, right + 2.0 * self.prior * (1.0 - share)
-        return _log_ratio(above, below, int(left.sum()), int(right.sum()), 0.0)
+    totals = [np.bincount(group, count) + 0.5 for count in (left, right)]
+    share = (totals[0] / (totals[0] + totals[1]))[group]
+    above, below = left + 2.0 * prior * share, right + 2.0 * prior * (1.0 - share)
+    return _log_ratio(above, below, int(left.sum()), int(right.sum()), 0.0)
 
 
 def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
@@ -185,21 +154,13 @@ def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
                 scores[first : first + group.n_cells] = [edges[0], *inner, edges[-1], 0.0]
             first += group.n_cells
         first += 1
-    return [_FixedFit(scores)]
+    return [partial(_signed, scores=scores)]
 
 
-@dataclass(frozen=True, slots=True)
-class _FixedFit:
-    """A log-ratio (left over right) that is known already; its sign is reversed when the sides are."""
-
-    scores: Floats
-
-    def __call__(self, left: Integers, right: Integers) -> Floats:
-        # The sides may come swapped: the sign that agrees with the counts is the right one.
-        sign = math.copysign(
-            1.0, float(left @ self.scores / max(left.sum(), 1) - right @ self.scores / max(right.sum(), 1))
-        )
-        return sign * self.scores
+def _signed(left: Integers, right: Integers, scores: Floats) -> Floats:
+    """A log-ratio that is known already. The sides may come swapped: the sign that agrees with the counts is right."""
+    agreement = float(left @ scores / max(left.sum(), 1) - right @ scores / max(right.sum(), 1))
+    return math.copysign(1.0, agreement) * scores
 
 
 def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:

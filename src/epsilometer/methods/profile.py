@@ -107,7 +107,8 @@ def rankings(left: Outputs, right: Outputs) -> list[Ranking]:
     """All candidate orders of all ways to cut the training draws, in both directions."""
     found = []
     for learned in learn_partitions(left, right):
-        cut = _as_cut(_finer(learned))
+        finer = _finer(learned)
+        cut = Cut(finer.partition, lay_out(finer.partition), *finer.halves())
         for flipped in (False, True):
             found += _rankings_of(cut, flipped)
     return found
@@ -118,17 +119,6 @@ def _rankings_of(cut: Cut, flipped: bool) -> list[Ranking]:
     whole = orderings(sides[0][0] + sides[0][1], sides[1][0] + sides[1][1], cut.layout)
     halves = [orderings(sides[0][half], sides[1][half], cut.layout) for half in (0, 1)]
     return [Ranking(cut, rule, flipped, whole[rule], (halves[0][rule], halves[1][rule])) for rule in whole]
-
-
-def _as_cut(learned: Learned) -> Cut:
-    left, right = (_halves(learned.partition, side) for side in (learned.left, learned.right))
-    return Cut(learned.partition, lay_out(learned.partition), left, right)
-
-
-def _halves(partition: Partition, outputs: Outputs) -> tuple[Integers, Integers]:
-    middle = len(outputs) // 2
-    first, second = slice(0, middle), slice(middle, len(outputs))
-    return partition.count(outputs.take(first)), partition.count(outputs.take(second))
 
 
 def _finer(learned: Learned) -> Learned:

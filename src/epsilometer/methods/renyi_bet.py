@@ -50,11 +50,6 @@ class ScoreChoice:
     predicted: float
 
 
-def orders_of(task: Task) -> tuple[float, ...]:
-    """The order of the claim, or all that are worth a try."""
-    return (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
-
-
 def per_order(task: Task, order: float) -> float:
     """The value of one unit of divergence of this order in the claim's own parameter."""
     return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
@@ -62,7 +57,7 @@ def per_order(task: Task, order: float) -> float:
 
 def choose_score(ways: Sequence[Way], task: Task) -> ScoreChoice:
     """The score with the best predicted bound."""
-    orders = orders_of(task)
+    orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
     # Which score is good depends little on the order: few orders make the shortlist, all of them the choice.
     first = orders[:: max(1, len(orders) // 3)]
     found = [
@@ -87,13 +82,9 @@ class _Candidate:
     clip: float
     predicted: float
 
-    def sides(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Counts of the larger distribution and of the other, in halves."""
-        return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
-
 
 def _best_of(way: Way, number: int, flipped: bool, order: float, task: Task) -> _Candidate:
-    above, below = (way.right, way.left) if flipped else (way.left, way.right)
+    above, below = way.oriented(flipped)
     # Learned on one half, judged on the other: two copies of every cell.
     scores = np.concatenate([way.fits[number](above[half], below[half]) for half in (0, 1)])
     p, q = np.concatenate(above[::-1]), np.concatenate(below[::-1])
@@ -113,7 +104,7 @@ def _best_of(way: Way, number: int, flipped: bool, order: float, task: Task) -> 
 
 def _finish(best: _Candidate) -> ScoreChoice:
     """Learns the chosen score on all training draws."""
-    above, below = best.sides()
+    above, below = best.way.oriented(best.flipped)
     p, q = above[0] + above[1], below[0] + below[1]
     scores = np.clip(best.way.fits[best.fit](p, q), -best.clip, best.clip)
     frequencies = p / max(p.sum(), 1), q / max(q.sum(), 1)

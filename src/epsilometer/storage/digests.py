@@ -2,7 +2,7 @@
 
 Content is distinguished as finely as a mechanism can see it: by type, dtype, bits, shape and order. 1, 1.0 and True
 differ, as do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no order. Code
-is distinguished by what it does and what it uses (`epsilometer.storage.code`).
+is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-import epsilometer.storage.code as code
 import epsilometer.storage.parts as parts
 from epsilometer.errors import InputError
 from epsilometer.storage.parts import Encode, Parts, tagged
@@ -126,7 +125,7 @@ class _Walk:
             yield from self._class(value)
         elif isinstance(value, _WEAK) or (isinstance(value, GENERATORS) and not self._states):
             return
-        elif callable(value) and (wrapped := code.wrapped_function(value)) is not None:
+        elif callable(value) and (wrapped := parts.wrapped_function(value)) is not None:
             yield self.encode(wrapped)
         else:
             yield from self._taken_apart(value)
@@ -136,10 +135,10 @@ class _Walk:
         if not self._classes:
             yield from map(self.encode, (value.__module__, value.__qualname__))
         elif issubclass(value, Enum):
-            yield from map(self.encode, code.name_and_version(value))
+            yield from map(self.encode, parts.name_and_version(value))
             yield from parts.mapping({name: each.value for name, each in value.__members__.items()}, self.encode)
         else:
-            yield from code.class_parts(value, self.encode)
+            yield from parts.class_parts(value, self.encode)
 
     def _taken_apart(self, value: Any) -> Iterator[bytes]:
         """An object as pickle would store it."""
@@ -244,14 +243,14 @@ _EXACT: dict[type, Parts] = {
     types.MappingProxyType: _view,
     slice: _slice,
     memoryview: _memory,
-    types.FunctionType: code.function_parts,
-    types.MethodType: code.method_parts,
-    types.BuiltinFunctionType: code.builtin_parts,
-    types.CodeType: code.code_parts,
+    types.FunctionType: parts.function_parts,
+    types.MethodType: parts.method_parts,
+    types.BuiltinFunctionType: parts.builtin_parts,
+    types.CodeType: parts.code_parts,
 }
 _KINDS: list[tuple[type, Parts]] = [
     (np.generic, _scalar),
     (np.ndarray, parts.numpy_array),
     (Enum, _member),
-    (types.ModuleType, code.module_parts),
+    (types.ModuleType, parts.module_parts),
 ]

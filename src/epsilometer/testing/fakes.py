@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,8 @@ from epsilometer.outputs import Outputs, read_outputs
 
 # Numbers that break careless code: NaN, infinities, two zeros, tiny ones, neighbouring floats.
 HOSTILE_NUMBERS: tuple[float, ...] = (
-    math.nan,
-    math.inf,
-    -math.inf,
-    0.0,
-    -0.0,
-    5e-324,
-    -5e-324,
-    1.0,
-    math.nextafter(1.0, 2.0),
-    1.7976931348623157e308,
+    *(math.nan, math.inf, -math.inf, 0.0, -0.0),
+    *(5e-324, -5e-324, 1.0, math.nextafter(1.0, 2.0), 1.7976931348623157e308),
 )
 
 
@@ -67,28 +60,20 @@ def _toss(dataset: float, n: int, rng: np.random.Generator) -> Booleans:
 
 def constant(value: Any) -> Mechanism:
     """Answers the same whatever its input."""
-    return from_callable(_Constant(value), name="constant")
+    return from_callable(partial(_constant, value=value), name="constant")
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    value: Any
-
-    def __call__(self, dataset: Any) -> Any:
-        return self.value
+def _constant(dataset: Any, value: Any) -> Any:
+    return value
 
 
 def frozen_seed(seed: int = 7) -> Mechanism:
     """Adds Laplace noise to its input from a generator that restarts with every batch."""
-    return from_batch(_Frozen(seed), name="frozen_seed")
+    return from_batch(partial(_frozen, seed=seed), name="frozen_seed")
 
 
-@dataclass(frozen=True, slots=True)
-class _Frozen:
-    seed: int
-
-    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> Floats:
-        return np.random.default_rng(self.seed).laplace(dataset, 1.0, n)
+def _frozen(dataset: float, n: int, rng: np.random.Generator, seed: int) -> Floats:
+    return np.random.default_rng(seed).laplace(dataset, 1.0, n)
 
 
 def drifting(per_output: float = 1e-3) -> Mechanism:
@@ -109,48 +94,35 @@ class _Drifting:
 
 def serially_correlated(stay: float = 0.9) -> Mechanism:
     """A fair coin that repeats its last answer with probability `stay` and is tossed afresh otherwise."""
-    return from_batch(_Sticky(stay), name="serially_correlated")
+    return from_batch(partial(_sticky, stay=stay), name="serially_correlated")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sticky:
-    stay: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        tossed = rng.random(n) >= self.stay
-        tossed[:1] = True
-        # Every output takes the answer of the last toss at or before it.
-        last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
-        return (rng.random(n) < 0.5)[last]
+def _sticky(dataset: Any, n: int, rng: np.random.Generator, stay: float) -> Booleans:
+    tossed = rng.random(n) >= stay
+    tossed[:1] = True
+    # Every output takes the answer of the last toss at or before it.
+    last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
+    return (rng.random(n) < 0.5)[last]
 
 
 def raising(error: Exception, on: Any = None) -> Mechanism:
     """Raises `error` on the dataset `on` (on any when it is None) and answers 0.0 otherwise."""
-    return from_callable(_Raising(error, on), name="raising")
+    return from_callable(partial(_raising, error=error, on=on), name="raising")
 
 
-@dataclass(frozen=True, slots=True)
-class _Raising:
-    error: Exception
-    on: Any
-
-    def __call__(self, dataset: Any) -> float:
-        if self.on is None or dataset == self.on:
-            raise self.error
-        return 0.0
+def _raising(dataset: Any, error: Exception, on: Any) -> float:
+    if on is None or dataset == on:
+        raise error
+    return 0.0
 
 
 def miscounting(extra: int = 1) -> Mechanism:
     """Returns `extra` outputs more (or fewer) than it was asked for."""
-    return from_batch(_Miscounting(extra), name="miscounting")
+    return from_batch(partial(_miscounting, extra=extra), name="miscounting")
 
 
-@dataclass(frozen=True, slots=True)
-class _Miscounting:
-    extra: int
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        return rng.random(max(n + self.extra, 0))
+def _miscounting(dataset: Any, n: int, rng: np.random.Generator, extra: int) -> Floats:
+    return rng.random(max(n + extra, 0))
 
 
 def hostile() -> Mechanism:

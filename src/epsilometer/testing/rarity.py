@@ -17,7 +17,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
 from epsilometer.outputs import read_outputs
-from epsilometer.storage.packing import tally_to_data
+from epsilometer.storage.journal import tally_to_data
 from epsilometer.testing.fakes import Disguise
 
 

@@ -17,8 +17,13 @@ from epsilometer.engine import Folded
 from epsilometer.engine.chunks import TwoTallies
 from epsilometer.mechanisms.functions import BatchMechanism
 from epsilometer.outputs import read_outputs
-from epsilometer.storage.journal import stored_seed
-from epsilometer.storage.packing import outputs_from_bytes, outputs_to_bytes, tally_from_data, tally_to_data
+from epsilometer.storage.journal import (
+    outputs_from_bytes,
+    outputs_to_bytes,
+    stored_seed,
+    tally_from_data,
+    tally_to_data,
+)
 
 PAIR = (0.0, 1.0)
 STREAM = (2, 0, 0)

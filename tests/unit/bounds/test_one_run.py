@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from epsilometer.bounds.one_run import one_run_epsilon, one_run_mu, one_run_p_value
+from epsilometer.bounds.binomial import one_run_epsilon, one_run_mu, one_run_p_value
 from epsilometer.claims import GaussianDP
 from epsilometer.errors import InputError
 

@@ -16,7 +16,7 @@ from epsilometer.mechanisms import recorded_outputs
 from epsilometer.mechanisms.kept_draws import _block_from_dict, _block_to_dict
 from epsilometer.outputs import Numbers, Outputs, read_outputs
 from epsilometer.outputs.bits import bits_view
-from epsilometer.storage.packing import outputs_from_bytes, outputs_to_bytes
+from epsilometer.storage.journal import outputs_from_bytes, outputs_to_bytes
 
 Colour = enum.Enum("Colour", "RED GREEN")
 Shade = enum.Enum("Shade", "RED GREEN")

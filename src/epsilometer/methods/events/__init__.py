@@ -1,5 +1,81 @@
-"""Method `events`: one certified event."""
+"""Method `events`, the default: one certified event.
 
-from epsilometer.methods.events.method import EventProposal, EventsMethod
+Reference: ordering outputs by their likelihood ratio goes back to Neyman and Pearson, sampling and splitting to StatDP
+and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer.bounds import Counts, certified_value, upper
+from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
+from epsilometer.inputs import Pair
+from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
+from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
+from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
+from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.prediction import best_share
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import Finding, Witness
 
 __all__ = ["EventProposal", "EventsMethod"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventProposal(CandidateProposal):
+    """An event to be counted on fresh draws.
+
+    Attributes:
+        left_share: split of the failure probability for notions without a joint test.
+    """
+
+    left_share: float
+
+    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+        """The exact bound from the counts of the fresh draws."""
+        above, below = self.candidate.oriented(left, right)
+        bound = certified_value(self.task.claim, above, below, failure_probability, self.left_share)
+        witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
+        details = {} if isinstance(self.task.claim, PureDP | ApproxDP) else self._split(below, failure_probability)
+        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+
+    def _split(self, below: Counts, failure_probability: float) -> dict[str, Any]:
+        """What `epsilometer.checker` needs besides the counts; the joint test has no split."""
+        claim = self.task.claim
+        split: dict[str, Any] = {"left_share": self.left_share}
+        if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
+            split["curve_at"] = claim.point_at(upper(below, failure_probability * (1.0 - self.left_share)))
+        return split
+
+
+class EventsMethod(Method):
+    """Learns which outputs distinguish the two inputs, and counts them on fresh draws."""
+
+    name = "events"
+    summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
+    guarantee = "exact"
+    is_quick = True
+
+    def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
+        """The event with the best predicted bound over all ways of cutting the outputs."""
+        return self.propose_from([*learn_partitions(left, right), *learn_orders(left, right)], task)
+
+    def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
+        """The same over given ways of cutting them; at least one of them is a `Learned`."""
+        found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
+        # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
+        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
+        event = Event(way.partition, choice.chosen).simplified()
+        candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
+        if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
+            return EventProposal(candidate, task, 0.5)
+        return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
+
+
+def _choose(way: Learned | Ordered, task: Task) -> Choice | None:
+    if isinstance(way, Ordered):
+        return choose_end(way, task)
+    return choose_event(Folds(*way.halves()), lay_out(way.partition), task)

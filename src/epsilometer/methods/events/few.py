@@ -19,6 +19,7 @@ from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import Choice
+from epsilometer.methods.events.learning import half_of
 from epsilometer.methods.events.prediction import expected_bounds, few_doubt
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.lines import LabelAtoms
@@ -127,7 +128,7 @@ def _dense_at_ends(n: int, most: int) -> Integers:
 
 def _by_score(left: Outputs, right: Outputs) -> Ordered:
     """One order over all shapes: how much likelier the shape is, and a score of what is in it."""
-    fit, rest = _half(left, right, 0), _half(left, right, 1)
+    fit, rest = ((half_of(left, half), half_of(right, half)) for half in (0, 1))
     counted = {a.shape: (a, b) for a, b in blocks_of_both(*rest)}
     blocks, places, scored = [], [], [np.empty(0)]
     for a, b in blocks_of_both(*fit):
@@ -142,12 +143,6 @@ def _by_score(left: Outputs, right: Outputs) -> Ordered:
         places += [*(typical + offset), *([np.nan, np.nan] if len(edges) else [np.nan])]
     is_smooth = _hardly_repeats(np.concatenate(scored))
     return Ordered(Partition(tuple(blocks)), np.array([*places, np.nan]), *rest, is_smooth, _CAUTION_SCORE)
-
-
-def _half(left: Outputs, right: Outputs, number: int) -> Sides:
-    middles = len(left) // 2, len(right) // 2
-    parts = [slice(0, middle) if number == 0 else slice(middle, None) for middle in middles]
-    return left.take(parts[0]), right.take(parts[1])
 
 
 def _log_ratio(hits: int, n: int, others: int, m: int) -> float:
@@ -245,34 +240,15 @@ def _count_names(names: LabelAtoms, side: Labels) -> Integers:
 def choose_end(way: Ordered, task: Task) -> Choice | None:
     """The end of the order with the best predicted bound; None when the draws fill one cell only."""
     counts = [way.partition.count(side) for side in (way.left, way.right)]
-    found = [_ends(way, counts, flipped, turn) for flipped in (False, True) for turn in (1.0, -1.0)]
     doubt = few_doubt((len(way.left), len(way.right))) * way.caution
-    choices = [choice for ends in found if (choice := _best_end(ends, task, doubt)) is not None]
-    return max(choices, key=lambda choice: choice.predicted, default=None)
+    found = [_best_end(way, counts, flipped, turn, task, doubt) for flipped in (False, True) for turn in (1.0, -1.0)]
+    return max(filter(None, found), key=lambda choice: choice.predicted, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """The ends of one order.
-
-    Attributes:
-        order: the cells with training draws, those of the end first.
-        flipped: False when the left distribution should be the larger one there.
-        p: how likely each end is under the larger distribution: the first cell, the first two, …; never all.
-        q: under the other.
-        n_train: the draws behind p and q.
-        n_cells: of the partition.
-    """
-
-    order: Integers
-    flipped: bool
-    p: Floats
-    q: Floats
-    n_train: tuple[int, int]
-    n_cells: int
-
-
-def _ends(way: Ordered, counts: list[Integers], flipped: bool, turn: float) -> _Ends:
+def _best_end(
+    way: Ordered, counts: list[Integers], flipped: bool, turn: float, task: Task, doubt: float
+) -> Choice | None:
+    """The end with the best predicted bound; None when no end is likelier under the larger distribution."""
     above, below = counts[::-1] if flipped else counts
     n, m = int(above.sum()), int(below.sum())
     # Cells outside the order are inside the event if the training draws say so, and never cut.
@@ -282,7 +258,19 @@ def _ends(way: Ordered, counts: list[Integers], flipped: bool, turn: float) -> _
     order = order[(above + below)[order] > 0]
     hits, misses = (_beyond(places[order], side[order], way.is_smooth) for side in (above, below))
     # The mass beyond the h-th draw from the end is distributed as Beta(h, n − h + 1), with mean h/(n + 1).
-    return _Ends(order, flipped, hits / (n + 1.0), (misses + 1.0) / (m + 1.0), (n, m), len(above))
+    p, q = hits / (n + 1.0), (misses + 1.0) / (m + 1.0)
+    ends = np.flatnonzero(p > q)
+    if not len(ends):
+        return None
+    if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
+        ends = ends[np.unique(np.linspace(0, len(ends) - 1, _MOST_ENDS).astype(np.int64))]
+    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    predicted = expected_bounds(task, p[ends], q[ends], (n, m), n_fresh, doubt)
+    best = int(np.argmax(predicted))
+    end = int(ends[best])
+    chosen = np.zeros(len(above), dtype=np.bool_)
+    chosen[order[: end + 1]] = True
+    return Choice(chosen, flipped, float(predicted[best]), float(p[end]), float(q[end]))
 
 
 def _beyond(places: Floats, counts: Integers, is_smooth: bool) -> Floats:
@@ -307,19 +295,3 @@ def _kernel_width(draws: Floats) -> float:
         return 0.0
     low, high = np.quantile(draws, [0.25, 0.75])
     return float(0.9 * min(draws.std(), (high - low) / 1.34) * len(draws) ** -0.2)
-
-
-def _best_end(found: _Ends, task: Task, doubt: float) -> Choice | None:
-    """The end with the best predicted bound; None when no end is likelier under the larger distribution."""
-    n_fresh = task.n_fresh[::-1] if found.flipped else task.n_fresh
-    ends = np.flatnonzero(found.p > found.q)
-    if not len(ends):
-        return None
-    if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
-        ends = ends[np.unique(np.linspace(0, len(ends) - 1, _MOST_ENDS).astype(np.int64))]
-    p, q = found.p[ends], found.q[ends]
-    predicted = expected_bounds(task, p, q, found.n_train, n_fresh, doubt)
-    best = int(np.argmax(predicted))
-    chosen = np.zeros(found.n_cells, dtype=np.bool_)
-    chosen[found.order[: ends[best] + 1]] = True
-    return Choice(chosen, found.flipped, float(predicted[best]), float(p[best]), float(q[best]))

@@ -121,6 +121,12 @@ class Learned:
     left: Outputs
     right: Outputs
 
+    def halves(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """How often each cell was seen in either half of the left draws, and of the right ones; shape (cells,) each."""
+        sides = ([self.partition.count(half_of(side, half)) for half in (0, 1)] for side in (self.left, self.right))
+        (a, b), (c, d) = sides
+        return (a, b), (c, d)
+
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     """Every way that may be best: by repeated values, by those with scores inside, by a score over everything."""
@@ -142,11 +148,11 @@ def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: i
 
     None when no shape has at least `fewest_columns` columns.
     """
-    learning = blocks_of_both(_half(left, 0), _half(right, 0))
+    learning = blocks_of_both(half_of(left, 0), half_of(right, 0))
     if all(len(a.columns) < fewest_columns for a, _ in learning):
         return None
     blocks = [_by_score(a, b, fit) if len(a.columns) >= fewest_columns else _by_values(a, b) for a, b in learning]
-    return Learned(Partition(tuple(blocks)), _half(left, 1), _half(right, 1))
+    return Learned(Partition(tuple(blocks)), half_of(left, 1), half_of(right, 1))
 
 
 def _for_scores(
@@ -160,10 +166,11 @@ def _for_scores(
     weights = MOST_BINS * max(len(a.columns) for a, _ in pairs)
     if min(len(left), len(right)) >= _ENOUGH_PER_WEIGHT * weights:
         return pairs, (left, right)
-    return blocks_of_both(_half(left, 0), _half(right, 0)), (_half(left, 1), _half(right, 1))
+    return blocks_of_both(half_of(left, 0), half_of(right, 0)), (half_of(left, 1), half_of(right, 1))
 
 
-def _half(outputs: Outputs, number: int) -> Outputs:
+def half_of(outputs: Outputs, number: int) -> Outputs:
+    """The first or the second half of some draws."""
     middle = len(outputs) // 2
     return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
 

@@ -29,8 +29,7 @@ def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], do
     if isinstance(claim, ApproxDeltaDP):
         return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 300.0)), cost, doubt, n_train, n_fresh)
     if isinstance(claim, PureDP | ApproxDP):
-        delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-        return lambda p, q: _predict_epsilon(p, q, delta, cost, doubt, n_train, n_fresh)
+        return lambda p, q: _predict_epsilon(p, q, claim.delta, cost, doubt, n_train, n_fresh)
     return lambda p, q: _predict_any(p, q, task, doubt, n_train, n_fresh)
 
 
@@ -100,14 +99,16 @@ def expected_bounds(
     """
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
-        delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
         z = -float(ndtri(task.failure_probability))
-        return _score_bound(p, q, delta, z, n_fresh) - doubt * _spread_of_ratio(p, q, delta, n_train)
+        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * _spread_of_ratio(p, q, claim.delta, n_train)
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
     q = np.minimum(q + 0.7 * doubt * np.sqrt(q * (1.0 - q) / n_train[1]), 1.0)
-    low, high = expected_limits(p, q, n_fresh, task.failure_probability, 0.5)
-    return np.array([_value_between(claim, a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+    # The two limits for the counts to be expected, which need not be whole; half of the price for each.
+    x, y, price = n_fresh[0] * p, n_fresh[1] * q, task.failure_probability * 0.5
+    low = betaincinv(np.maximum(x, 1e-9), n_fresh[0] - x + 1.0, price).tolist()
+    high = betaincinv(y + 1.0, np.maximum(n_fresh[1] - y, 1e-9), 1.0 - price).tolist()
+    return np.array([claim.least_value(a, b) if b < a else a - b for a, b in zip(low, high, strict=True)])
 
 
 def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[int, int]) -> Floats:
@@ -127,20 +128,6 @@ def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> 
         return np.asarray(
             np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * np.maximum(q, 1e-300)))
         )
-
-
-def expected_limits(
-    p: Floats, q: Floats, n_fresh: tuple[int, int], failure_probability: float, left_share: float
-) -> tuple[Floats, Floats]:
-    """The lower bound on P(E) and the upper bound on Q(E) from counts exactly as expected."""
-    x, y = n_fresh[0] * p, n_fresh[1] * q
-    low = betaincinv(np.maximum(x, 1e-9), n_fresh[0] - x + 1.0, failure_probability * left_share)
-    high = betaincinv(y + 1.0, np.maximum(n_fresh[1] - y, 1e-9), 1.0 - failure_probability * (1.0 - left_share))
-    return low, high
-
-
-def _value_between(claim: Claim, low: float, high: float) -> float:
-    return claim.least_value(low, high) if high < low else low - high
 
 
 def best_share(task: Task, p: float, q: float, n_fresh: tuple[int, int]) -> float:
