@@ -8,7 +8,6 @@ another proposal, even if the mechanism cannot be seeded. Of one that may stop e
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+import epsilometer.storage.journal as storage
 from epsilometer.arrays import Floats
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.settings import Settings
@@ -35,16 +34,6 @@ from epsilometer.methods.base import Candidate
 from epsilometer.methods.sequential import Chosen, SequentialMethod
 from epsilometer.outputs import Event, Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
-from epsilometer.storage.journal import (
-    JournalFile,
-    Stream,
-    outputs_from_bytes,
-    outputs_to_bytes,
-    pack_outputs,
-    tally_from_data,
-    tally_to_data,
-    unpack_outputs,
-)
 
 
 @contextmanager
@@ -107,24 +96,24 @@ class FileJournal(Journal):
     is_kept = True
 
     def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
-        self._file = JournalFile(path, key)
-        self._pending: dict[Stream, Folded] = {}
+        self._file = storage.JournalFile(path, key)
+        self._pending: dict[storage.Stream, Folded] = {}
 
-    def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
+    def recall(self, stream: storage.Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
         with self._file.explained():
             known = self._file.chunk(stream, chunk)
-            return None if known is None else (outputs_from_bytes(known[0]), known[1])
+            return None if known is None else (storage.outputs_from_bytes(known[0]), known[1])
 
-    def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
+    def keep(self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
         with self._file.explained():
-            self._file.put_chunk(stream, chunk, outputs_to_bytes(outputs), fingerprint)
+            self._file.put_chunk(stream, chunk, storage.outputs_to_bytes(outputs), fingerprint)
             self._write_if_due()
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption."""
-        text = json.dumps([tally_to_data(example) for example in examples])
+        text = json.dumps([storage.tally_to_data(example) for example in examples])
         name, digest = f"proposal {number}", hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
             known = self._file.about(name)
@@ -136,13 +125,13 @@ class FileJournal(Journal):
                     "interruption (did the program or a library change?), so its counts are useless; give another file"
                 )
 
-    def resume(self, stream: Stream, example: Any) -> Folded | None:
+    def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
             row = self._file.folded(stream)
             return None if row is None else _folded_from(row, example)
 
-    def save(self, stream: Stream, folded: Folded) -> None:
+    def save(self, stream: storage.Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
         with self._file.explained():
             if self._pending and next(iter(self._pending))[:2] != stream[:2]:
@@ -177,7 +166,7 @@ class FileJournal(Journal):
 def _folded_to_row(folded: Folded) -> tuple[Any, ...]:
     pieces = folded.pieces
     counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
-    total = json.dumps(tally_to_data(folded.total))
+    total = json.dumps(storage.tally_to_data(folded.total))
     numbers = pieces.width, pieces.filled
     return folded.chunks, folded.size, total, counts, *numbers, folded.fingerprints.to_bytes()
 
@@ -185,13 +174,8 @@ def _folded_to_row(folded: Folded) -> tuple[Any, ...]:
 def _folded_from(row: Sequence[Any], example: Any) -> Folded:
     chunks, size, total, stored, width, filled, prints = row
     counts = [Counts(hits, trials) for hits, trials in np.frombuffer(stored, dtype="<i8").reshape(-1, 2).tolist()]
-    return Folded(
-        int(chunks),
-        int(size),
-        tally_from_data(json.loads(total), example),
-        Pieces(counts, int(width), int(filled)),
-        Fingerprints.from_bytes(prints),
-    )
+    tally, pieces = storage.tally_from_data(json.loads(total), example), Pieces(counts, int(width), int(filled))
+    return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
 
 
 NOTHING = Outputs((), 0)
@@ -263,6 +247,10 @@ class Stake:
         return cls(chosen, Counts(counts[0], counts[1]), Counts(counts[2], counts[3]))
 
 
+# The whole numbers of a state.
+_WHOLE = ("pair", "choices", "chosen_at", "batch", "spent", "evidence")
+
+
 @dataclass(slots=True)
 class State:
     """A sequential audit after some batches.
@@ -325,64 +313,38 @@ class State:
         self.log_wealth = self.log_wealth + log_factor
         self.best = np.maximum(self.best, self.log_wealth)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All but the arrays and the draws, as plain data."""
-        return {
-            "pair": self.pair,
-            "stakes": [stake.to_dict() for stake in self.stakes],
-            "choices": self.choices,
-            "chosen_at": self.chosen_at,
-            "batch": self.batch,
-            "spent": self.spent,
-            "evidence": self.evidence,
-            "curve": [list(point) for point in self.curve],
-            "fingerprints": [side.to_bytes().hex() for side in self.fingerprints],
-            "batches": self.batches,
-            "stopped": self.stopped,
-        }
-
     def to_bytes(self) -> bytes:
         """Everything, as the bytes of an .npz file; `from_bytes` is the inverse."""
-        arrays: dict[str, NDArray[Any]] = {"log_wealth": self.log_wealth, "best": self.best}
-        tables = [pack_outputs(side, draws, arrays) for side, draws in (("left", self.left), ("right", self.right))]
-        arrays["meta"] = np.frombuffer(json.dumps({"state": self.to_dict(), "tables": tables}).encode(), np.uint8)
-        file = io.BytesIO()
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mixes up its keywords
-        return file.getvalue()
+        arrays = {"log_wealth": self.log_wealth, "best": self.best}
+        sides = {"left": self.left, "right": self.right}
+        tables = [storage.pack_outputs(side, draws, arrays) for side, draws in sides.items()]
+        state = {name: getattr(self, name) for name in (*_WHOLE, "curve", "batches", "stopped")}
+        state["stakes"] = [stake.to_dict() for stake in self.stakes]
+        state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
+        arrays["meta"] = np.frombuffer(json.dumps({"state": state, "tables": tables}).encode(), np.uint8)
+        return storage.arrays_to_bytes(arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> State:
         """The inverse of `to_bytes`."""
         try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            arrays = storage.arrays_from_bytes(content)
             meta = json.loads(arrays["meta"].tobytes())
-            draws = [
-                unpack_outputs(side, table, arrays)
-                for side, table in zip(("left", "right"), meta["tables"], strict=True)
-            ]
-            return cls.from_dict(meta["state"], arrays["log_wealth"], arrays["best"], draws)
+            state = meta["state"]
+            sides = zip(("left", "right"), meta["tables"], strict=True)
+            draws: dict[str, Any] = {side: storage.unpack_outputs(side, table, arrays) for side, table in sides}
+            whole: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
+            left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"])
+            return cls(
+                arrays["log_wealth"],
+                arrays["best"],
+                **draws,
+                stakes=[Stake.from_dict(stake) for stake in state["stakes"]],
+                curve=[(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]],
+                fingerprints=(left, right),
+                batches=list(state["batches"]),
+                stopped=str(state["stopped"]),
+                **whole,
+            )
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], log_wealth: Floats, best: Floats, draws: list[Outputs]) -> State:
-        """The inverse of `to_dict`, with the arrays and the draws."""
-        numbers = {name: int(data[name]) for name in ("pair", "choices", "chosen_at", "batch", "spent", "evidence")}
-        return cls(
-            log_wealth,
-            best,
-            draws[0],
-            draws[1],
-            stakes=[Stake.from_dict(stake) for stake in data["stakes"]],
-            curve=[(int(n), float(wealth), float(bound)) for n, wealth, bound in data["curve"]],
-            fingerprints=_fingerprints_from(data["fingerprints"]),
-            batches=list(data["batches"]),
-            stopped=str(data["stopped"]),
-            **numbers,
-        )
-
-
-def _fingerprints_from(texts: list[str]) -> tuple[Fingerprints, Fingerprints]:
-    left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in texts)
-    return left, right

@@ -23,10 +23,8 @@ from epsilometer.auditing.settings import (
     training_size,
 )
 from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
-from epsilometer.engine.chunks import order_rng
+from epsilometer.engine import Fingerprints, Folded, OutOfTime, Phase, Sampler, order_rng
 from epsilometer.engine.health import check_drift, check_repeats
-from epsilometer.engine.parcels import OutOfTime
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
 from epsilometer.mechanisms import Mechanism

@@ -15,8 +15,7 @@ from scipy.special import ndtri
 from epsilometer.auditing.settings import FEWEST, check_confidence, training_size
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower, upper
-from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim
-from epsilometer.claims.base import as_number
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim, as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import as_pairs
 from epsilometer.mechanisms import as_subject
@@ -170,18 +169,14 @@ def _plan_events(
         if not 0.0 < as_number(name, chance) < 1.0:
             raise InputError(f"{name}={chance!r} must lie strictly between 0 and 1")
     p = float(event_probability)
-    q = _least_other_side(claim.with_value(value), p)
+    true = claim.with_value(value)
+    q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)  # the least on the other side
     if not p > claim.max_power(q):
         raise InputError(
             f"event_probability={p:g} with {q:g} on the other side does not break {claim.describe()}: choose another"
         )
     samples = _with_training(_proving_samples(claim, p, q, power, 1.0 - confidence))
     return EventsPlan(claim, value, float(power), confidence, (p, q), samples, 2 * samples)
-
-
-def _least_other_side(claim: Claim, p: float) -> float:
-    """The least q that the claim allows for an event that has probability p on the other side."""
-    return rejected_end(lambda q: claim.max_power(q) >= p, p, 0.0, _HALVINGS)
 
 
 def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_probability: float) -> int:

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
 from epsilometer.outputs import Block, Numbers, Outputs, concatenate
@@ -307,7 +306,7 @@ def _rows_of(block: Block) -> Integers:
     return np.arange(block.size) if block.rows is None else block.rows
 
 
-def _middling(values: NDArray[np.generic], rows: Integers, total: int) -> list[Plant]:
+def _middling(values: Array, rows: Integers, total: int) -> list[Plant]:
     """The event of one value of median frequency: half of all draws have a more frequent one."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
     by_count = np.argsort(-count, kind="stable")

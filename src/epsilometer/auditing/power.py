@@ -120,7 +120,8 @@ class Rehearsal:
         plain, special = self.soil.plants(), [*self.soil.sharpened(), *self._own_plants()]
         if not plain and not special:
             return None
-        share = min(1.0, self._most_draws() / self.trial.draws)
+        are_vectors = max((len(block.columns) for block in self.soil.outputs), default=1) > 1
+        share = min(1.0, (_MOST_VECTORS if are_vectors else _MOST_DRAWS) / self.trial.draws)
         trial = self.trial.shrunk(share) if share < 1.0 else self.trial
         rung = 0
         for number, plant in enumerate(plain):
@@ -144,9 +145,6 @@ class Rehearsal:
             return []
         inside = self.event(self.soil.outputs)
         return [EventPlant(inside)] if 0 < inside.sum() < len(inside) else []
-
-    def _most_draws(self) -> int:
-        return _MOST_DRAWS if max((len(block.columns) for block in self.soil.outputs), default=1) < 2 else _MOST_VECTORS
 
 
 class PlantedLadder:

@@ -244,13 +244,6 @@ def profile_of(result: AuditResult) -> Profile:
 def _profile_of(finding: Finding, result: AuditResult) -> Profile:
     if "p_lower" not in finding.details:
         raise InputError(f"a result of the method {finding.method!r} holds no band; use method='profile'")
-    return Profile(
-        Band(tuple(finding.details["p_lower"]), tuple(finding.details["q_upper"])),
-        finding.confidence,
-        finding.guarantee,
-        result.samples_used,
-        result.health,
-        result.settings,
-        result.environment,
-        result.seconds,
-    )
+    band = Band(tuple(finding.details["p_lower"]), tuple(finding.details["q_upper"]))
+    shared = result.samples_used, result.health, result.settings, result.environment, result.seconds
+    return Profile(band, finding.confidence, finding.guarantee, *shared)

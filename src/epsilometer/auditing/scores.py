@@ -84,14 +84,8 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
     """
     inside, outside = _as_scores("in_scores", in_scores), _as_scores("out_scores", out_scores)
     band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
-    profile = Profile(
-        band,
-        confidence,
-        "exact",
-        (len(inside), len(outside)),
-        settings={"mechanism": "membership scores", "confidence": confidence},
-        environment=describe_environment(),
-    )
+    used, settings = (len(inside), len(outside)), {"mechanism": "membership scores", "confidence": confidence}
+    profile = Profile(band, confidence, "exact", used, settings=settings, environment=describe_environment())
     return ScoreAudit(profile, _auroc(inside, outside), np.sort(inside), np.sort(outside))
 
 

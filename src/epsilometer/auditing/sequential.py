@@ -22,9 +22,8 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
-from epsilometer.engine import Phase, Sampler
+from epsilometer.engine import OutOfTime, Phase, Sampler
 from epsilometer.engine.health import check_constant, check_order, check_repeats
-from epsilometer.engine.parcels import OutOfTime
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -246,15 +245,9 @@ class SequentialRun:
         above, below = stake.ordered(stake.left, stake.right)
         # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum over all is paid.
         share = failure * 3.0 / (math.pi * state.choices) ** 2
-        witness = Witness(
-            self.run.pairs[state.pair],
-            stake.chosen.candidate.event,
-            stake.chosen.candidate.flipped,
-            stake.left,
-            stake.right,
-            anytime_lower(above, share),
-            anytime_upper(below, share),
-        )
+        pair, found = self.run.pairs[state.pair], stake.chosen.candidate
+        limits = anytime_lower(above, share), anytime_upper(below, share)
+        witness = Witness(pair, found.event, found.flipped, stake.left, stake.right, *limits)
         details = {
             "stopped": state.stopped,
             "pilot": state.spent - state.evidence,

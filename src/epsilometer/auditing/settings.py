@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsilometer.claims.base import check_whole
-from epsilometer.engine import Journal, NoProgress, Progress, Runner, check_seed, open_runner
+from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
 from epsilometer.engine.health import check_suppressed
-from epsilometer.engine.parcels import Deadline
-from epsilometer.engine.runners import engine_name
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, as_method
 from epsilometer.methods.registry import as_options
@@ -102,15 +100,12 @@ def open_settings(
         seed = stored_seed(checkpoint)
     if options is not None:
         options = as_options(method, options)
-    settings = Settings(
-        check_samples(samples),
-        check_confidence(confidence),
-        check_seed(seed),
+    numbers, chosen = (
+        (check_samples(samples), check_confidence(confidence), check_seed(seed)),
         as_method(method, options),
-        open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds)),
-        check_suppressed(suppress),
-        progress or NoProgress(),
     )
+    runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
+    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), progress or NoProgress())
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
     settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from epsilometer.claims.base import NOTIONS, Claim
+from epsilometer.claims.base import NOTIONS, Claim, as_number, check_whole
 from epsilometer.claims.gaussian import GaussianDP
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
-from epsilometer.claims.renyi import ZCDP, RenyiDP
+from epsilometer.claims.renyi import ZCDP, RenyiDP, check_order
 from epsilometer.claims.tradeoff import TradeOffDP
 from epsilometer.errors import InputError
 
 __all__ = [
     "NOTIONS", "ZCDP", "ApproxDP", "ApproxDeltaDP", "Claim", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP",
-    "as_claim", "from_dict", "from_parameters", "open_claim", "parse_claim",
+    "as_claim", "as_number", "check_order", "check_whole", "from_dict", "from_parameters", "open_claim", "parse_claim",
 ]  # fmt: skip
 
 

@@ -71,16 +71,16 @@ def zoo() -> int:
     Mechanisms of installed packages are listed below them: epsilometer audit plugin:NAME.
     """
     from epsilometer import zoo as mechanisms
-    from epsilometer.mechanisms.libraries import brought_mechanisms
+    from epsilometer.mechanisms.libraries import brought
 
     rows = []
     for name in mechanisms.names():
         entry = mechanisms.find(name)
         rows.append((name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary))
     print_rows(("name", "claim", "in truth", "summary"), rows)
-    if brought_mechanisms():
+    if brought("mechanisms"):
         sys.stdout.write("\n")
-        plugins = sorted(brought_mechanisms().values(), key=lambda each: each.name)
+        plugins = sorted(brought("mechanisms").values(), key=lambda each: each.name)
         print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
     return 0
 

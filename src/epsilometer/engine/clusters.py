@@ -46,7 +46,7 @@ class DaskPool:
             self._was_open = True
         self._check_alive()
         deadline = time.monotonic() + _WORKER_SECONDS
-        while not (threads := self._count_threads()):
+        while not (threads := int(sum(self._guarded(self._client.nthreads).values()))):
             if time.monotonic() > deadline:
                 raise EngineError(
                     f"{self.asked}: the scheduler has no workers; start some with: dask worker {self.address}"
@@ -144,9 +144,6 @@ class DaskPool:
             raise EngineError(
                 f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
             ) from error
-
-    def _count_threads(self) -> int:
-        return int(sum(self._guarded(self._client.nthreads).values()))
 
     def _check_alive(self) -> None:
         if self._client.status != "running":

@@ -98,7 +98,9 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
         sticking = _correlated(side, bits)
         if len(np.unique(rows)) < len(rows):  # otherwise the other checks have nothing to find
             repeating.append(heads)
-            coincidence = _coincidence_rate(heads)
+            # How often two independent outputs are equal at most, wrong by chance in one of 1e9 runs. They coincide
+            # within chunks as often as between them; if chunks repeat each other, those within say more.
+            coincidence = min(_upper_rate(rows), _rate_within(heads))
             reports += _repeated(side, heads, coincidence)
             sticking = sticking or _equal_neighbours(side, heads, coincidence)
         reports += sticking
@@ -183,10 +185,7 @@ def check_correlation(indicators: Sequence[Booleans]) -> list[HealthReport]:
     Args:
         indicators: per side, whether each draw (in order) fell into the event.
     """
-    reports = []
-    for side, hits in enumerate(indicators):
-        reports += _correlated(side, [hits[:_MOST_ROWS]])
-    return reports
+    return [report for side, hits in enumerate(indicators) for report in _correlated(side, [hits[:_MOST_ROWS]])]
 
 
 def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
@@ -211,15 +210,6 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
             text = f"the event's share among {_SIDES[side]} outputs varies between chunks more than chance allows"
             reports.append(HealthReport("drift", text, untrusted=True))
     return reports
-
-
-def _coincidence_rate(heads: Sequence[Hashes]) -> float:
-    """An upper bound on how often two independent outputs are equal; wrong by chance in one of 1e9 runs.
-
-    Independent outputs coincide within chunks as often as between them. If chunks repeat each other, coincidences
-    within chunks say more.
-    """
-    return min(_upper_rate(np.concatenate(heads)), _rate_within(heads))
 
 
 def _rate_within(heads: Sequence[Hashes]) -> float:

@@ -267,7 +267,9 @@ class CommandMechanism(Mechanism):
         except RunFailed as failure:
             raise RunFailed(failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}") from None
         if done.status not in self.statuses:
-            raise RunFailed(_status_name(done.status), _ended_badly(self.name, dataset, done))
+            kind, how = ("ExitStatus", "exit status") if done.status >= 0 else ("Signal", "signal")
+            what = f"{self.name} ended with {how} {abs(done.status)} on the input {shown(dataset)}{_complaint(done)}"
+            raise RunFailed(f"{kind}{abs(done.status)}", what)
         return done
 
 
@@ -287,7 +289,9 @@ class BatchCommandMechanism(CommandMechanism):
         while lines and not lines[-1].strip():
             lines.pop()
         if len(lines) != n:
-            raise MechanismError(_miscounted(self.name, n, lines, done))
+            last = f"; the last one is {shown(lines[-1])}" if lines else ""
+            what = f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}{_complaint(done)}"
+            raise MechanismError(what)
         source = f"{self.name} on the input {shown(dataset)}: line"
         values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
         return read_outputs(values, expected=n)
@@ -366,22 +370,8 @@ def _check_positive(name: str, value: float) -> float:
     return value
 
 
-def _status_name(status: int) -> str:
-    return f"ExitStatus{status}" if status >= 0 else f"Signal{-status}"
-
-
-def _ended_badly(name: str, dataset: Any, done: Finished) -> str:
-    how = f"exit status {done.status}" if done.status >= 0 else f"signal {-done.status}"
-    return f"{name} ended with {how} on the input {shown(dataset)}{_complaint(done)}"
-
-
 def _complaint(done: Finished) -> str:
     text = done.complaint.decode("utf-8", "backslashreplace").strip()
     # Whole words only: of a secret that was cut in two, nothing could be found.
     cut = text if len(text) <= 500 else text[-500:].partition(" ")[2]
     return f"; it said: {cut}" if text else ""
-
-
-def _miscounted(name: str, n: int, lines: list[str], done: Finished) -> str:
-    last = f"; the last one is {shown(lines[-1])}" if lines else ""
-    return f"{name} printed {len(lines)} lines where {n} outputs were asked for{last}{_complaint(done)}"

@@ -17,7 +17,7 @@ from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned
-from epsilometer.mechanisms.libraries import adapt
+from epsilometer.mechanisms.libraries import adapt, parameters_of
 from epsilometer.outputs import Block, Outputs, read_outputs
 from epsilometer.outputs.columns import Column, sequence_text
 from epsilometer.storage import code_digest
@@ -152,11 +152,8 @@ def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable
     """The function, its name, and whether it takes a generator."""
     if not callable(function):
         raise InputError(f"function={shown(function)} must be callable")
-    try:
-        takes_rng = "rng" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have no signature
-        takes_rng = False
-    return function, name or str(getattr(function, "__qualname__", None) or type(function).__name__), takes_rng
+    name = name or str(getattr(function, "__qualname__", None) or type(function).__name__)
+    return function, name, "rng" in parameters_of(function)
 
 
 def _never_returns(mechanism: SingleMechanism) -> bool:

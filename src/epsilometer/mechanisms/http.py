@@ -127,9 +127,11 @@ class Client:
         if response.status in _NOT_DONE:
             raise _TryAgain(f"status {response.status}: {self.told(answer)}", _retry_after(response))
         if response.status != 200:
-            moved = f" to {self._elsewhere(response)}" if 300 <= response.status < 400 else ""
-            said = self.told(answer, 200)
-            raise MechanismError(f"{self.place} answered with status {response.status}{moved}: {said}")
+            place = without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
+            moved = f" to {place}" if 300 <= response.status < 400 else ""
+            raise MechanismError(
+                f"{self.place} answered with status {response.status}{moved}: {self.told(answer, 200)}"
+            )
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
@@ -142,9 +144,6 @@ class Client:
         if response.length:
             raise http.client.IncompleteRead(bytes(answer[:80]), response.length)
         return bytes(answer)
-
-    def _elsewhere(self, response: http.client.HTTPResponse) -> str:
-        return without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, http.client.IncompleteRead):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
@@ -105,13 +105,6 @@ class Keys:
         return known
 
 
-class FileKeeper(Keeper, Protocol):
-    """Keeps draws in a file, as they are made."""
-
-    def finish(self) -> None:
-        """Nothing more will come."""
-
-
 def _check_place(path: str | Path, about: About) -> Path:
     """The file of a recording, if there can be one."""
     target = Path(path)
@@ -130,7 +123,7 @@ def _check_place(path: str | Path, about: About) -> Path:
 class KeptMechanism(Mechanism):
     """Another mechanism, whose draws the sampler passes to `keeper`, in order, wherever they were drawn."""
 
-    def __init__(self, mechanism: Mechanism, keeper: FileKeeper) -> None:
+    def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
         self.mechanism, self.keeper = mechanism, keeper
         self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
 

@@ -6,8 +6,9 @@ import inspect
 import pickle
 import secrets
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -50,12 +51,7 @@ class OpenDPMechanism(Mechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Invokes the measurement n times, each time with a copy of the dataset."""
-        measurement, fresh = self.measurement, copier(dataset)
-        try:
-            values = [snapshot(measurement(fresh())) for _ in range(n)]
-        except Exception as error:
-            raise MechanismError(failure_text(self.name, dataset, error)) from error
-        return read_outputs(values, expected=n)
+        return _draw_each(self.name, self.measurement, dataset, n)
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
         """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
@@ -64,7 +60,9 @@ class OpenDPMechanism(Mechanism):
             metric = str(self.measurement.input_metric)
             distance = max((_distance(metric, pair) for pair in pairs), default=1)
         try:
-            loss = self.measurement.map(_as_distance(str(self.measurement.input_distance_type), distance))
+            # Of the type that the map takes: whole for edits, a float for differences of floats.
+            kind = float if str(self.measurement.input_distance_type).startswith("f") else int
+            loss = self.measurement.map(kind(distance))
         except Exception as error:
             raise InputError(f"the privacy map of {self.name} fails at the distance {distance!r}: {error}") from error
         return _claim(str(self.measurement.output_measure), loss, self.delta)
@@ -83,6 +81,16 @@ class OpenDPMechanism(Mechanism):
                 "cannot pickle an OpenDP measurement; for worker processes give em.from_opendp a function that makes it"
             )
         return {key: value for key, value in vars(self).items() if key != "measurement"}
+
+
+def _draw_each(name: str, draw: Callable[..., Any], dataset: Any, n: int, keywords: Mapping[str, Any] = {}) -> Outputs:
+    """n outputs, each drawn from a copy of the dataset."""
+    fresh = copier(dataset)
+    try:
+        values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
+    except Exception as error:
+        raise MechanismError(failure_text(name, dataset, error)) from error
+    return read_outputs(values, expected=n)
 
 
 def from_opendp(
@@ -118,31 +126,17 @@ def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
     raise InputError(f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim")
 
 
-def _as_distance(kind: str, distance: float) -> float | int:
-    """A distance of the type that the privacy map takes: whole for edits, a float for differences of floats."""
-    return float(distance) if kind.startswith("f") else int(distance)
-
-
 def _distance(metric: str, pair: Pair) -> float:
-    name = metric.partition("(")[0]
-    rule = _RULES.get(name)
-    try:
-        if rule is not None:
-            return rule(pair.left, pair.right)
-    except (TypeError, ValueError):
-        pass
+    with suppress(KeyError, TypeError, ValueError):
+        return _RULES[metric.partition("(")[0]](pair.left, pair.right)
     raise InputError(
         f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
         "give em.from_opendp(measurement, distance=…) or a claim"
     )
 
 
-def _norm(order: float) -> Callable[[Any, Any], float]:
-    def distance(left: Any, right: Any) -> float:
-        apart = np.ravel(np.asarray(left, dtype=float) - np.asarray(right, dtype=float))
-        return float(np.linalg.norm(apart, order))
-
-    return distance
+def _norm(order: float, left: Any, right: Any) -> float:
+    return float(np.linalg.norm(np.ravel(np.asarray(left, dtype=float) - np.asarray(right, dtype=float)), order))
 
 
 def _edits(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
@@ -159,9 +153,9 @@ def _changes(left: Sequence[Any], right: Sequence[Any]) -> float:
 
 
 _RULES: dict[str, Callable[[Any, Any], float]] = {
-    "AbsoluteDistance": _norm(1),
-    "L1Distance": _norm(1),
-    "L2Distance": _norm(2),
+    "AbsoluteDistance": partial(_norm, 1),
+    "L1Distance": partial(_norm, 1),
+    "L2Distance": partial(_norm, 2),
     "DiscreteDistance": lambda left, right: 1.0,
     "SymmetricDistance": _edits,
     "ChangeOneDistance": _changes,
@@ -178,18 +172,13 @@ class ObjectMechanism(Mechanism):
     def __init__(self, owner: Any, method: str) -> None:
         self.owner, self.method = owner, method
         self.name = type(owner).__name__
-        self.is_seeded = "rng" in _parameters(getattr(owner, method))
+        self.is_seeded = "rng" in parameters_of(getattr(owner, method))
         self.chunk_size = _CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the method n times, each time with a copy of the dataset."""
-        draw, fresh = getattr(self.owner, self.method), copier(dataset)
         keywords = {"rng": rng} if self.is_seeded else {}
-        try:
-            values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
-        except Exception as error:
-            raise MechanismError(failure_text(self.name, dataset, error)) from error
-        return read_outputs(values, expected=n)
+        return _draw_each(self.name, getattr(self.owner, self.method), dataset, n, keywords)
 
 
 class DiffprivlibMechanism(ObjectMechanism):
@@ -198,7 +187,7 @@ class DiffprivlibMechanism(ObjectMechanism):
     def __init__(self, owner: Any) -> None:
         super().__init__(owner, "randomise")
         self.name = f"diffprivlib {type(owner).__name__}"
-        value = _parameters(owner.randomise).get("value")
+        value = parameters_of(owner.randomise).get("value")
         if value is not None and value.default is not inspect.Parameter.empty:
             # Exponential and PermuteAndFlip ignore the value: an audit would compare equal distributions.
             raise InputError(
@@ -210,9 +199,10 @@ class DiffprivlibMechanism(ObjectMechanism):
         """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
         reach = getattr(self.owner, "sensitivity", None)
         for pair in pairs:
-            apart = _distance_of_numbers(pair)
+            are_numbers = all(isinstance(side, int | float | np.number) for side in (pair.left, pair.right))
+            apart = abs(float(pair.left) - float(pair.right)) if are_numbers else 0.0
             # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
-            if isinstance(reach, int | float) and apart is not None and apart > reach * (1 + 1e-9):
+            if isinstance(reach, int | float) and apart > reach * (1 + 1e-9):
                 raise InputError(
                     f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart, but {self.name} "
                     f"only makes a promise up to sensitivity={reach:g}; give closer inputs, or your own claim"
@@ -245,15 +235,18 @@ def adapt(candidate: object) -> Mechanism | None:
 
 
 @cache
-def brought_mechanisms() -> dict[str, EntryPoint]:
-    """Mechanisms that installed packages bring, by name: entry points of the group `epsilometer.mechanisms`."""
-    found = sorted(entry_points(group="epsilometer.mechanisms"), key=lambda each: each.value, reverse=True)
+def brought(kind: str) -> dict[str, EntryPoint]:
+    """What installed packages bring, by name: entry points of the group `epsilometer.<kind>`.
+
+    It reads every package's metadata. Of two packages that bring one name, the alphabetically first wins.
+    """
+    found = sorted(entry_points(group=f"epsilometer.{kind}"), key=lambda each: each.value, reverse=True)
     return {each.name: each for each in found}
 
 
 def find_brought(name: str) -> Any:
     """What an installed package brings under that name: anything that `audit` takes for a mechanism."""
-    known = brought_mechanisms()
+    known = brought("mechanisms")
     if name not in known:
         names = ", ".join(sorted(known)) or "none"
         raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
@@ -277,14 +270,8 @@ def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechan
     return DiffprivlibMechanism(owner)
 
 
-def _distance_of_numbers(pair: Pair) -> float | None:
-    sides = pair.left, pair.right
-    if all(isinstance(side, int | float | np.number) for side in sides):
-        return abs(float(pair.left) - float(pair.right))
-    return None
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Those of its signature; none if it has no signature."""
     try:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # some builtins have no signature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -293,9 +293,6 @@ def _used_up(side: RecordedSide, there: int) -> str:
     return f"the recording {side} has only {there} outputs; audit it with {advice}"
 
 
-_KINDS = ".npy, .npz, .csv, .jsonl, .json and .parquet"
-
-
 def _both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
     """The two sides of one file; None if it holds only one."""
     sources: list[Source] | None = None
@@ -325,19 +322,17 @@ def _one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSid
     """The outputs of a file that holds one side: `file.npz:name` for one of several arrays."""
     path, name = _split_place(place)
     kind = _check_file(path).suffix.lower()
-    if kind == ".npy":
-        return RecordedSide(ArrayFile(path))
-    if kind == ".npz":
-        return RecordedSide(ArrayFile(path, _member(path, name)))
-    if kind == ".csv":
-        return RecordedSide(CsvRows(path, header))
-    if kind == ".jsonl":
-        return RecordedSide(JsonLines(path))
-    if kind == ".json":
-        return RecordedSide(JsonList(path))
-    if kind == ".parquet":
-        return RecordedSide(ParquetColumns(path, tuple(parquet_names(path))))
-    raise InputError(f"{path}: recorded outputs are read from {_KINDS} files")
+    sources: dict[str, Callable[[], Source]] = {
+        ".npy": lambda: ArrayFile(path),
+        ".npz": lambda: ArrayFile(path, _member(path, name)),
+        ".csv": lambda: CsvRows(path, header),
+        ".jsonl": lambda: JsonLines(path),
+        ".json": lambda: JsonList(path),
+        ".parquet": lambda: ParquetColumns(path, tuple(parquet_names(path))),
+    }
+    if kind not in sources:
+        raise InputError(f"{path}: recorded outputs are read from {', '.join([*sources][:-1])} and .parquet files")
+    return RecordedSide(sources[kind]())
 
 
 def _member(path: Path, name: str | None) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
+from epsilometer.mechanisms.libraries import brought
 from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Event, Outputs
@@ -42,14 +42,14 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 def names() -> list[str]:
     """Every name that `method=` takes, ours first."""
-    return [*_METHODS, *sorted(_brought().keys() - _METHODS.keys())]
+    return [*_METHODS, *sorted(brought("methods").keys() - _METHODS.keys())]
 
 
 def origin(name: str) -> str:
     """The package that brings a method."""
     if name in _METHODS:
         return "epsilometer"
-    source = _brought()[name].dist
+    source = brought("methods")[name].dist
     return "?" if source is None else source.name
 
 
@@ -59,8 +59,8 @@ def find_method(name: str, options: object = None) -> Method:
     Args:
         options: that method's own options object, the same as a mapping, or None for the defaults.
     """
-    if name not in _METHODS and name in _brought():
-        return _made_elsewhere(_brought()[name], options)
+    if name not in _METHODS and name in brought("methods"):
+        return _made_elsewhere(brought("methods")[name], options)
     if name not in _METHODS:
         raise _unknown(name)
     kind = getattr(import_module(_METHODS[name][0]), _METHODS[name][1])
@@ -76,7 +76,8 @@ def as_method(method: object, options: object = None) -> Method:
     """A method by its name, or the caller's own object that does what `Method` says and brings its options."""
     if isinstance(method, str):
         return find_method(method, options)
-    wrong = [name for name in ("name", "summary", "guarantee") if not _is_text(getattr(method, name, None))]
+    texts = {name: getattr(method, name, None) for name in ("name", "summary", "guarantee")}
+    wrong = [name for name, text in texts.items() if not isinstance(text, str) or not text]
     wrong += [] if callable(getattr(method, "propose", None)) else ["propose(left, right, task)"]
     if wrong or isinstance(method, type):
         hint = "make an object of it" if isinstance(method, type) else f"it lacks {', '.join(wrong)}"
@@ -147,16 +148,6 @@ class _ForeignProposal(Proposal):
         return tuple(beside(left, right, pair, failure_probability))
 
 
-@cache
-def _brought() -> dict[str, EntryPoint]:
-    """What other packages bring. Looked up only for names that are not ours: it reads every package's metadata.
-
-    Of two packages that bring one name, the alphabetically first wins; built-in names cannot be replaced.
-    """
-    found = sorted(entry_points(group="epsilometer.methods"), key=lambda each: each.value, reverse=True)
-    return {each.name: each for each in found}
-
-
 def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
     """A method of another package: an object, or a factory of one, called with the options if there are any."""
     try:
@@ -197,10 +188,6 @@ def _unknown(name: object) -> InputError:
     close = get_close_matches(str(name), names(), 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _as_tuples(value: Any) -> Any:

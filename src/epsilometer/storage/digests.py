@@ -26,7 +26,7 @@ import numpy as np
 
 import epsilometer.storage.parts as parts
 from epsilometer.errors import InputError
-from epsilometer.storage.parts import Encode, Parts, tagged
+from epsilometer.storage.parts import Parts, tagged
 
 # 128 bits: two different things never have the same digest by chance.
 _BYTES = 16
@@ -185,6 +185,10 @@ def _repr(value: Any) -> bytes:
     return repr(value).encode()
 
 
+_BY_REPR = (
+    *(decimal.Decimal, fractions.Fraction, datetime.date, datetime.timedelta, uuid.UUID),
+    *(pathlib.PosixPath, pathlib.PurePosixPath),
+)
 _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda value: b"None:",
     bool: lambda value: b"bool:1" if value else b"bool:0",
@@ -197,40 +201,8 @@ _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(Ellipsis): lambda value: b"Ellipsis:",
     type(NotImplemented): lambda value: b"NotImplemented:",
     range: _leaf("range", lambda value: repr((value.start, value.stop, value.step)).encode()),
-    decimal.Decimal: _leaf("Decimal", _repr),
-    fractions.Fraction: _leaf("Fraction", _repr),
-    datetime.date: _leaf("date", _repr),
-    datetime.timedelta: _leaf("timedelta", _repr),
-    uuid.UUID: _leaf("UUID", _repr),
-    pathlib.PosixPath: _leaf("PosixPath", _repr),
-    pathlib.PurePosixPath: _leaf("PurePosixPath", _repr),
+    **{kind: _leaf(kind.__name__, _repr) for kind in _BY_REPR},
 }
-
-
-def _members(value: Iterable[Any], encode: Encode) -> Iterator[bytes]:
-    """The members of a set, which has no order."""
-    yield from sorted(map(encode, value))
-
-
-def _slice(value: slice, encode: Encode) -> Iterator[bytes]:
-    yield from map(encode, (value.start, value.stop, value.step))
-
-
-def _memory(value: memoryview, encode: Encode) -> Iterator[bytes]:
-    yield encode((value.format, value.shape, value.tobytes()))
-
-
-def _scalar(value: np.generic, encode: Encode) -> Iterator[bytes]:
-    yield from parts.numpy_array(np.asarray(value), encode)
-
-
-def _member(value: Enum, encode: Encode) -> Iterator[bytes]:
-    yield encode(value.name)
-    yield encode(value.value)
-
-
-def _view(value: Any, encode: Encode) -> Iterator[bytes]:
-    yield encode(dict(value))
 
 
 # How to read types that have parts: exactly these types, and these with their subclasses.
@@ -238,19 +210,18 @@ _EXACT: dict[type, Parts] = {
     list: parts.items,
     tuple: parts.items,
     dict: parts.mapping,
-    set: _members,
-    frozenset: _members,
-    types.MappingProxyType: _view,
-    slice: _slice,
-    memoryview: _memory,
+    **dict.fromkeys((set, frozenset), lambda value, encode: iter(sorted(map(encode, value)))),  # they have no order
+    types.MappingProxyType: lambda value, encode: iter([encode(dict(value))]),
+    slice: lambda value, encode: map(encode, (value.start, value.stop, value.step)),
+    memoryview: lambda value, encode: iter([encode((value.format, value.shape, value.tobytes()))]),
     types.FunctionType: parts.function_parts,
-    types.MethodType: parts.method_parts,
+    types.MethodType: lambda method, encode: map(encode, (method.__func__, method.__self__)),
     types.BuiltinFunctionType: parts.builtin_parts,
     types.CodeType: parts.code_parts,
 }
 _KINDS: list[tuple[type, Parts]] = [
-    (np.generic, _scalar),
+    (np.generic, lambda value, encode: parts.numpy_array(np.asarray(value), encode)),
     (np.ndarray, parts.numpy_array),
-    (Enum, _member),
+    (Enum, lambda value, encode: map(encode, (value.name, value.value))),
     (types.ModuleType, parts.module_parts),
 ]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.outputs.columns import EXACT
 
@@ -114,7 +114,7 @@ def settle(value: Any) -> Any:
     return value
 
 
-def settled(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+def settled(array: Array) -> Array | list[Any]:
     """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
     if array.dtype.kind not in "iu":
         return array
@@ -197,18 +197,8 @@ def check_whole(path: Path, most: int | None = None) -> Path:
 
 # What damaged archives and headers raise, besides the errors that are meant for them.
 UNREADABLE = (
-    *(
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        struct.error,
-        EOFError,
-        OSError,
-        ValueError,
-        KeyError,
-        IndexError,
-    ),
-    *(TypeError, AttributeError, SyntaxError, tokenize.TokenError, OverflowError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError, EOFError, OSError, ValueError),
+    *(KeyError, IndexError, TypeError, AttributeError, SyntaxError, OverflowError, RuntimeError, MemoryError),
 )
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Array
 from epsilometer.errors import InputError
 from epsilometer.outputs import Block, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column
@@ -227,7 +227,7 @@ _TABLE = "table"
 _PLAIN_KINDS = "biuf"
 
 
-def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, Array]) -> dict[str, Any]:
     """Puts draws into the arrays, under names that begin with `name`, and returns what JSON must hold."""
     blocks = []
     for number, block in enumerate(outputs.blocks):
@@ -244,7 +244,7 @@ def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, NDArray[Any]]) -
     return {"size": outputs.size, "blocks": blocks}
 
 
-def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Outputs:
+def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, Array]) -> Outputs:
     """The inverse of `pack_outputs`."""
     blocks = []
     for number, stored in enumerate(table["blocks"]):
@@ -261,20 +261,30 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, NDA
     return Outputs(tuple(blocks), int(table["size"]))
 
 
-def outputs_to_bytes(outputs: Outputs) -> bytes:
-    """Draws as the bytes of an .npz file."""
-    arrays: dict[str, NDArray[Any]] = {}
-    table = pack_outputs("", outputs, arrays)
-    arrays[_TABLE] = np.frombuffer(json.dumps(table).encode(), dtype=np.uint8)
+def arrays_to_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """Arrays as the bytes of an .npz file."""
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mixes up its keywords
     return file.getvalue()
 
 
+def arrays_from_bytes(stored: bytes) -> dict[str, Array]:
+    """The inverse of `arrays_to_bytes`."""
+    with np.load(io.BytesIO(stored), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def outputs_to_bytes(outputs: Outputs) -> bytes:
+    """Outputs as the bytes of an .npz file."""
+    arrays: dict[str, Array] = {}
+    table = pack_outputs("", outputs, arrays)
+    arrays[_TABLE] = np.frombuffer(json.dumps(table).encode(), dtype=np.uint8)
+    return arrays_to_bytes(arrays)
+
+
 def outputs_from_bytes(stored: bytes) -> Outputs:
     """The inverse of `outputs_to_bytes`."""
-    with np.load(io.BytesIO(stored), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    arrays = arrays_from_bytes(stored)
     return unpack_outputs("", json.loads(arrays.pop(_TABLE).tobytes()), arrays)
 
 
@@ -342,7 +352,7 @@ def _rebuild_plain(data: Any, example: Any) -> Any:
     return type(example)(data) if isinstance(example, np.generic) else data
 
 
-def _rebuild_array(data: Any) -> NDArray[Any]:
+def _rebuild_array(data: Any) -> Array:
     kind = np.dtype(data["dtype"])
     if kind.kind not in _PLAIN_KINDS:
         raise ValueError(f"an array of {kind}")

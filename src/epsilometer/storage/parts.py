@@ -74,17 +74,12 @@ def numpy_array(value: np.ndarray[Any, Any], encode: Encode) -> Iterator[bytes]:
     if kind.names is not None:
         for name in kind.names:
             yield from numpy_array(plain[name], encode)
-    elif _has_gaps(kind):
+    elif kind.kind in "fc" and kind.itemsize > (8 if kind.kind == "f" else 16):  # long doubles have gaps
         yield from items([repr(each) for each in plain.ravel()], encode)
     elif kind.kind in _BY_BYTES and not kind.hasobject:
         yield tagged("bytes", plain.tobytes())
     else:
         yield from items(plain.ravel().tolist(), encode)
-
-
-def _has_gaps(kind: np.dtype[Any]) -> bool:
-    """Whether numbers have unused bytes: long doubles do."""
-    return kind.kind in "fc" and kind.itemsize > (8 if kind.kind == "f" else 16)
 
 
 def of_library(value: Any) -> Parts | None:
@@ -203,12 +198,6 @@ def function_parts(function: types.FunctionType, encode: Encode) -> Iterator[byt
     yield encode(function.__kwdefaults__)
     yield from (encode(_content(cell)) for cell in function.__closure__ or ())
     yield encode({name: value for name, value in vars(function).items() if name != "__wrapped__"})
-
-
-def method_parts(method: types.MethodType, encode: Encode) -> Iterator[bytes]:
-    """The function and the object."""
-    yield encode(method.__func__)
-    yield encode(method.__self__)
 
 
 def builtin_parts(function: types.BuiltinFunctionType, encode: Encode) -> Iterator[bytes]:

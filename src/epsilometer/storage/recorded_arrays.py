@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
 from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
@@ -25,8 +25,6 @@ _PIECE_BYTES = 4 << 20
 _PIECE_ROWS = 1 << 16
 # Outputs without content: a header can promise any number of them at no cost.
 _MOST_EMPTY = 1 << 24
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Booleans, Floats
+from epsilometer.arrays import Array, Booleans, Floats
 from epsilometer.claims import Claim
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch, from_callable
@@ -136,7 +135,7 @@ def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> Floats:
     return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())
 
 
-Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | NDArray[Any]]
+Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | Array]
 
 # Outputs per face: as many as a few hundred training draws can barely distinguish.
 _NAMES, _STRIPES, _ATOMS = 60, 12, 8

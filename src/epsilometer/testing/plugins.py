@@ -256,12 +256,8 @@ def are_neighbours(pair: Pair, relation: str, sensitivity: float | None = None) 
         moved = float(moves.sum() if relation == "l1" else moves.max())
         return moved <= float(math.inf if sensitivity is None else sensitivity) * (1.0 + 1e-9)
     if not isinstance(pair.left, list):  # single records, which must differ
-        return _near(pair.left, pair.right, sensitivity)
+        return sensitivity is None or bool(abs(pair.left - pair.right) <= sensitivity * (1.0 + 1e-9))
     return sum(bool(one != two) for one, two in zip(pair.left, pair.right, strict=True)) == 1
-
-
-def _near(one: Any, two: Any, sensitivity: float | None) -> bool:
-    return sensitivity is None or bool(abs(one - two) <= sensitivity * (1.0 + 1e-9))
 
 
 def _some_points(neighbours: Neighbours, count: int) -> Iterator[list[float]]:

@@ -143,15 +143,9 @@ class SoundnessConformance:
     def _repeat(self, method: Method, claim: Claim, learned: Disguise, law: Disguise, n: int, runs: int) -> None:
         rng = np.random.default_rng([18, runs, DISGUISES.index(law)])
         proposals = _proposals(method, claim, learned, n, rng, _PROPOSALS)
-        assert_rarely_above(
-            [Certificates(proposal, _PAIR) for proposal in proposals],
-            law,
-            law.coin.truth(claim),
-            rng,
-            n_fresh=n,
-            runs=runs,
-            false_alarm=_FALSE_ALARM / (len(DISGUISES) * len(REPEATED)),
-        )
+        proofs, truth = [Certificates(proposal, _PAIR) for proposal in proposals], law.coin.truth(claim)
+        false_alarm = _FALSE_ALARM / (len(DISGUISES) * len(REPEATED))
+        assert_rarely_above(proofs, law, truth, rng, n_fresh=n, runs=runs, false_alarm=false_alarm)
 
     def _provable(self, method: Method) -> list[Claim]:
         found = [claim for claim in self.claims if _accepts(method, claim)]

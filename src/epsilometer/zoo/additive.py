@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -84,12 +83,8 @@ def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
     epsilon, dimension = check_epsilon(epsilon), check_whole("dimension", dimension, 1, 1000)
     summary = "a vector with independent Laplace noise on each component"
     draw, pair = partial(add_laplace_to_each, scale=dimension / epsilon), Pair([0.0] * dimension, [1.0] * dimension)
-    law = partial(_vector_law, epsilon / dimension, dimension)
+    law = partial(ProductLaw, laplace_law(epsilon / dimension), dimension)
     return entry("laplace_vector", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, dimension=dimension)
-
-
-def _vector_law(shift: float, dimension: int) -> ProductLaw:
-    return ProductLaw(laplace_law(shift), dimension)
 
 
 def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
@@ -182,7 +177,7 @@ class ProposeTestRelease:
     scale: float
     threshold: float
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Draw n outputs."""
         centre, distance = dataset
         released = rng.laplace(float(distance), self.scale, n) > self.threshold

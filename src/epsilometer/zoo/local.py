@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Booleans, Integers
+from epsilometer.arrays import Array, Booleans, Integers
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -18,9 +17,7 @@ from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, discrete_law
 
 
-def respond(
-    dataset: Any, n: int, rng: np.random.Generator, labels: tuple[str, ...], truthful: float
-) -> NDArray[np.str_]:
+def respond(dataset: Any, n: int, rng: np.random.Generator, labels: tuple[str, ...], truthful: float) -> Array:
     """Reports the true label with some probability, else one of the others; outputs are strings, shape (n,).
 
     Args:

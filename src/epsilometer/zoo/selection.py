@@ -85,13 +85,11 @@ class NoisyMax:
         """Draw n outputs."""
         best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
         for position, query in enumerate(dataset):
-            noisy = float(query) + self._draw_noise(n, rng)
+            laplace = self.noise == "laplace"
+            noisy = float(query) + (rng.laplace(0.0, self.scale, n) if laplace else rng.exponential(self.scale, n))
             winner[noisy > best] = position
             np.maximum(best, noisy, out=best)
         return winner if self.output == "index" else best
-
-    def _draw_noise(self, n: int, rng: np.random.Generator) -> Floats:
-        return rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.exponential(self.scale, n)
 
     def winning_densities(self, nodes: Floats, queries: Sequence[float]) -> list[Floats]:
         """For each query, the density at the nodes of "it is the greatest, with this value"."""

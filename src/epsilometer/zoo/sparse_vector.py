@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole, entry
@@ -44,7 +43,7 @@ class FirstAbove:
     scheme: Scheme
     fresh_scale: float | None = None
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers | dict[str, NDArray[Any]]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers | dict[str, Array]:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
         first, value = np.full(n, len(dataset), dtype=np.int64), np.full(n, np.nan)
@@ -74,7 +73,7 @@ class AnswerUntil:
     scheme: Scheme
     values: bool = False
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> NDArray[Any]:
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Array:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
         unanswered = np.float64(np.nan) if self.values else np.int8(-1)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims import GaussianDP, PureDP, RenyiDP
-from epsilometer.claims.renyi import check_order
+from epsilometer.claims import GaussianDP, PureDP, RenyiDP, check_order
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_share, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, SubsampledGaussianLaw, density_law, laplace_law

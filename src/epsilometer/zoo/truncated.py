@@ -15,8 +15,7 @@ from epsilometer.arrays import Floats
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, entry
 from epsilometer.zoo.laws.exact import CellLaw, panel_law
 from epsilometer.zoo.laws.numerics import Panels
 
@@ -106,7 +105,8 @@ def truncated_laplace(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0)
     epsilon, low, high = check_epsilon(epsilon), *_check_interval(low, high)
     scale = (high - low) / epsilon
     steepest = 1 / (scale**2 * -math.expm1(-epsilon))
-    return _entry("laplace", epsilon, TruncatedLaplace(scale, low, high), scale, steepest, 2 * steepest)
+    constants = {"lipschitz": steepest, "input_lipschitz": 2 * steepest}
+    return _entry("laplace", epsilon, TruncatedLaplace(scale, low, high), scale, **constants)
 
 
 def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0) -> LipschitzEntry:
@@ -124,33 +124,18 @@ def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0
     steepest = turn * _PEAK * math.exp(-(turn**2) / 2) / (sigma**2 * share)
     # What the normalising constant adds: highest density times the steepest logarithm of the constant.
     norming = _PEAK / (sigma * share) * -_PEAK * math.expm1(-epsilon) / (sigma * share)
-    shortest = sigma / max(1.0, width)
-    return _entry("gaussian", epsilon, TruncatedGaussian(sigma, low, high), shortest, steepest, steepest + norming)
+    shortest, constants = sigma / max(1.0, width), {"lipschitz": steepest, "input_lipschitz": steepest + norming}
+    return _entry("gaussian", epsilon, TruncatedGaussian(sigma, low, high), shortest, **constants)
 
 
 def _entry(
-    kind: str,
-    epsilon: float,
-    noise: TruncatedLaplace | TruncatedGaussian,
-    scale: float,
-    lipschitz: float,
-    input_lipschitz: float,
+    kind: str, epsilon: float, noise: TruncatedLaplace | TruncatedGaussian, scale: float, **constants: Any
 ) -> LipschitzEntry:
-    ends = noise.low, noise.high
-    return LipschitzEntry(
-        name=f"truncated_{kind}",
-        summary=f"a number of an interval plus {kind.capitalize()} noise, truncated to the interval",
-        mechanism=from_batch(noise, name=f"truncated_{kind}"),
-        claim=PureDP(epsilon),
-        worst_pair=Pair(*ends),
-        keeps_claim=True,
-        parameters={"epsilon": epsilon, "low": noise.low, "high": noise.high},
-        law=partial(_law_between_ends, noise.density, *ends, scale),
-        domain=ends,
-        lipschitz=lipschitz,
-        input_domain=ends,
-        input_lipschitz=input_lipschitz,
-    )
+    summary = f"a number of an interval plus {kind.capitalize()} noise, truncated to the interval"
+    ends, law = (noise.low, noise.high), partial(_law_between_ends, noise.density, noise.low, noise.high, scale)
+    given: dict[str, Any] = {"epsilon": epsilon, "low": noise.low, "high": noise.high}
+    plain = entry(f"truncated_{kind}", summary, noise, PureDP(epsilon), Pair(*ends), law, **given)
+    return LipschitzEntry(**vars(plain), domain=ends, input_domain=ends, **constants)
 
 
 def _law_between_ends(density: Callable[[float, Floats], Floats], low: float, high: float, scale: float) -> CellLaw:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, next_float
@@ -25,7 +24,7 @@ _MOST_ROWS = 250_000
 _PER_BIN = 40
 
 
-def learn_line(left: NDArray[np.generic], right: NDArray[np.generic], most_bins: int = 512) -> Line:
+def learn_line(left: Array, right: Array, most_bins: int = 512) -> Line:
     """Cuts numbers: each repeated value is a cell of its own, the rest goes into bins of equal mass.
 
     Args:
@@ -96,11 +95,11 @@ def _empty_like(block: Block) -> Block:
     return Block(block.shape, nothing, tuple(column.take(nothing) for column in block.columns), 0)
 
 
-def _pool(left: NDArray[np.generic], right: NDArray[np.generic]) -> Floats:
+def _pool(left: Array, right: Array) -> Floats:
     return np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
 
 
-def _repeated(left: NDArray[np.generic], right: NDArray[np.generic], pooled: Floats) -> Floats:
+def _repeated(left: Array, right: Array, pooled: Floats) -> Floats:
     """The values that repeat often enough, ascending; infinities that were seen always count as atoms."""
     look = np.sort(np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]))
     infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]

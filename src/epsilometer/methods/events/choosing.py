@@ -225,13 +225,8 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     seen = above + counts.right[0] + counts.right[1]
     if chosen[seen > 0].all():  # the certain event proves nothing, and hides correlation and drift
         chosen[order[seen[order] > 0][-1]] = False
-    return Choice(
-        _fill_gaps(chosen, seen, layout),
-        best.flipped,
-        float(best.predicted[place]),
-        float(best.p[place]),
-        float(best.q[place]),
-    )
+    expected = (float(each[place]) for each in (best.predicted, best.p, best.q))
+    return Choice(_fill_gaps(chosen, seen, layout), best.flipped, *expected)
 
 
 def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped: bool) -> _Candidates:

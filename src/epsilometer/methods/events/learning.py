@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.methods.base import one_thread
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
@@ -67,7 +66,7 @@ def _blank_term(left: Block, right: Block, number: int) -> Term:
     return Term(number, names, np.zeros(len(names.labels) + 1))
 
 
-def _logistic(cells: Sequence[NDArray[np.int32]], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
+def _logistic(cells: Sequence[Array], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
     """Ridge logistic regression on one-hot cells, by L-BFGS on look-ups and weighted counts."""
     from scipy.optimize import minimize  # only needed for vectors
 
@@ -227,7 +226,7 @@ def _line_of_long_numbers(left: Block, right: Block) -> int | None:
     return None if 2 * count[count >= REPEATS].sum() > count.sum() else 0
 
 
-def _values(block: Block, column: int) -> NDArray[np.generic]:
+def _values(block: Block, column: int) -> Array:
     found = block.columns[column]
     if isinstance(found, Numbers):
         return found.values
