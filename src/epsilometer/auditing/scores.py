@@ -1,7 +1,5 @@
 """Membership scores of machine-learning audits: canary scores of many runs, and guesses from one run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ between batches. The wealth of the bets is evidence at any time (`epsilometer.bo
 at any point: when it refutes, when samples or time run out, or when it is interrupted.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import time

@@ -4,8 +4,6 @@ Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them
 its parameters, may be read off the band afterwards without paying again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Exact lower bounds on a Rényi divergence and on a difference of means: one bet on a score of the outputs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

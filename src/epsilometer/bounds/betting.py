@@ -16,8 +16,6 @@ Reference: Turner, Ly, Grünwald, "Generic E-variables for exact sequential k-sa
 stopping" (2021).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The greatest probability of a rejection region over the null, exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

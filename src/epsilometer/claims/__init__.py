@@ -1,7 +1,5 @@
 """What a mechanism promises. One file per notion, each a curve `max_power(q)`; here, claims from text and data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Workers of a Dask or a Ray cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys

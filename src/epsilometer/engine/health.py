@@ -3,8 +3,6 @@
 Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

@@ -5,8 +5,6 @@ no main guard and notebooks work; what it does arrives pickled. Nothing is share
 thread in this process. So whatever happens to one of them, even in the middle of an answer, cannot block the others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -5,8 +5,6 @@ find one, the mechanism is packed as it would be for a worker, into nothing, and
 what functions close over, attributes, arguments that were bound, the globals that a function uses.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 import random

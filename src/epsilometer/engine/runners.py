@@ -3,8 +3,6 @@
 And until when: `max_seconds=` ends a call that hangs, here by a signal, elsewhere by ending the worker.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -4,8 +4,6 @@ The two sides of a pair take turns, block by block, in an order that the seed de
 distribution that changes while it is drawn changes for both sides, and is not mistaken for a difference between them.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import signal

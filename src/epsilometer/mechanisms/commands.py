@@ -1,7 +1,5 @@
 """Mechanisms that are programs: no shell, a time limit, bounded output, and nothing left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import selectors

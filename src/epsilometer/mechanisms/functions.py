@@ -1,7 +1,5 @@
 """Mechanisms that are Python functions; and the outputs of k runs of any mechanism as one output."""
 
-from __future__ import annotations
-
 import dis
 import inspect
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Method `auto`: the exact method with the best prospects for the claim, chosen on training draws only."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

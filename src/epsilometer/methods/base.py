@@ -4,8 +4,6 @@ The audit loop owns the split and the budget. A method never sees fresh draws be
 proposal sees them only as tallies.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache

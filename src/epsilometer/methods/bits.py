@@ -3,8 +3,6 @@
 Reference: Mironov, "On significance of the least significant bits for differential privacy" (2012).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 
 from epsilometer.arrays import Integers

@@ -1,7 +1,5 @@
 """Learns the log-ratio of two distributions from training draws: one value for each cell of a partition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

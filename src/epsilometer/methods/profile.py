@@ -1,7 +1,5 @@
 """Method `profile`: nested events that are counted together, so that every claim can be read off one band."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -3,8 +3,6 @@
 A method's code is loaded when it is asked for: most audits need only one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Method `renyi-bet`: an exact bound on a Rényi divergence, from one bet on a learned score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

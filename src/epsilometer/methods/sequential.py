@@ -1,7 +1,5 @@
 """Method `sequential`: bets on an event against the claim, exact at any stopping time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -6,8 +6,6 @@ score can be stored in a result and evaluated anywhere, without the library or v
 Reference: Friedman (2001), "Greedy function approximation"; Newton steps and their gain as in Chen and Guestrin (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

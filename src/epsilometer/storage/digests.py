@@ -5,8 +5,6 @@ differ, as do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equa
 is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
 """
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import fractions

@@ -1,7 +1,5 @@
 """What crosses the border: datasets and outputs as text, and which files are read at all."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

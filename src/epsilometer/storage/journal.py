@@ -6,8 +6,6 @@ pickled. At the end, draws and tallies as such data: a file holds values, never 
 of is known from another tally of the same proposal.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -8,8 +8,6 @@ classes of the user's own modules in turn, data by content, libraries by name an
 docstrings and the locations of files do not count.
 """
 
-from __future__ import annotations
-
 import dis
 import functools
 import importlib.util

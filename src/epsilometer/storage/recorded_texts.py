@@ -1,7 +1,5 @@
 """Outputs in .jsonl, .json and .csv files, read in pieces; an error names the line that cannot be read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

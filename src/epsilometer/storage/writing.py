@@ -4,8 +4,6 @@ So whoever opens a file of ours finds the old content or the new one, never a fr
 full disk, an error, a kill. Everything that this program writes, except for its databases, is written here.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """The index page of a suite: a row and a small picture per audit, and what changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tasks in worker processes, each answer as it comes. A worker that dies or hangs costs only its own task."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import time

@@ -1,7 +1,5 @@
 """Mechanisms and audits made for tests: a coin whose truth is known, others that misbehave, and audits in disguise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

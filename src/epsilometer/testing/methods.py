@@ -1,7 +1,5 @@
 """What every method must satisfy."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -1,7 +1,5 @@
 """What every mechanism, claim, domain and finder must satisfy."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

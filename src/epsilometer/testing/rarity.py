@@ -1,7 +1,5 @@
 """Statistical tests that state their own false-alarm rate, and how often a bound may miss."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product

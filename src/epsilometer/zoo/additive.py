@@ -1,7 +1,5 @@
 """Noise that is added to a number, a vector or a histogram; and a value that is released only if it is stable."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

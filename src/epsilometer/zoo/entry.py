@@ -1,7 +1,5 @@
 """A reference mechanism together with everything that is known about it, and the checks of its parameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Randomized response of many people, plain or shuffled, and RAPPOR's Bloom filters."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Choosing the best of several: the exponential mechanism and noisy maxima."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The sparse vector technique: six published versions, most of them broken, and one with a fresh answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Sums and means of values in [0, 1] with noise, and gradient descent, which adds noise to means of gradients."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

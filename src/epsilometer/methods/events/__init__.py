@@ -4,8 +4,6 @@ Reference: ordering outputs by their likelihood ratio goes back to Neyman and Pe
 and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Learns from training draws how to cut the outputs into cells."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ test of its ratio, which is sharper for few draws than a band over many threshol
 distinguished without an error prove ε ≥ 1.96, twelve ranks that share the failure probability prove 1.0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

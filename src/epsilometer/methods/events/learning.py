@@ -1,7 +1,5 @@
 """Ways of cutting the outputs into cells, learned from training draws; an additive score where there are columns."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

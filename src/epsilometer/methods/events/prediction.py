@@ -1,7 +1,5 @@
 """The bound to expect from an event, by its frequencies in training draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ density exp(-|y - N|)/2, and it counts only above 0; the mechanisms raise the re
 0, which makes the noise on the mean astronomically large: a separate outcome.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A black-box audit bounds these values from below; the zoo knows them. Values are
 directions: a mechanism's own level is the largest over all pairs.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
