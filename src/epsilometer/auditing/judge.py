@@ -1,7 +1,5 @@
 """From a proof and the health of its draws to a result, with a few kilobytes from which its loss can be drawn."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence
@@ -207,14 +205,10 @@ def _bins_of(sides: list[Floats]) -> dict[str, Any]:
         inside = side[(side >= low) & (side <= high)]
         places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
         counts.append(np.bincount(places, minlength=BINS).tolist())
-        widths.append(_bandwidth(side))
+        # Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
+        quartiles = np.quantile(side, [0.25, 0.75])
+        with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+            deviation = float(side.std(ddof=1))
+        spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(side[0])) or 1.0
+        widths.append(float(0.9 * spread * len(side) ** -0.2))
     return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
-
-
-def _bandwidth(values: Floats) -> float:
-    """Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5)."""
-    quartiles = np.quantile(values, [0.25, 0.75])
-    with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
-        deviation = float(values.std(ddof=1))
-    spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(values[0])) or 1.0
-    return float(0.9 * spread * len(values) ** -0.2)

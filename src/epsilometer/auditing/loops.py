@@ -12,16 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import epsilometer.auditing.settings as limits
 from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.power import with_power
-from epsilometer.auditing.settings import (
-    EXPLORE_SHARE,
-    FEWEST_PER_PAIR,
-    MOST_PER_ROUND,
-    Settings,
-    check_enough_for,
-    training_size,
-)
+from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, Folded, OutOfTime, Phase, Sampler, order_rng
 from epsilometer.engine.health import check_drift, check_repeats
@@ -66,7 +60,7 @@ class AuditRun:
     def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
         """Nothing is drawn yet."""
         if len(pairs) > 1:
-            check_enough_for(len(pairs), settings.samples)
+            limits.check_enough_for(len(pairs), settings.samples)
         settings.method.check(question.claim, len(pairs), settings.samples)
         settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
@@ -114,7 +108,7 @@ class AuditRun:
         Returns:
             The proposal, the draws that it was learned from, and the samples that remain for the proof.
         """
-        n_train = training_size(samples)
+        n_train = limits.training_size(samples)
         n_fresh = samples - n_train
         fresh = self._draw(number, n_train)
         left, right = (concatenate([explored[side], fresh[side]]) for side in (0, 1))
@@ -183,13 +177,13 @@ class AuditRun:
         """
         alive = list(range(len(self.pairs)))
         rounds = max(1, math.ceil(math.log2(len(self.pairs))))
-        per_round = min(int(self.settings.samples * EXPLORE_SHARE / rounds), MOST_PER_ROUND)
+        per_round = min(int(self.settings.samples * limits.EXPLORE_SHARE / rounds), limits.MOST_PER_ROUND)
         draws = dict.fromkeys(alive, NOTHING)
         spent = 0
         for turn in range(rounds):
             if len(alive) == 1:
                 break
-            n = max(FEWEST_PER_PAIR, per_round // len(alive))
+            n = max(limits.FEWEST_PER_PAIR, per_round // len(alive))
             for number in alive:
                 draws[number] = self._explore_more(number, turn, draws[number], n)
                 spent += n
@@ -208,7 +202,7 @@ class AuditRun:
         return concatenate([before[0], more[0]]), concatenate([before[1], more[1]])
 
     def _predict(self, draws: Sides) -> float:
-        rest = int(self.settings.samples * (1.0 - EXPLORE_SHARE) * 0.7)
+        rest = int(self.settings.samples * (1.0 - limits.EXPLORE_SHARE) * 0.7)
         task = Task(self.question.claim, (rest, rest), self.budget.total)
         return self.settings.method.propose(draws[0], draws[1], task).predicted
 

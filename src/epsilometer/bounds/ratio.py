@@ -1,24 +1,14 @@
 """Exact lower bounds on ε (for any δ) and on δ (for any ε) from two counts, and certified values of any claim."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
 import numpy as np
 from scipy.special import ndtri
 
+import epsilometer.bounds.supremum as supremum
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
-from epsilometer.bounds.supremum import (
-    NullLine,
-    Region,
-    evenly_spread,
-    greatest_probability,
-    interpolated_supremum,
-    normal_probability,
-    region_probability,
-)
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 
 # The share of the failure probability that buys the restriction of q (Berger and Boos).
@@ -40,7 +30,7 @@ _CLOSE, _LOOKS = 0.004, 24
 class RatioTest:
     """The exact test of P(E) ≤ e^ε·Q(E) + δ for one pair of counts, at one failure probability."""
 
-    def __init__(self, left: Counts, right: Counts, failure_probability: float, region: Region) -> None:
+    def __init__(self, left: Counts, right: Counts, failure_probability: float, region: supremum.Region) -> None:
         check_failure_probability(failure_probability)
         nuisance = failure_probability * _NUISANCE_SHARE
         self.level = failure_probability - nuisance
@@ -51,20 +41,20 @@ class RatioTest:
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
-        null = NullLine(_grow(epsilon), delta)
-        smooth = interpolated_supremum(self.region, null, self.q_range, self.level, _BLOCKS)
+        null = supremum.NullLine(_grow(epsilon), delta)
+        smooth = supremum.interpolated_supremum(self.region, null, self.q_range, self.level, _BLOCKS)
         if smooth is not None:
             return smooth
-        return greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
+        return supremum.greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
 
     def rough_height(self, epsilon: float, delta: float) -> float:
         """How far the p-value is above the level, in normal quantiles, at a few values of q only: a mere guide."""
-        null = NullLine(_grow(epsilon), delta)
-        q = evenly_spread(self.q_range, _ROUGH_POINTS)
+        null = supremum.NullLine(_grow(epsilon), delta)
+        q = supremum.evenly_spread(self.q_range, _ROUGH_POINTS)
         if self._is_large:
-            p_value = float(normal_probability(self.region, null.power(q), q, _BLOCKS).max())
+            p_value = float(supremum.normal_probability(self.region, null.power(q), q, _BLOCKS).max())
         else:
-            p_value = float(region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
+            p_value = float(supremum.region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
         return float(ndtri(min(max(p_value, 1e-300), 1.0 - 1e-16))) - float(ndtri(self.level))
 
     def rejects(self, epsilon: float, delta: float) -> bool:
@@ -84,10 +74,10 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
     s, y = left.hits - shift, float(right.hits)
     constant = s * s - z * z * shift
     if s <= 0.0 or constant <= 0.0:  # no score bound: every count is at least as extreme as these
-        return RatioTest(left, right, failure_probability, Region(np.zeros_like, left.trials, right.trials))
+        return RatioTest(left, right, failure_probability, supremum.Region(np.zeros_like, left.trials, right.trials))
     middle = 2.0 * s * y + z * z * (s + y)
     r = 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
-    region = Region(
+    region = supremum.Region(
         lambda y: shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift),
         left.trials,
         right.trials,
@@ -115,7 +105,7 @@ def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon:
     grow = _grow(epsilon) * left.trials / right.trials
     excess = left.hits - grow * right.hits
     reach = _reach(failure_probability)
-    region = Region(lambda y: excess + grow * y, left.trials, right.trials, reach)
+    region = supremum.Region(lambda y: excess + grow * y, left.trials, right.trials, reach)
     return RatioTest(left, right, failure_probability, region)
 
 

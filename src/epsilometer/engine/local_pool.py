@@ -1,7 +1,5 @@
 """Worker processes on this machine, kept warm from one audit to the next."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import pickle
@@ -14,18 +12,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 
-from epsilometer.engine.local_worker import (
-    Ticket,
-    Worker,
-    caught,
-    end_all,
-    exchange,
-    fetch_held,
-    forget_work,
-    hold_parcel,
-    settle,
-    surroundings,
-)
+import epsilometer.engine.local_worker as local_worker
 from epsilometer.engine.parcels import Deadline, Fault, run_parcel
 
 # How long to wait for answers before checking on the workers.
@@ -38,8 +25,8 @@ _PATIENCE_SECONDS = 0.5
 # Where numerical libraries read how many threads they may start.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
-_all: weakref.WeakSet[Worker] = weakref.WeakSet()
-_warm: list[Worker] = []
+_all: weakref.WeakSet[local_worker.Worker] = weakref.WeakSet()
+_warm: list[local_worker.Worker] = []
 _lock = threading.RLock()
 
 
@@ -53,8 +40,8 @@ class LocalPool:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self.asked = f"jobs={jobs}"
-        self._workers: list[Worker] = []
-        self._waiting: deque[Ticket] = deque()
+        self._workers: list[local_worker.Worker] = []
+        self._waiting: deque[local_worker.Ticket] = deque()
         self._numbers = count(1)
         self._owner = os.getpid()
         self._looked = 0.0
@@ -74,22 +61,22 @@ class LocalPool:
 
     def ship(self, key: str, content: bytes) -> str:
         """Goes to every worker through its own channel: no file, which would outlive a program that is killed."""
-        message = pickle.dumps((hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps((local_worker.hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL)
         for worker in self._workers:
             worker.send_order(message)
         return key
 
-    def submit(self, key: str, shipped: str, task: object) -> Ticket:
+    def submit(self, key: str, shipped: str, task: object) -> local_worker.Ticket:
         """Waits in line for a worker."""
         import cloudpickle
 
-        work = (run_parcel, key, partial(fetch_held, shipped), task)
-        ticket = Ticket(next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
+        work = (run_parcel, key, partial(local_worker.fetch_held, shipped), task)
+        ticket = local_worker.Ticket(next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
         self._waiting.append(ticket)
         self._exchange(0.0)
         return ticket
 
-    def collect(self, ticket: Ticket, deadline: Deadline | None = None) -> bytes | None:
+    def collect(self, ticket: local_worker.Ticket, deadline: Deadline | None = None) -> bytes | None:
         """Waits for an answer, as long as there is somebody to give it."""
         with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
             self._exchange(0.0)
@@ -101,11 +88,11 @@ class LocalPool:
             self._exchange(_PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, deadline.left))
         return ticket.answer
 
-    def end_running(self, tickets: Iterable[Ticket]) -> None:
+    def end_running(self, tickets: Iterable[local_worker.Ticket]) -> None:
         """All of them: what the others have to do is not wanted either."""
         self.drop()
 
-    def has_answer(self, ticket: Ticket) -> bool:
+    def has_answer(self, ticket: local_worker.Ticket) -> bool:
         """Whether the answer came before the processes were lost."""
         return ticket.answer is not None
 
@@ -113,9 +100,9 @@ class LocalPool:
         """Ends the other processes, too; the next ones are new."""
         workers = list(self._workers)
         self._forget()
-        end_all(workers)
+        local_worker.end_all(workers)
 
-    def cancel(self, tickets: Iterable[Ticket]) -> None:
+    def cancel(self, tickets: Iterable[local_worker.Ticket]) -> None:
         """Running tasks finish and are forgotten; others never begin, except one per worker."""
         unwanted = set(tickets)
         for ticket in unwanted:
@@ -142,10 +129,10 @@ class LocalPool:
             raise Fault("the worker processes are gone", engine_lost=True)
         try:
             self._hand_out()
-            deaths = exchange(self._workers, seconds)
+            deaths = local_worker.exchange(self._workers, seconds)
             if time.monotonic() - self._looked >= _PULSE_SECONDS:
                 self._looked = time.monotonic()
-                deaths += [death for worker in self._workers for death in caught(worker.look)]
+                deaths += [death for worker in self._workers for death in local_worker.caught(worker.look)]
             self._hand_out()
         except BaseException:  # Ctrl-C may have cut a message in two
             self.drop()
@@ -167,7 +154,7 @@ class LocalPool:
         self._waiting.clear()
 
 
-def _check_out(workers: list[Worker], jobs: int) -> None:
+def _check_out(workers: list[local_worker.Worker], jobs: int) -> None:
     """Fills a list with workers: warm ones, brought up to date, and new ones."""
     limits = _thread_limits(jobs)
     with _lock:
@@ -176,40 +163,40 @@ def _check_out(workers: list[Worker], jobs: int) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     for worker in fitting:
         if _is_ready(worker, deadline):
-            worker.order(settle, *surroundings())
+            worker.order(local_worker.settle, *local_worker.surroundings())
             workers.append(worker)
         else:
-            end_all([worker])
+            local_worker.end_all([worker])
     while len(workers) < jobs:
-        workers.append(Worker(limits))
+        workers.append(local_worker.Worker(limits))
         _all.add(workers[-1])
 
 
-def _check_in(workers: list[Worker], jobs: int) -> None:
+def _check_in(workers: list[local_worker.Worker], jobs: int) -> None:
     """Keeps as many workers warm as were used last, and ends others: of a dead one, what it has forked."""
     dead = [worker for worker in workers if worker.process.poll() is not None]
     alive = [worker for worker in workers if worker not in dead]
     for worker in alive:
-        worker.order(forget_work)
+        worker.order(local_worker.forget_work)
     with _lock:
         surplus = _warm[: max(0, len(_warm) + len(alive) - jobs)]
         _warm[:] = [*_warm[len(surplus) :], *alive]
     workers.clear()
-    end_all([*surplus, *dead])
+    local_worker.end_all([*surplus, *dead])
 
 
-def _is_ready(worker: Worker, deadline: float) -> bool:
+def _is_ready(worker: local_worker.Worker, deadline: float) -> bool:
     """Whether a warm worker lives and has nothing left to do."""
-    deaths = exchange([worker], 0.0) or caught(worker.look)
+    deaths = local_worker.exchange([worker], 0.0) or local_worker.caught(worker.look)
     while worker.out and not deaths and (left := deadline - time.monotonic()) > 0:
-        deaths = exchange([worker], left)
+        deaths = local_worker.exchange([worker], left)
     return not worker.out and not deaths
 
 
 @atexit.register
 def _end_all() -> None:
     with _lock:
-        end_all(list(_all))
+        local_worker.end_all(list(_all))
         _warm.clear()
 
 

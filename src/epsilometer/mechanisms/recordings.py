@@ -12,19 +12,10 @@ from typing import Any
 
 import numpy as np
 
+import epsilometer.mechanisms.kept_draws as kept_draws
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair, as_pair
 from epsilometer.mechanisms.base import Mechanism
-from epsilometer.mechanisms.kept_draws import (
-    ABOUT,
-    About,
-    KeptLines,
-    Keys,
-    about_arrays,
-    about_lines,
-    array_names,
-    key_of,
-)
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
@@ -71,12 +62,12 @@ class Recording(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, sides: Sequence[RecordedSide], about: About) -> None:
+    def __init__(self, sides: Sequence[RecordedSide], about: kept_draws.About) -> None:
         self.sides, self.pairs, self.about = tuple(sides), about.pairs, about
         self.chunk_size, self.name = about.chunk_size, about.name
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
-        self._key_of = Keys()
+        self._key_of = kept_draws.Keys()
         if len(self.sides) > 1 or self.pairs:
             self.worst_pair = self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
 
@@ -111,7 +102,7 @@ class Recording(Mechanism):
             there = side.source.count()
             if there is not None and there < samples and not side.exact:
                 raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
-        known = {key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
+        known = {kept_draws.key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
         if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
             raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs out")
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
@@ -125,7 +116,7 @@ class Recording(Mechanism):
     def _side_of(self, index: int) -> RecordedSide:
         if not self.pairs:
             raise InputError(f"{self.name} holds one side only")
-        return self.sides[self._keys.index(key_of(self.pairs[0].side(index)))]
+        return self.sides[self._keys.index(kept_draws.key_of(self.pairs[0].side(index)))]
 
 
 def from_recording(
@@ -167,15 +158,15 @@ def _from_files(
 ) -> Recording:
     if right is not None:
         sides = [_one_side(path, header), _one_side(right, header)]
-        return Recording(sides, About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
+        return Recording(sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
     whole = _split_place(path)[1] is None
     kept = _open_kept(_check_file(path)) if whole else None
     if kept is not None:
         return kept
     both = _both_sides(_check_file(path), header) if whole else None
     if both is None:
-        return Recording([_one_side(path, header)], About(os.fspath(path), _CHUNK, ()))
-    return Recording(both, About(os.fspath(path), _CHUNK, (pair,)))
+        return Recording([_one_side(path, header)], kept_draws.About(os.fspath(path), _CHUNK, ()))
+    return Recording(both, kept_draws.About(os.fspath(path), _CHUNK, (pair,)))
 
 
 def check_most(value: object) -> int:
@@ -269,20 +260,20 @@ _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)
 def _open_kept(path: Path) -> Recording | None:
     kind = path.suffix.lower()
     try:
-        about = about_lines(path) if kind == ".jsonl" else None
+        about = kept_draws.about_lines(path) if kind == ".jsonl" else None
     except InputError:
         raise
     except (ValueError, *UNSOUND) as error:
         raise InputError(f"{path} does not describe its draws: {first_line(error)}") from error
-    if kind == ".npz" and ABOUT in members(path):
-        ArrayFile(path, ABOUT).whole()  # refuses what is too large, or not plain
-        about = about_arrays(path)
+    if kind == ".npz" and kept_draws.ABOUT in members(path):
+        ArrayFile(path, kept_draws.ABOUT).whole()  # refuses what is too large, or not plain
+        about = kept_draws.about_arrays(path)
     if about is None:
         return None
     sources: list[Source] = (
-        [KeptLines(path, number) for number in range(len(about.inputs()))]
+        [kept_draws.KeptLines(path, number) for number in range(len(about.inputs()))]
         if kind == ".jsonl"
-        else [ArrayFile(path, name) for name in array_names(about)]
+        else [ArrayFile(path, name) for name in kept_draws.array_names(about)]
     )
     sides = [RecordedSide(source, exact=True) for source in sources]
     return Recording(sides, replace(about, name=f"draws of {about.name} kept in {path}"))

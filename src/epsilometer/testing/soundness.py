@@ -4,8 +4,6 @@ Where a correct method cannot fail, the tests use no chance: bounds for all coun
 without any randomness prove nothing. What cannot be enumerated is repeated, on distributions where over-fitting pays.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -16,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import epsilometer.testing.rarity as rarity
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
@@ -23,14 +22,6 @@ from epsilometer.methods import Method, Proposal, Task
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
 from epsilometer.testing.fakes import DISGUISES, Coin, Disguise
-from epsilometer.testing.rarity import (
-    FAILURES,
-    N_ENUMERATED,
-    REPEATED,
-    Certificates,
-    assert_no_excess,
-    assert_rarely_above,
-)
 
 Sides = tuple[Outputs, Outputs]
 _PAIR = Pair(0, 1)
@@ -69,7 +60,7 @@ class SoundnessConformance:
         for claim, proposal in _taught(method, self._provable(method), 100):
             for value in (True, False, None):
                 outputs = read_outputs([value] * 100)
-                for failure in (0.5, *FAILURES):
+                for failure in (0.5, *rarity.FAILURES):
                     bound = _bound_of(proposal, (outputs, outputs), failure)
                     assert not bound > 0.0, (
                         f"all of 100 fresh outputs are {value} on either side, and the bound for {claim.describe()} is "
@@ -110,7 +101,7 @@ class SoundnessConformance:
                 rng = np.random.default_rng(16)
                 fresh = law.draw(0, _FEW_DRAWS, rng), law.draw(1, _FEW_DRAWS + 7, rng)
                 for proposal in _proposals(method, claim, law, _FEW_DRAWS, rng, 1):
-                    finding = proposal.certify(*_tally(proposal, fresh), _PAIR, FAILURES[0])
+                    finding = proposal.certify(*_tally(proposal, fresh), _PAIR, rarity.FAILURES[0])
                     assert_counts(finding, fresh)
 
     def test_tallying_and_proving_change_no_draws(self, method: Method) -> None:
@@ -124,8 +115,8 @@ class SoundnessConformance:
 
     def test_bounds_hold_for_every_coin(self, method: Method) -> None:
         """All counts of few draws, for all coins: the chance of a bound above the truth is a finite sum."""
-        for claim, proposal in _taught(method, self._provable(method), N_ENUMERATED):
-            assert_no_excess(proposal, claim, _PAIR)
+        for claim, proposal in _taught(method, self._provable(method), rarity.N_ENUMERATED):
+            rarity.assert_no_excess(proposal, claim, _PAIR)
 
     def test_bounds_hold_where_over_fitting_pays(self, method: Method) -> None:
         """By repetition, on discrete, continuous and mixed distributions with many equivalent outputs."""
@@ -143,9 +134,9 @@ class SoundnessConformance:
     def _repeat(self, method: Method, claim: Claim, learned: Disguise, law: Disguise, n: int, runs: int) -> None:
         rng = np.random.default_rng([18, runs, DISGUISES.index(law)])
         proposals = _proposals(method, claim, learned, n, rng, _PROPOSALS)
-        proofs, truth = [Certificates(proposal, _PAIR) for proposal in proposals], law.coin.truth(claim)
-        false_alarm = _FALSE_ALARM / (len(DISGUISES) * len(REPEATED))
-        assert_rarely_above(proofs, law, truth, rng, n_fresh=n, runs=runs, false_alarm=false_alarm)
+        proofs, truth = [rarity.Certificates(proposal, _PAIR) for proposal in proposals], law.coin.truth(claim)
+        false_alarm = _FALSE_ALARM / (len(DISGUISES) * len(rarity.REPEATED))
+        rarity.assert_rarely_above(proofs, law, truth, rng, n_fresh=n, runs=runs, false_alarm=false_alarm)
 
     def _provable(self, method: Method) -> list[Claim]:
         found = [claim for claim in self.claims if _accepts(method, claim)]
@@ -188,7 +179,7 @@ def _taught(
     """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or few draws."""
     for claim in claims:
         rng = rng or np.random.default_rng(19)
-        task = Task(claim, (n_fresh, n_fresh), FAILURES[0])
+        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
         try:
             proposal = method.propose(*_coins(_LEAK, _N_LEARN, rng), task)
             _prove(proposal, _tally(proposal, _coins(_LEAK, n_fresh, rng)))
@@ -201,7 +192,7 @@ def _proposals(
     method: Method, claim: Claim, law: Disguise, n_fresh: int, rng: np.random.Generator, n: int
 ) -> list[Proposal]:
     """n proposals, each learned from its own draws; none where the method refuses the distribution."""
-    task = Task(claim, (n_fresh, n_fresh), FAILURES[0])
+    task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
     found = []
     for _ in range(n):
         try:
@@ -223,7 +214,7 @@ def _tally(proposal: Proposal, outputs: Sides) -> tuple[Any, Any]:
 
 
 def _prove(proposal: Proposal, tallies: tuple[Any, Any]) -> str:
-    return json.dumps(proposal.certify(*tallies, _PAIR, FAILURES[0]).to_dict(), sort_keys=True)
+    return json.dumps(proposal.certify(*tallies, _PAIR, rarity.FAILURES[0]).to_dict(), sort_keys=True)
 
 
 def _bound_of(proposal: Proposal, outputs: Sides, failure: float) -> float:

@@ -30,7 +30,15 @@ from epsilometer.zoo.counted_means import (
     nondp_laplace2,
 )
 from epsilometer.zoo.entry import ZooEntry
-from epsilometer.zoo.local import hadamard_response, oue, randomized_response, subset_selection, sue
+from epsilometer.zoo.local import (
+    hadamard_response,
+    oue,
+    randomized_response,
+    subset_selection,
+    sue,
+    truncated_gaussian,
+    truncated_laplace,
+)
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
 from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
@@ -43,7 +51,6 @@ from epsilometer.zoo.sums import (
     subsampled_gaussian,
     subsampled_laplace,
 )
-from epsilometer.zoo.truncated import truncated_gaussian, truncated_laplace
 
 __all__ = [
     "ZooEntry", "clamped_laplace", "dp_laplace", "dp_laplace_released", "dp_mean", "exponential", "find",

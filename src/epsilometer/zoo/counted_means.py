@@ -8,8 +8,6 @@ Reference: Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium: a large scale libr
 Section 6.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,18 +15,11 @@ from typing import Any
 
 import numpy as np
 
+import epsilometer.zoo.laws.counted_means as laws
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_delta, check_epsilon, check_whole, entry
-from epsilometer.zoo.laws.counted_means import (
-    UnequalGaussianLaw,
-    UnequalLaplaceLaw,
-    count_law,
-    gaussian_mean_density,
-    laplace_mean_density,
-    released_law,
-)
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 
 # A noisy count below this is raised to it; in the released program, the scale of the noise is.
@@ -89,8 +80,8 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
 
 
 def _noisy_divisor_law(half: float) -> CellLaw:
-    right = partial(laplace_mean_density, count=2 * half, total=half)
-    return count_law(partial(laplace_mean_density, count=half), right, (0.0, 0.5), (half, 2 * half))
+    right = partial(laws.laplace_mean_density, count=2 * half, total=half)
+    return laws.count_law(partial(laws.laplace_mean_density, count=half), right, (0.0, 0.5), (half, 2 * half))
 
 
 def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
@@ -104,7 +95,7 @@ def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
     epsilon = check_epsilon(epsilon)
     summary = "a mean over a noisy count as released, almost without noise if that is negative"
     draw, pair = partial(released_mean, epsilon=epsilon), Pair([0.0], [0.0, 1.0])
-    law = partial(released_law, epsilon / 2, LEAST)
+    law = partial(laws.released_law, epsilon / 2, LEAST)
     return entry("dp_laplace_released", summary, draw, PureDP(epsilon), pair, law, keeps_claim=False, epsilon=epsilon)
 
 
@@ -120,7 +111,7 @@ def nondp_laplace1(epsilon: float = 1.0, size: int = 1) -> ZooEntry:
     scales = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False, noisy_scale=False)
     summary = "a mean over the true count with noise by the true count"
-    law = partial(UnequalLaplaceLaw, _shift(size), scales)
+    law = partial(laws.UnequalLaplaceLaw, _shift(size), scales)
     return _broken("nondp_laplace1", summary, mechanism, PureDP(epsilon), size, law)
 
 
@@ -136,7 +127,7 @@ def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
     size = _check_size((1 if epsilon <= 2 else 10) if size is None else size)
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False)
     summary = "a mean over the true count with noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, laplace_mean_density, size)
+    law = partial(_noisy_scale_law, epsilon / 2, laws.laplace_mean_density, size)
     return _broken("nondp_laplace2", summary, mechanism, PureDP(epsilon), size, law)
 
 
@@ -151,7 +142,7 @@ def nondp_gaussian1(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
     sigmas = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False, noisy_scale=False)
     summary = "a mean over the true count with Gaussian noise by the true count"
-    law = partial(UnequalGaussianLaw, _shift(size), sigmas)
+    law = partial(laws.UnequalGaussianLaw, _shift(size), sigmas)
     return _broken("nondp_gaussian1", summary, mechanism, ApproxDP(epsilon, delta), size, law)
 
 
@@ -166,7 +157,7 @@ def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
     epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
     mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False)
     summary = "a mean over the true count with Gaussian noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, gaussian_mean_density, size)
+    law = partial(_noisy_scale_law, epsilon / 2, laws.gaussian_mean_density, size)
     return _broken("nondp_gaussian2", summary, mechanism, ApproxDP(epsilon, delta), size, law)
 
 
@@ -181,7 +172,9 @@ def _broken(
 def _noisy_scale_law(half: float, about: Callable[..., Floats], size: int) -> CellLaw:
     """The mean of the pair falls from 1, and the count rises from `size` by 1."""
     counts, fallen = (half * size, half * (size + 1)), 1 - _shift(size)
-    return count_law(lambda t: about(t - 1.0, counts[0]), lambda t: about(t - fallen, counts[1]), (1.0, fallen), counts)
+    return laws.count_law(
+        lambda t: about(t - 1.0, counts[0]), lambda t: about(t - fallen, counts[1]), (1.0, fallen), counts
+    )
 
 
 def _check_size(size: int) -> int:

@@ -1,7 +1,5 @@
 """Chooses one event and one direction on training draws, by two-fold cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -91,8 +89,10 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
             found["atoms", width] = _by_ratio(smooth_above + 1.0, smooth_below + 1.0)
     if layout.group[-1] > 3:
         found |= _group_orderings(above, below, layout)
-    if len(layout.bins) == 1:
-        found |= _monotone(layout)
+    if len(layout.bins) == 1:  # along the line from one end to the other, the cells outside it last
+        line = np.sort(np.concatenate([layout.bins[0], layout.atoms[0][:-1]]))
+        rest = np.setdiff1d(np.arange(len(layout.group)), line)
+        found |= {"rising": np.concatenate([line[::-1], rest]), "falling": np.concatenate([line, rest])}
     return found
 
 
@@ -109,14 +109,6 @@ def _group_orderings(above: Integers, below: Integers, layout: Layout) -> dict[H
         smooth_above, smooth_below = (_smooth_lines(count, layout.bins, width) for count in (above, below))
         found["group", width, prior] = _by_ratio(smooth_above + prior * share_above, smooth_below + prior * share_below)
     return found
-
-
-def _monotone(layout: Layout) -> dict[Hashable, Integers]:
-    """From one end of the line to the other: the right order whenever the ratio is monotone."""
-    cells = np.arange(len(layout.group))
-    line = np.sort(np.concatenate([layout.bins[0], layout.atoms[0][:-1]]))
-    rest = np.setdiff1d(cells, line)
-    return {"rising": np.concatenate([line[::-1], rest]), "falling": np.concatenate([line, rest])}
 
 
 def _smooth_lines(count: Integers, lines: tuple[Integers, ...], width: int) -> Floats:
