@@ -30,9 +30,3 @@ class TotalVariation(Claim):
 
     def least_value(self, p, q):
         return max(0.0, float(p - q))
-
-    def with_value(self, value):
-        return TotalVariation(value)
-
-    def fixed(self):
-        return {}  # no other parameters

@@ -150,11 +150,8 @@ class FileJournal(Journal):
 
     def _write_if_due(self) -> None:
         if self._file.is_due:
-            self._write()
-
-    def _write(self) -> None:
-        self._put_pending()
-        self._file.commit()
+            self._put_pending()
+            self._file.commit()
 
     def _put_pending(self) -> None:
         # A total that an interruption left half added keeps its old value in the file, and its chunk is drawn again.

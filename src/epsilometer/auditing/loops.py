@@ -185,7 +185,10 @@ class AuditRun:
                 break
             n = max(limits.FEWEST_PER_PAIR, per_round // len(alive))
             for number in alive:
-                draws[number] = self._explore_more(number, turn, draws[number], n)
+                # Every round has its own chunk numbers, spaced far beyond what one round draws.
+                more = self.sampler.both(Phase.EXPLORE, number, self.pairs[number], n, skip=turn << 32)
+                left, right = (concatenate([draws[number][side], more[side]]) for side in (0, 1))
+                draws[number] = left, right
                 spent += n
             predicted = {number: self._predict(draws[number]) for number in alive}
             self.history += [
@@ -194,12 +197,6 @@ class AuditRun:
             alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent
-
-    def _explore_more(self, number: int, turn: int, before: Sides, n: int) -> Sides:
-        # Every round has its own chunk numbers, spaced far beyond what one round draws.
-        skip = turn << 32
-        more = self.sampler.both(Phase.EXPLORE, number, self.pairs[number], n, skip)
-        return concatenate([before[0], more[0]]), concatenate([before[1], more[1]])
 
     def _predict(self, draws: Sides) -> float:
         rest = int(self.settings.samples * (1.0 - limits.EXPLORE_SHARE) * 0.7)

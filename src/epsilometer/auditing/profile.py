@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,12 +99,7 @@ class Profile:
             return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
         return ClaimCheck(promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED)
 
-    def plot(
-        self,
-        path: str | Path | None = None,
-        claim: Claim | str | None = None,
-        exact: Callable[[float], float] | Any = None,
-    ) -> Any:
+    def plot(self, path: str | Path | None = None, claim: Claim | str | None = None, exact: Any = None) -> Any:
         """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
 
         Args:

@@ -56,7 +56,7 @@ class About:
 
     def inputs(self) -> list[str]:
         """A text per input, in the order in which the file numbers them."""
-        known = (key_of(pair.side(side)) for pair in self.pairs for side in (0, 1))
+        known = (digest_of(pair.side(side)) for pair in self.pairs for side in (0, 1))
         return list(dict.fromkeys([*known, *self.further]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,15 +81,6 @@ class About:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
 
-def key_of(dataset: Any) -> str:
-    """A text that is the same for the same dataset, and for no other.
-
-    Raises:
-        InputError: if the dataset has no content by which to recognise it.
-    """
-    return digest_of(dataset)
-
-
 class Keys:
     """The keys of datasets that are asked for chunk after chunk: a large one is read only once."""
 
@@ -100,7 +91,7 @@ class Keys:
         """The key of a dataset."""
         known = next((key for each, key in self._last if each is dataset), None)
         if known is None:
-            known = key_of(dataset)
+            known = digest_of(dataset)
             self._last = [(dataset, known), *self._last[:3]]  # a pair, and the one before it
         return known
 

@@ -15,6 +15,7 @@ import numpy as np
 import epsilometer.mechanisms.kept_draws as kept_draws
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair, as_pair
+from epsilometer.inputs.pairs import digest_of
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
@@ -102,7 +103,7 @@ class Recording(Mechanism):
             there = side.source.count()
             if there is not None and there < samples and not side.exact:
                 raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
-        known = {kept_draws.key_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
+        known = {digest_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
         if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
             raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs out")
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
@@ -116,7 +117,7 @@ class Recording(Mechanism):
     def _side_of(self, index: int) -> RecordedSide:
         if not self.pairs:
             raise InputError(f"{self.name} holds one side only")
-        return self.sides[self._keys.index(kept_draws.key_of(self.pairs[0].side(index)))]
+        return self.sides[self._keys.index(digest_of(self.pairs[0].side(index)))]
 
 
 def from_recording(

@@ -249,10 +249,7 @@ def _tally_with_a_stop(proposal: Proposal, outputs: Outputs, side: int, other: O
 def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
     cuts = [0, 1, 2, 5, len(outputs) // 3, len(outputs) - 3, len(outputs)]
     tallies = [proposal.tally(outputs.take(slice(a, b)), side) for a, b in pairwise(cuts)]
-    total = tallies[0]
-    for tally in tallies[1:]:
-        total = total + tally
-    return total
+    return sum(tallies[1:], tallies[0])
 
 
 def _check_finding(finding: Finding, claim: Claim, failure: float = _FAILURE) -> None:

@@ -260,8 +260,7 @@ class TruncatedLaplace:
 
     def density(self, centre: float, outputs: Floats) -> Floats:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
-        result: Floats = np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre)))
-        return result
+        return np.asarray(np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre))))
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs: exponential noise to one side, cut off at its end by the inverse distribution function."""
@@ -287,8 +286,7 @@ class TruncatedGaussian:
     def density(self, centre: float, outputs: Floats) -> Floats:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
         start, end = self._ends(centre)
-        result: Floats = _PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start))
-        return result
+        return np.asarray(_PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start)))
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
         """Draw n outputs by the inverse distribution function."""

@@ -234,15 +234,13 @@ def _ones_law(reporting: Rappor, is_set: bool) -> Floats:
     """The distribution of the number of ones in one place over all reports, shape (reports + 1,)."""
     stays = reporting.permanent_kept if is_set else 1 - reporting.permanent_kept
     ones = _binomial(reporting.reports, reporting.report_kept)
-    law: Floats = stays * ones + (1 - stays) * ones[::-1]
-    return law
+    return np.asarray(stays * ones + (1 - stays) * ones[::-1])
 
 
 def _binomial(n: int, chance: float) -> Floats:
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     k = np.arange(n + 1)
-    law: Floats = np.exp(logs[n] - logs[k] - logs[n - k] + k * math.log(chance) + (n - k) * math.log1p(-chance))
-    return law
+    return np.asarray(np.exp(logs[n] - logs[k] - logs[n - k] + k * math.log(chance) + (n - k) * math.log1p(-chance)))
 
 
 def _merged(left: Floats, right: Floats) -> tuple[Floats, Floats]:

@@ -169,8 +169,7 @@ def _exponential_density(x: Floats, scale: float) -> Floats:
 
 
 def _exponential_below(x: Floats, scale: float) -> Floats:
-    result: Floats = -np.expm1(-np.maximum(x, 0.0) / scale)
-    return result
+    return np.asarray(-np.expm1(-np.maximum(x, 0.0) / scale))
 
 
 @dataclass(frozen=True)
@@ -239,8 +238,7 @@ class MostPopular:
         """The probability of every element, shape (elements,)."""
         counts = np.bincount(np.asarray(dataset, dtype=np.int64), minlength=self.elements)
         weights = np.exp(self.epsilon / 2 * (counts - counts.max()))
-        result: Floats = weights / weights.sum()
-        return result
+        return np.asarray(weights / weights.sum())
 
 
 def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEntry:

@@ -96,8 +96,7 @@ def _integration_matrix() -> Floats:
     integrals[:, 0] = nodes + 1
     integrals[:, 1:] = (basis[:, 2:] - basis[:, :-2]) / (2 * degrees[1:] + 1)
     # The coefficient of the polynomial P_k is (2k + 1)/2 times the weighted sum of values * P_k.
-    result: Floats = (integrals * (2 * degrees + 1) / 2) @ basis[:, :-1].T
-    return result
+    return np.asarray((integrals * (2 * degrees + 1) / 2) @ basis[:, :-1].T)
 
 
 def solve_increasing(function: Callable[[float], float], target: float, low: float, high: float) -> float:
@@ -126,8 +125,7 @@ def maximise(function: Callable[[float], float], low: float, high: float) -> flo
 
 def laplace_density(x: Floats, scale: float) -> Floats:
     """Density of Laplace noise with the given scale."""
-    result: Floats = np.exp(-np.abs(x) / scale) / (2 * scale)
-    return result
+    return np.asarray(np.exp(-np.abs(x) / scale) / (2 * scale))
 
 
 def laplace_below(x: Floats, scale: float) -> Floats:

@@ -173,8 +173,7 @@ class ComparedValuesLaw(PairLaw):
     def _log_density(self, places: Floats, position: int, side: int) -> Floats:
         """log f of one query's value T + w, at the places w."""
         query, scale = self.queries[side][position], self.scheme.query_scale
-        result: Floats = -np.abs(self.scheme.threshold + places - query) / scale - math.log(2 * scale)
-        return result
+        return np.asarray(-np.abs(self.scheme.threshold + places - query) / scale - math.log(2 * scale))
 
     def _greatest_loss(self, answers: Answers) -> float:
         """The greatest |log ratio| over all values, for one sequence of answers; all its kinks are edges."""
