@@ -23,10 +23,8 @@ def noisy(dataset, n, rng):
 
 
 def test_what_exploring_leaves_is_proved_with(monkeypatch):
-    from epsilometer.auditing import loops
-
     assert MOST_PER_ROUND > 0.25 * 10_000_000 - 1  # no audit of up to 1e7 draws gets there
-    monkeypatch.setattr(loops, "MOST_PER_ROUND", 6000)
+    monkeypatch.setattr("epsilometer.auditing.settings.MOST_PER_ROUND", 6000)
     pairs = [em.Pair(0.0, 0.0, equal=True), (0.0, 1.0), (0.0, 0.1), (0.0, 0.2)]
     result = em.audit(em.from_batch(noisy), pairs, "eps=1", samples=100_000, seed=0)
     explored = sum(trial["draws"] for trial in result.findings[0].details["search"])
