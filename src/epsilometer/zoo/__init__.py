@@ -28,6 +28,7 @@ from epsilometer.zoo.local import hadamard_response, oue, randomized_response, s
 from epsilometer.zoo.registry import find, names
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
+from epsilometer.zoo.sniper import sniper
 from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
 from epsilometer.zoo.sums import (
     dp_mean,
@@ -75,6 +76,7 @@ __all__ = [
     "report_noisy_max",
     "scaled_gd",
     "shuffled_responses",
+    "sniper",
     "subsampled_gaussian",
     "subsampled_laplace",
     "subset_selection",

@@ -29,6 +29,7 @@ from epsilometer.zoo.entry import ZooEntry
 from epsilometer.zoo.local import hadamard_response, oue, randomized_response, subset_selection, sue
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
+from epsilometer.zoo.sniper import SNIPER_NAMES, sniper
 from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
 from epsilometer.zoo.sums import (
     dp_mean,
@@ -87,6 +88,7 @@ _MAKERS: dict[str, Callable[..., ZooEntry]] = {
         shuffled_responses,
         noisy_gradient_descent,
         scaled_gd,
+        sniper,
     )
 }
 
@@ -99,12 +101,16 @@ def names() -> list[str]:
 def find(name: str, **parameters: Any) -> ZooEntry:
     """The mechanism of that name, made with the given parameters; numbers may be given as text.
 
+    DP-Sniper's mechanisms are known by their published names too: "PrefixSum" is "sniper" with that `mechanism`.
+
     Raises:
         InputError: the name or a parameter is unknown, or a value makes no sense.
     """
+    if name in SNIPER_NAMES:
+        name, parameters = sniper.__name__, {"mechanism": name, **parameters}
     maker = _MAKERS.get(name)
     if maker is None:
-        close = difflib.get_close_matches(str(name), _MAKERS, n=3)
+        close = difflib.get_close_matches(str(name), [*_MAKERS, *SNIPER_NAMES], n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise InputError(f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}")
     defaults = {key: parameter.default for key, parameter in inspect.signature(maker).parameters.items()}

@@ -143,7 +143,7 @@ def report_noisy_max(epsilon: float = 1.0, output: str = "index", noise: str = "
         worst_pair=by_index if output == "index" else _all_shifted(queries),
         keeps_claim=output == "index" or (noise == "laplace" and queries == 2),
         parameters={"epsilon": epsilon, "output": output, "noise": noise, "queries": queries},
-        law=partial(_index_law, mechanism, by_index) if output == "index" else partial(_value_law, mechanism, queries),
+        law=partial(index_law, mechanism, by_index) if output == "index" else partial(value_law, mechanism, queries),
     )
 
 
@@ -165,7 +165,7 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
         worst_pair=_all_shifted(queries),
         keeps_claim=True,
         parameters={"epsilon": epsilon, "queries": queries},
-        law=partial(_value_law, mechanism, queries),
+        law=partial(value_law, mechanism, queries),
     )
 
 
@@ -173,13 +173,16 @@ def _all_shifted(queries: int) -> Pair:
     return Pair([0.0] * queries, [1.0] * queries)
 
 
-def _index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
+def index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
+    """The distributions of the position of the greatest."""
     panels = Panels.between({*pair.left, *pair.right}, mechanism.scale, REACH_IN_SCALES * mechanism.scale)
     sides = [mechanism.winning_densities(panels.nodes, side) for side in (pair.left, pair.right)]
     return discrete_law(*(np.array([(density * panels.weights).sum() for density in side]) for side in sides))
 
 
-def _value_law(mechanism: NoisyMax, queries: int) -> CellLaw:
+def value_law(mechanism: NoisyMax, queries: int) -> CellLaw:
+    """The distributions of the greatest value when all queries rise by 1."""
+
     def density(nodes: Floats, centre: float) -> Floats:
         return sum(mechanism.winning_densities(nodes, [centre] * queries), np.zeros_like(nodes))
 
