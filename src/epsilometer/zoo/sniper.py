@@ -199,7 +199,7 @@ def sniper(mechanism: str = "PrefixSum") -> ZooEntry:
     """One of the twenty mechanisms of DP-Sniper's evaluation at epsilon = .1, on a pair of inputs that it found.
 
     `zoo.find("PrefixSum")` finds them by their published names too. Laws of several numbers are numeric: their losses
-    are merged to 1/10 000 of their range.
+    are merged to 1/2000 of the greatest one.
     """
     made = _ALL[check_choice("mechanism", mechanism, SNIPER_NAMES)]()
     return ZooEntry(

@@ -23,7 +23,7 @@ _LEAST_CELL = 1e-200
 # Cells are merged when their log ratios agree to this; the loss is of second order in this.
 _MERGED_RATIO = 1e-6
 # Of independent outputs: steps between no loss and the greatest one, and slices of Laplace noise between its centres.
-_STEPS_OF_LOSS, _SLICES = 10_000, 64
+_STEPS_OF_LOSS, _SLICES = 2000, 32
 
 
 class PairLaw(ABC):
@@ -168,12 +168,13 @@ def quadrature_law(left: Floats, right: Floats, *, merged_ratio: float = _MERGED
 
 
 def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
-    """Several independent outputs together, numerically: cells merged to 1/10 000 of the range of the log ratio.
+    """Several independent outputs together, numerically: cells merged to 1/2000 of the greatest log ratio.
 
-    Merging and slicing coarsen the output, so that every value is at most the exact one. The greatest loss is kept.
+    Merging and slicing coarsen the output, so that every value is at most the exact one. The greatest loss, which
+    must be finite, is kept.
     """
     parts = [_without_shifts(law) for law in laws]
-    step = sum(part.pure_epsilon() for part in parts) / _STEPS_OF_LOSS
+    step = max(_MERGED_RATIO, sum(part.pure_epsilon() for part in parts) / _STEPS_OF_LOSS)
     left = right = np.ones(1)
     for part in parts:
         both = quadrature_law(np.outer(left, part.left).ravel(), np.outer(right, part.right).ravel(), merged_ratio=step)

@@ -131,7 +131,8 @@ def two_compared_values_law(scheme: Scheme, left: Sequence[float], right: Sequen
     Given the lesser value w, which says all about the threshold, a greater one reveals its query by a ratio that varies
     between the two queries only; a few slices there lose nothing that counts.
     """
-    law = ComparedValuesLaw.on(scheme, left, right)
+    # Two noise scales per panel: exact to nine digits, and a quarter of the cells.
+    law = ComparedValuesLaw(scheme, (left, right), scheme.panels(left, right, panels_per_scale=0.5))
     sides: tuple[list[Floats], list[Floats]] = ([], [])
     for answers in _sequences(scheme, len(left)):
         above = [position for position, answer in enumerate(answers) if answer]
