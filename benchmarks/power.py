@@ -13,11 +13,11 @@ import numpy as np
 import epsilometer as em
 from benchmarks.effort import Effort, short
 from benchmarks.measurement import Measurement
-from benchmarks.oracle import oracle_bound
 from benchmarks.plots import draw_power
 from epsilometer.engine import open_runner
 from epsilometer_experiments.self.measuring import entry_of
 from epsilometer_experiments.self.power import REQUIRED
+from epsilometer_experiments.sniper.oracle import oracle_bound
 
 SIZES = (10_000, 100_000, 1_000_000)
 ENTRIES = (*(spec for spec, _, _ in REQUIRED), "svt1?epsilon=.7", "geometric", "numerical_svt?epsilon=.7")

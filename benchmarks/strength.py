@@ -14,11 +14,11 @@ import numpy as np
 import epsilometer as em
 from benchmarks.effort import SIZES, Effort, short
 from benchmarks.measurement import Measurement
-from benchmarks.oracle import expected_bound, oracle_bound
 from epsilometer.engine import open_runner
 from epsilometer.zoo import ZooEntry
 from epsilometer.zoo.sniper import SNIPER_NAMES
 from epsilometer_experiments.self.measuring import entry_of
+from epsilometer_experiments.sniper.oracle import expected_bound, oracle_bound
 
 # A tenth of what DP-Sniper draws, at its confidence; the zoo at few draws and ours.
 SNIPER_DRAWS, SNIPER_CONFIDENCE = 1_070_000, 0.9

@@ -87,7 +87,7 @@ def _run_one(options: Settings, task: tuple[Any, Place, Case, int]) -> tuple[Pla
 
 def _publish(experiment: Experiment, results: Results, out: Path) -> None:
     write_json(results, out / RESULTS)
-    print_table(results)
+    print_table(results, experiment.wide)
     if experiment.draw is not None and results.rows:
         write_figures(experiment.draw(results), out)
 

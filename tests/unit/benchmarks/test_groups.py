@@ -8,13 +8,13 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks.effort import Effort
 from benchmarks.kinds import KINDS, TUPLE, Kind
-from benchmarks.oracle import best_event, best_events, expected_bound, oracle_bound
 from benchmarks.papers import histogram_runs, local_runs, renyi_runs
 from benchmarks.power import PowerRow, power_rows
 from benchmarks.strength import measure_strength
 
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
+from epsilometer_experiments.sniper.oracle import best_event, best_events, expected_bound, oracle_bound
 
 
 @pytest.fixture

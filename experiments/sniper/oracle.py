@@ -47,13 +47,13 @@ def best_events(law: PairLaw) -> list[tuple[float, float]] | None:
 def best_event(law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY) -> tuple[float, float] | None:
     """(P(E), Q(E)) of the event that promises most with n draws per side; None where the law is not known."""
     events = best_events(law)
-    return max(events, key=lambda event: promise(*event, n, failure_probability)) if events else None
+    return max(events, key=lambda event: promise(event[0], event[1], n, failure_probability)) if events else None
 
 
 def oracle_bound(law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY) -> float | None:
     """The mean certified bound on ε from n draws per side of the best event."""
     event = best_event(law, n, failure_probability)
-    return None if event is None else expected_bound(*event, n, failure_probability)
+    return None if event is None else expected_bound(event[0], event[1], n, failure_probability)
 
 
 @lru_cache(maxsize=1024)
