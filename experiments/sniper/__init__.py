@@ -1,5 +1,5 @@
 """DP-Sniper's evaluation, and the oracle that our bounds are compared with."""
 
-from epsilometer_experiments.sniper import table
+from epsilometer_experiments.sniper import peers, table
 
-EXPERIMENTS = (table.EXPERIMENT,)
+EXPERIMENTS = (table.EXPERIMENT, peers.EXPERIMENT)
