@@ -108,7 +108,7 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
 def _noisy_divisor_law(half: float) -> CellLaw:
     left = partial(laplace_mean_density, count=half, total=0.0)
     right = partial(laplace_mean_density, count=2 * half, total=half)
-    return count_law(left, right, (0.0, 0.5), (half, 2 * half))
+    return count_law(left, right, (0.0, 0.5), (half, 2 * half), half)
 
 
 def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
