@@ -14,6 +14,7 @@ from benchmarks.strength import measure_strength
 
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
+from epsilometer.zoo.laws.exact import GaussianLaw, SubsampledGaussianLaw, discrete_law
 from epsilometer_experiments.sniper.oracle import best_event, best_events, expected_bound, oracle_bound
 
 
@@ -51,11 +52,25 @@ def test_tuples_vary_in_length():
 
 
 def test_the_events_of_laplace_noise_are_its_tails():
-    for p, q in best_events(em.zoo.laplace(1.0).pair_law):
-        # Left of a point x between the centres: P = 1 − e^(−x)/2, Q = e^(x − 1)/2; at the left centre both are tails.
-        x = math.log(2 * q) + 1.0
-        assert 0.0 <= x <= 1.0
-        assert p == pytest.approx(1.0 - math.exp(-x) / 2.0, abs=1e-4)
+    """Left of a point x between the centres P = 1 − e^(−x)/2 and Q = e^(x − 1)/2, and the same for the other side."""
+    p, q = best_events(em.zoo.laplace(1.0).pair_law)
+    x = np.log(2 * q) + 1.0
+    inside = (x > -1e-9) & (x <= 1.0)
+    assert inside.sum() > 100
+    np.testing.assert_allclose(p[inside], 1.0 - np.exp(-x[inside]) / 2.0, atol=1e-9)
+
+
+def test_events_of_both_sides_are_tried():
+    """Here an event of the right dataset has the greater ratio, and one of the left the greater excess."""
+    law = discrete_law(np.array([0.98, 0.02]), np.array([0.5, 0.5]))
+    assert best_event(law, 10_000) == pytest.approx((0.5, 0.02))
+
+
+def test_the_curve_has_the_same_events_as_the_cells():
+    """The same law as an integral over the noise and as cells."""
+    cells, curve = em.zoo.laplace(1.0).pair_law, SubsampledGaussianLaw(1.0, 1.0)
+    assert oracle_bound(curve, 10_000) == pytest.approx(oracle_bound(GaussianLaw(1.0), 10_000), rel=1e-3)
+    assert best_event(cells, 10_000) == pytest.approx((0.5068, 0.1865), rel=0.01)
 
 
 def test_the_oracle_stays_below_the_truth_and_comes_near_it():

@@ -173,7 +173,7 @@ def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
     Merging and slicing coarsen the output, so that every value is at most the exact one. The greatest loss, which
     must be finite, is kept.
     """
-    parts = [_without_shifts(law) for law in laws]
+    parts = [without_shifts(law) for law in laws]
     step = max(_MERGED_RATIO, sum(part.pure_epsilon() for part in parts) / _STEPS_OF_LOSS)
     left = right = np.ones(1)
     for part in parts:
@@ -182,13 +182,13 @@ def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
     return discrete_law(left, right)
 
 
-def _without_shifts(law: CellLaw) -> CellLaw:
+def without_shifts(law: CellLaw, slices: int = _SLICES) -> CellLaw:
     """Laplace noise as cells: one on either side of both centres, where the ratio is constant, and slices between."""
-    places = law.shifts[:, None] * np.linspace(0.0, 1.0, _SLICES + 1)
-    slices = [-np.diff(np.exp(-places)) / 2, np.diff(np.exp(places - law.shifts[:, None])) / 2]
+    places = law.shifts[:, None] * np.linspace(0.0, 1.0, slices + 1)
+    between = [-np.diff(np.exp(-places)) / 2, np.diff(np.exp(places - law.shifts[:, None])) / 2]
     far = np.exp(-law.shifts)[:, None] / 2
     near = np.full_like(far, 0.5)
-    cells = np.hstack([near, slices[0], far]), np.hstack([far, slices[1], near])
+    cells = np.hstack([near, between[0], far]), np.hstack([far, between[1], near])
     return quadrature_law((law.left[:, None] * cells[0]).ravel(), (law.right[:, None] * cells[1]).ravel())
 
 
