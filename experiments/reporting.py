@@ -81,6 +81,13 @@ def table_cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def write_markdown(results: Results, path: Path) -> None:
+    """Writes the table with a line per case, for a page."""
+    headings, lines = wide_table(results)
+    rules = ["---", *["---:"] * (len(headings) - 1)]
+    write_whole(path, "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, rules, *lines)))
+
+
 def write_json(results: Results, path: Path) -> None:
     """Writes strict JSON: a figure that is not finite is null."""
     write_whole(path, json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False))

@@ -204,7 +204,7 @@ def sniper(mechanism: str = "PrefixSum") -> ZooEntry:
     made = _ALL[check_choice("mechanism", mechanism, SNIPER_NAMES)]()
     return ZooEntry(
         name=mechanism,
-        summary=f"DP-Sniper's {mechanism} as published",
+        summary=f"DP-Sniper's {mechanism} as published, one of twenty by mechanism=",
         mechanism=from_batch(made.draw, name=mechanism),
         claim=PureDP(made.claimed),
         worst_pair=Pair(made.left, made.right),

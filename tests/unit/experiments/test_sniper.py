@@ -32,6 +32,7 @@ def test_the_table_has_a_line_per_mechanism(tmp_path, capsys, same, columns):
     lines = [line for line in capsys.readouterr().out.splitlines() if "NoisyHist2" in line]
     assert len(lines) == 1
     assert lines[0].count("│") == len(columns) + 2
+    assert (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()[0] == f"| case | {' | '.join(columns)} |"
 
 
 def test_only_published_mechanisms_have_a_line():
