@@ -6,6 +6,7 @@ import argparse
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from benchmarks.papers import measure_papers
 from benchmarks.power import measure_power
 from benchmarks.speed import measure_small, measure_speed
 from benchmarks.starting import measure_start
+from benchmarks.strength import measure_strength
 from benchmarks.tables import markdown, print_table
 from benchmarks.workers import measure_workers
 
@@ -37,13 +39,14 @@ GROUPS: dict[str, Callable[[Effort], list[Measurement]]] = {
     "memory": measure_memory,
     "long": measure_long,
     "power": measure_power,
+    "strength": measure_strength,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the chosen groups; the exit status is 1 if a target is missed or a ratio got worse, else 0."""
     chosen = _parse(arguments)
-    effort = Effort(chosen.repeats, chosen.sizes, chosen.runs, chosen.jobs, chosen.out, chosen.share)
+    effort = Effort(**{field.name: getattr(chosen, field.name) for field in fields(Effort)})
     effort.out.mkdir(parents=True, exist_ok=True)
     measured: list[Measurement] = []
     for name in chosen.groups or GROUPS:
@@ -92,6 +95,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=Effort.repeats, help="interleaved repeats of each timing")
     parser.add_argument("--sizes", type=_sizes, default=SIZES, help="draws per side, such as 1e4,1e6")
     parser.add_argument("--runs", type=int, default=Effort.runs, help="seeds per line of the power table")
+    parser.add_argument("--seeds", type=int, default=Effort.seeds, help="audits per line of the strength table")
+    parser.add_argument(
+        "--only", type=_words, default=(), help="lines of the strength table: PrefixSum,svt1, zoo, sniper"
+    )
+    parser.add_argument("--population", type=_whole, default=0, help="judge chosen events on so many fresh draws")
     parser.add_argument("--jobs", type=int, default=Effort.jobs, help="processes for the power table; timings use one")
     parser.add_argument("--share", type=float, default=Effort.share, help="of the draws of all other figures")
     parser.add_argument("--out", type=Path, default=Effort.out, help="where to write")
@@ -100,8 +108,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _whole(text: str) -> int:
+    return int(float(text))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(sorted(int(float(part)) for part in text.split(",")))
+    return tuple(sorted(map(_whole, _words(text))))
 
 
 if __name__ == "__main__":

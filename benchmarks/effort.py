@@ -21,6 +21,9 @@ class Effort:
         jobs: processes for the power table; timings use one.
         out: folder for results.
         share: of the draws of figures with a fixed size; below 1 for a quick look.
+        seeds: audits per line of the strength table.
+        only: lines of the strength table, by name; all if empty.
+        population: fresh draws per side for the chances of a chosen event; 0 for the certified bounds themselves.
     """
 
     repeats: int = 7
@@ -29,6 +32,9 @@ class Effort:
     jobs: int = 2
     out: Path = Path("benchmarks/out")
     share: float = 1.0
+    seeds: int = 3
+    only: tuple[str, ...] = ()
+    population: int = 0
 
     def draws(self, n: int) -> int:
         """So many draws, or the share of them."""

@@ -13,16 +13,14 @@ import numpy as np
 import epsilometer as em
 from benchmarks.effort import Effort, short
 from benchmarks.measurement import Measurement
-from benchmarks.oracle import oracle_bounds
 from benchmarks.plots import draw_power
 from epsilometer.engine import open_runner
 from epsilometer_experiments.self.measuring import entry_of
 from epsilometer_experiments.self.power import REQUIRED
+from epsilometer_experiments.sniper.oracle import oracle_bound
 
 SIZES = (10_000, 100_000, 1_000_000)
 ENTRIES = (*(spec for spec, _, _ in REQUIRED), "svt1?epsilon=.7", "geometric", "numerical_svt?epsilon=.7")
-# For the oracle, whose counts cost nothing to draw.
-_ORACLE_RUNS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,7 @@ def _certified(task: tuple[str, int, int]) -> float:
 def _row(case: tuple[str, int, tuple[float, ...]]) -> PowerRow:
     spec, n, bounds = case
     entry = entry_of(spec)
-    oracle = oracle_bounds(entry.pair_law, n, _ORACLE_RUNS)
-    return PowerRow(spec, n, bounds, entry.truth(em.PureDP), None if oracle is None else float(np.mean(oracle)))
+    return PowerRow(spec, n, bounds, entry.truth(em.PureDP), oracle_bound(entry.pair_law, n))
 
 
 def _measurements(row: PowerRow, least: float | None) -> list[Measurement]:

@@ -178,6 +178,7 @@ class Experiment:
         tabulate: turns a case and its runs into rows; means by default.
         draw: makes figures, each with the stem of its file name.
         parallel: False where runs are timed and must not disturb each other.
+        wide: prints a line per case with a column per quantity, instead of a line per figure, and writes `table.md`.
     """
 
     name: str
@@ -189,3 +190,4 @@ class Experiment:
     tabulate: Callable[[Case, Sequence[Numbers]], list[Row]] = mean_rows
     draw: Callable[[Results], Iterable[tuple[str, Figure]]] | None = None
     parallel: bool = True
+    wide: bool = False

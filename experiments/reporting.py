@@ -16,6 +16,8 @@ from epsilometer_experiments.experiment import Results, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_HEADINGS = ("case", "quantity", "expected", "measured", "± s.e.", "runs", "met")
+
 
 @contextmanager
 def progress_bar(name: str, total: int) -> Iterator[Callable[[], None]]:
@@ -40,21 +42,30 @@ def progress_bar(name: str, total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def print_table(results: Results) -> None:
-    """The comparison with what was expected, on stdout."""
+def print_table(results: Results, wide: bool = False) -> None:
+    """The comparison with what was expected, on stdout; if wide, the bare figures with a line per case."""
     from rich.console import Console
     from rich.table import Table
 
+    headings, lines = wide_table(results) if wide else (_HEADINGS, [table_cells(row) for row in results.rows])
     table = Table(title=f"{results.experiment} ({results.seconds:.1f} s)", title_justify="left")
-    table.add_column("case", overflow="fold")
-    table.add_column("quantity")
-    for heading in ("expected", "measured", "± s.e.", "runs"):
-        table.add_column(heading, justify="right")
-    table.add_column("met")
-    for row in results.rows:
-        table.add_row(*table_cells(row))
+    table.add_column(headings[0], overflow="fold")
+    for heading in headings[1:]:
+        table.add_column(heading, justify="left" if heading in ("quantity", "met") else "right")
+    for line in lines:
+        table.add_row(*line)
     # A pipe has no width of its own; 120 columns hold every row.
     Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+
+def wide_table(results: Results) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The headings and the lines of a table with a line per case."""
+    quantities = tuple(dict.fromkeys(row.quantity for row in results.rows))
+    figures = {(row.case, row.quantity): f"{row.measured:.4g}" for row in results.rows}
+    cases = [case.name for case in results.cases]
+    return ("case", *quantities), [
+        (case, *(figures.get((case, quantity), "") for quantity in quantities)) for case in cases
+    ]
 
 
 def table_cells(row: Row) -> tuple[str, ...]:
@@ -68,6 +79,13 @@ def table_cells(row: Row) -> tuple[str, ...]:
         str(len(row.values)),
         {True: "yes", False: "no", None: ""}[row.is_met],
     )
+
+
+def write_markdown(results: Results, path: Path) -> None:
+    """Writes the table with a line per case, for a page."""
+    headings, lines = wide_table(results)
+    rules = ["---", *["---:"] * (len(headings) - 1)]
+    write_whole(path, "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, rules, *lines)))
 
 
 def write_json(results: Results, path: Path) -> None:

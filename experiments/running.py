@@ -18,7 +18,7 @@ import numpy as np
 from epsilometer.engine import open_runner
 from epsilometer.errors import InputError
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings
-from epsilometer_experiments.reporting import print_table, progress_bar, write_figures, write_json
+from epsilometer_experiments.reporting import print_table, progress_bar, write_figures, write_json, write_markdown
 
 RESULTS = "results.json"
 # (number of the case, number of the run)
@@ -87,7 +87,9 @@ def _run_one(options: Settings, task: tuple[Any, Place, Case, int]) -> tuple[Pla
 
 def _publish(experiment: Experiment, results: Results, out: Path) -> None:
     write_json(results, out / RESULTS)
-    print_table(results)
+    print_table(results, experiment.wide)
+    if experiment.wide:
+        write_markdown(results, out / "table.md")
     if experiment.draw is not None and results.rows:
         write_figures(experiment.draw(results), out)
 

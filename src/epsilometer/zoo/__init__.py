@@ -41,6 +41,7 @@ from epsilometer.zoo.local import (
 )
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
+from epsilometer.zoo.sniper import SNIPER_NAMES, sniper
 from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
 from epsilometer.zoo.sums import (
     dp_mean,
@@ -58,7 +59,7 @@ __all__ = [
     "laplace_vector", "names", "noisy_gradient_descent", "noisy_histogram", "noisy_max", "noisy_max_value",
     "nondp_gaussian1", "nondp_gaussian2", "nondp_laplace1", "nondp_laplace2", "numerical_svt", "oue",
     "propose_test_release", "randomized_response", "randomized_responses", "rappor", "rappor_longitudinal",
-    "report_noisy_max", "scaled_gd", "shuffled_responses", "subsampled_gaussian", "subsampled_laplace",
+    "report_noisy_max", "scaled_gd", "shuffled_responses", "sniper", "subsampled_gaussian", "subsampled_laplace",
     "subset_selection", "sue", "svt1", "svt2", "svt3", "svt4", "svt5", "svt6", "truncated_gaussian",
     "truncated_laplace",
 ]  # fmt: skip
@@ -77,12 +78,16 @@ def names() -> list[str]:
 def find(name: str, **parameters: Any) -> ZooEntry:
     """The mechanism of that name, made with the given parameters; numbers may be given as text.
 
+    DP-Sniper's mechanisms are known by their published names too: "PrefixSum" is "sniper" with that `mechanism`.
+
     Raises:
         InputError: the name or a parameter is unknown, or a value makes no sense.
     """
+    if name in SNIPER_NAMES:
+        name, parameters = "sniper", {"mechanism": name, **parameters}
     maker = _MAKERS.get(name)
     if maker is None:
-        close = difflib.get_close_matches(str(name), _MAKERS, n=3)
+        close = difflib.get_close_matches(str(name), [*_MAKERS, *SNIPER_NAMES], n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise InputError(f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}")
     defaults = {key: parameter.default for key, parameter in inspect.signature(maker).parameters.items()}

@@ -81,7 +81,7 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
 
 def _noisy_divisor_law(half: float) -> CellLaw:
     right = partial(laws.laplace_mean_density, count=2 * half, total=half)
-    return laws.count_law(partial(laws.laplace_mean_density, count=half), right, (0.0, 0.5), (half, 2 * half))
+    return laws.count_law(partial(laws.laplace_mean_density, count=half), right, (0.0, 0.5), (half, 2 * half), half)
 
 
 def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:

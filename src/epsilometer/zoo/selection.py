@@ -121,10 +121,10 @@ def report_noisy_max(epsilon: float = 1.0, output: str = "index", noise: str = "
     epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 2, 100)
     output = check_choice("output", output, ("index", "value"))
     mechanism = NoisyMax(check_choice("noise", noise, ("laplace", "exponential")), output, 2 / epsilon)
-    pair, law = _all_shifted(queries), partial(_value_law, mechanism, queries)
+    pair, law = _all_shifted(queries), partial(value_law, mechanism, queries)
     if output == "index":
         pair = Pair([1.0] * queries, [0.0] + [2.0] * (queries - 1))
-        law = partial(_index_law, mechanism, pair)
+        law = partial(index_law, mechanism, pair)
     keeps = output == "index" or (noise == "laplace" and queries == 2)
     summary = f"the {output} of the greatest of {queries} queries with {noise} noise"
     given = {"epsilon": epsilon, "output": output, "noise": noise, "queries": queries}
@@ -142,7 +142,7 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
     epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 1, 100)
     mechanism = NoisyMax("laplace", "value", queries / epsilon)
     summary = f"the greatest of {queries} numbers with Laplace noise calibrated for its release"
-    pair, law = _all_shifted(queries), partial(_value_law, mechanism, queries)
+    pair, law = _all_shifted(queries), partial(value_law, mechanism, queries)
     return entry("noisy_max_value", summary, mechanism, PureDP(epsilon), pair, law, epsilon=epsilon, queries=queries)
 
 
@@ -150,13 +150,16 @@ def _all_shifted(queries: int) -> Pair:
     return Pair([0.0] * queries, [1.0] * queries)
 
 
-def _index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
+def index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
+    """The distributions of the position of the greatest."""
     panels = Panels.between({*pair.left, *pair.right}, mechanism.scale, REACH_IN_SCALES * mechanism.scale)
     sides = [mechanism.winning_densities(panels.nodes, side) for side in (pair.left, pair.right)]
     return discrete_law(*(np.array([(density * panels.weights).sum() for density in side]) for side in sides))
 
 
-def _value_law(mechanism: NoisyMax, queries: int) -> CellLaw:
+def value_law(mechanism: NoisyMax, queries: int) -> CellLaw:
+    """The distributions of the greatest value when all queries rise by 1."""
+
     def density(nodes: Floats, centre: float) -> Floats:
         return sum(mechanism.winning_densities(nodes, [centre] * queries), np.zeros_like(nodes))
 

@@ -87,6 +87,36 @@ class AnswerUntil:
         return answers
 
 
+@dataclass(frozen=True)
+class AnswerValuesUntil:
+    """Stops after `cutoff` times "above" and releases values; float outputs of shape (n, d).
+
+    Attributes:
+        scheme: the noises and the threshold.
+        fresh_scale: scale of the noise on a released query; 0 releases the same value that was compared.
+        below: what stands for an answer below.
+        stopped: what stands for no answer.
+    """
+
+    scheme: Scheme
+    fresh_scale: float = 0.0
+    below: float = -np.inf
+    stopped: float = np.nan
+
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+        """Draw n outputs."""
+        bar = _noisy_threshold(self.scheme, n, rng)
+        answers = np.full((n, len(dataset)), self.stopped)
+        left = np.full(n, self.scheme.cutoff or 1)
+        for position, query in enumerate(dataset):
+            noisy = _noisy_query(self.scheme, query, n, rng)
+            above, going = noisy >= bar, left > 0
+            value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
+            answers[going, position] = np.where(above, value, self.below)[going]
+            left -= above & going
+        return answers
+
+
 def _noisy_threshold(scheme: Scheme, n: int, rng: np.random.Generator) -> Floats:
     return rng.laplace(scheme.threshold, scheme.threshold_scale, n)
 

@@ -1,17 +1,21 @@
 """Every group of benchmarks once, with next to no draws, and what the yardsticks in them measure."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from benchmarks import __main__ as program
 from benchmarks.effort import Effort
 from benchmarks.kinds import KINDS, TUPLE, Kind
-from benchmarks.oracle import best_events, oracle_bounds
 from benchmarks.papers import histogram_runs, local_runs, renyi_runs
 from benchmarks.power import PowerRow, power_rows
+from benchmarks.strength import measure_strength
 
 import epsilometer as em
+from epsilometer.bounds import Counts, epsilon_lower
+from epsilometer.zoo.laws.exact import GaussianLaw, SubsampledGaussianLaw, discrete_law
+from epsilometer_experiments.sniper.oracle import best_event, best_events, expected_bound, oracle_bound
 
 
 @pytest.fixture
@@ -22,6 +26,8 @@ def tiny(tmp_path):
 @pytest.mark.parametrize("group", program.GROUPS)
 def test_every_group_measures_something(group, tiny, monkeypatch):
     monkeypatch.setattr("benchmarks.power.ENTRIES", ("laplace", "svt5?epsilon=.7"))  # all of them take a while
+    monkeypatch.setattr("benchmarks.strength.SNIPER_NAMES", ("NoisyHist1", "ReportNoisyMax1"))
+    monkeypatch.setattr("benchmarks.strength.ZOO_NAMES", ("laplace",))
     found = program.GROUPS[group](tiny)
     assert found
     assert {each.group for each in found} == {group}
@@ -46,23 +52,56 @@ def test_tuples_vary_in_length():
 
 
 def test_the_events_of_laplace_noise_are_its_tails():
-    for p, q in best_events(em.zoo.laplace(1.0).pair_law):
-        # Left of a point x between the centres: P = 1 − e^(−x)/2, Q = e^(x − 1)/2; at the left centre both are tails.
-        x = math.log(2 * q) + 1.0
-        assert 0.0 <= x <= 1.0
-        assert p == pytest.approx(1.0 - math.exp(-x) / 2.0, abs=1e-4)
+    """Left of a point x between the centres P = 1 − e^(−x)/2 and Q = e^(x − 1)/2, and the same for the other side."""
+    p, q = best_events(em.zoo.laplace(1.0).pair_law)
+    x = np.log(2 * q) + 1.0
+    inside = (x > -1e-9) & (x <= 1.0)
+    assert inside.sum() > 100
+    np.testing.assert_allclose(p[inside], 1.0 - np.exp(-x[inside]) / 2.0, atol=1e-9)
+
+
+def test_events_of_both_sides_are_tried():
+    """Here an event of the right dataset has the greater ratio, and one of the left the greater excess."""
+    law = discrete_law(np.array([0.98, 0.02]), np.array([0.5, 0.5]))
+    assert best_event(law, 10_000) == pytest.approx((0.5, 0.02))
+
+
+def test_the_curve_has_the_same_events_as_the_cells():
+    """The same law as an integral over the noise and as cells."""
+    cells, curve = em.zoo.laplace(1.0).pair_law, SubsampledGaussianLaw(1.0, 1.0)
+    assert oracle_bound(curve, 10_000) == pytest.approx(oracle_bound(GaussianLaw(1.0), 10_000), rel=1e-3)
+    assert best_event(cells, 10_000) == pytest.approx((0.5068, 0.1865), rel=0.01)
 
 
 def test_the_oracle_stays_below_the_truth_and_comes_near_it():
     law = em.zoo.laplace(1.0).pair_law
-    means = [float(np.mean(oracle_bounds(law, n, 20))) for n in (10_000, 1_000_000)]
-    assert 0.9 < means[0] < means[1] < 1.0
-    assert means[1] > 0.99
+    bounds = [oracle_bound(law, n) for n in (10_000, 1_000_000)]
+    assert 0.9 < bounds[0] < bounds[1] < 1.0
+    assert bounds[1] > 0.99
 
 
-def test_an_infinite_loss_has_an_oracle_and_an_unknown_law_none():
-    assert float(np.mean(oracle_bounds(em.zoo.svt5(0.7).pair_law, 100_000, 5))) > 8.0
-    assert oracle_bounds(em.zoo.laplace_vector(1.0).pair_law, 1000, 1) is None
+@pytest.mark.parametrize(("p", "q", "n"), [(0.3, 0.2, 1000), (0.01, 0.002, 1000)])
+def test_the_mean_bound_of_an_event_is_that_of_its_counts(p, q, n):
+    """Within five spreads of a mean over 25 runs, which happens by chance less often than once in a million times."""
+    rng = np.random.default_rng(3)
+    runs = [
+        epsilon_lower(Counts(int(rng.binomial(n, p)), n), Counts(int(rng.binomial(n, q)), n), 0.05) for _ in range(25)
+    ]
+    assert abs(expected_bound(p, q, n) - np.mean(runs)) < 5 * np.std(runs) / 5
+
+
+def test_an_infinite_loss_has_an_oracle_and_so_has_a_vector_of_numbers():
+    assert oracle_bound(em.zoo.svt5(0.7).pair_law, 100_000) > 8.0
+    # At every level the vector's events weigh less than those of one number with all of the loss.
+    vector, number = (best_event(entry.pair_law, 10_000) for entry in (em.zoo.laplace_vector(1.0), em.zoo.laplace(1.0)))
+    assert vector[0] < number[0]
+    assert oracle_bound(em.zoo.svt3(1.0, cutoff=2).pair_law, 1000) is None
+
+
+def test_lines_of_the_strength_table_are_chosen_by_name_or_by_set(tiny):
+    chosen = measure_strength(replace(tiny, only=("laplace",), seeds=2, population=1000))
+    assert [each.name for each in chosen] == ["laplace at 400 / oracle"]
+    assert len(chosen[0].values) == 2
 
 
 def test_power_rows_have_intervals(tiny):

@@ -186,3 +186,17 @@ def test_a_large_epsilon_does_not_overflow():
     assert zoo.nondp_gaussian1(50.0).truth() > 50
     assert UnequalGaussianLaw(1.0, (2.0, 1.0)).delta(1e4) == 0.0
     assert zoo.nondp_laplace1(1.0).truth(RenyiDP, order=1.5) < zoo.nondp_laplace1(1.0).truth(PureDP)
+
+
+def test_an_output_of_a_count_that_is_raised_still_reveals_the_sum():
+    """Noise 2e12 about 0 against the same noise about 1e12: below 0 all of epsilon, on e^(-1/2)/4 of the draws."""
+    entry, n = zoo.dp_laplace(1.0), 40_000
+    left, right = (
+        entry.mechanism.function(entry.worst_pair.side(side), n, np.random.default_rng([7, side])) < -1e9
+        for side in (0, 1)
+    )
+    p, q = math.exp(-0.5) / 4, math.exp(-1.5) / 4
+    for share, chance in ((left.mean(), p), (right.mean(), q)):  # once in 1e10 times
+        assert abs(share - chance) < 6.5 * math.sqrt(chance * (1 - chance) / n)
+    for epsilon in (0.0, 0.5, 0.9):
+        assert entry.truth(ApproxDP, epsilon=epsilon) >= p - math.exp(epsilon) * q

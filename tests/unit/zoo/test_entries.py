@@ -9,10 +9,11 @@ import pytest
 from epsilometer import zoo
 from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
+from epsilometer.zoo.sniper import SNIPER_NAMES
 
 CASES = [(name, {}) for name in zoo.names()]
-# Calibrated by the size of their noise.
-BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd"}
+# Calibrated by the size of their noise, or as published.
+BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd", "sniper"}
 CASES += [(name, {"epsilon": epsilon}) for name in zoo.names() for epsilon in (0.1, 0.7, 3.0) if name not in BY_NOISE]
 COUNTED_MEANS = (
     "dp_laplace",
@@ -62,6 +63,7 @@ CASES += [
     ("dp_mean", {"scale_error": 1.0}),
     ("dp_mean", {"scale_error": 0.9}),
 ]
+CASES += [("sniper", {"mechanism": name}) for name in SNIPER_NAMES]
 SHAPES = {
     "laplace": ((), np.float64),
     "gaussian": ((), np.float64),
@@ -96,6 +98,7 @@ SHAPES = {
     "scaled_gd": ((), np.float64),
     "joint_median": ((), np.float64),
     "noisy_max": ((), np.int64),
+    "sniper": ((10,), np.float64),
     **dict.fromkeys(COUNTED_MEANS, ((), np.float64)),
 }
 COLUMNS = {

@@ -23,7 +23,9 @@ Density = Callable[[Floats], Floats]
 _NEAREST, _FARTHEST = 1e-9, 1e13
 
 
-def count_law(left: Density, right: Density, centres: Sequence[float], counts: tuple[float, float]) -> CellLaw:
+def count_law(
+    left: Density, right: Density, centres: Sequence[float], counts: tuple[float, float], shift: float = 0.0
+) -> CellLaw:
     """The distributions of a mean on two datasets.
 
     Args:
@@ -31,11 +33,12 @@ def count_law(left: Density, right: Density, centres: Sequence[float], counts: t
         right: the same for the other dataset.
         centres: where a density has a kink or is concentrated.
         counts: N of both datasets.
+        shift: how many scales of the noise lie between the sums, which a raised count divides as well.
     """
     panels = Panels.around(centres, _NEAREST, _FARTHEST)
     cells = [quadrature_cells(panels, density(panels.nodes), density(panels.edges)) for density in (left, right)]
-    drowned = [math.exp(-count) / 2 for count in counts]
-    return quadrature_law(*(np.append(side, weight) for side, weight in zip(cells, drowned, strict=True)))
+    law, drowned = quadrature_law(*cells), [math.exp(-count) / 2 for count in counts]
+    return CellLaw(np.append(law.left, drowned[0]), np.append(law.right, drowned[1]), np.append(law.shifts, shift))
 
 
 def laplace_mean_density(t: Floats, count: float, total: float = 0.0) -> Floats:

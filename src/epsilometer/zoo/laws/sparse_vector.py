@@ -17,6 +17,8 @@ from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, quadratur
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density
 
 Answers = tuple[int, ...]
+# Of one value between the two queries that it may belong to, where one noise scale is long against their distance.
+_SLICES = 4
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,40 @@ def _position_value_cells(scheme: Scheme, panels: Panels, queries: Sequence[floa
     return np.concatenate([*cells, [float((weight * panels.weights).sum())]])
 
 
+def two_compared_values_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
+    """As `compared_value_law` with a cutoff of 2, numerically: the greater of two values only by slices.
+
+    Given the lesser value w, which says all about the threshold, a greater one reveals its query by a ratio that varies
+    between the two queries only; a few slices there lose nothing that counts.
+    """
+    # Two noise scales per panel: exact to nine digits, and a quarter of the cells.
+    law = ComparedValuesLaw(scheme, (left, right), scheme.panels(left, right, panels_per_scale=0.5))
+    sides: tuple[list[Floats], list[Floats]] = ([], [])
+    for answers in _sequences(scheme, len(left)):
+        above = [position for position, answer in enumerate(answers) if answer]
+        for side, cells in enumerate(sides):
+            reached, at_edges = law.reached(answers, side)
+            if not above:
+                cells.append(at_edges[-1:])
+            for least in above:
+                density = np.exp(law.log_density(law.panels.nodes, least, side)) * law.panels.weights
+                rest = [_beyond(law, place, side) for place in above if place != least]
+                cells.append((reached * density * (rest[0] if rest else 1.0)).ravel())
+    return quadrature_law(*(np.concatenate(cells) for cells in sides))
+
+
+def _beyond(law: ComparedValuesLaw, position: int, side: int) -> Floats:
+    """P(one query's noisy value lies beyond w, in each slice) at every node w; shape (slices, k, m)."""
+    centres = sorted({float(queries[position]) for queries in law.queries})
+    cuts = np.concatenate([[-np.inf], np.linspace(centres[0], centres[-1], _SLICES + 1), [np.inf]])
+    low = np.maximum(law.scheme.threshold + law.panels.nodes, cuts[:-1, None, None])
+    beyond, further = (
+        laplace_below(law.queries[side][position] - places, law.scheme.query_scale)
+        for places in (low, np.maximum(low, cuts[1:, None, None]))
+    )
+    return beyond - further
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedValuesLaw(PairLaw):
     """The distributions on two sequences of queries; delta is not known.
@@ -162,7 +198,7 @@ class ComparedValuesLaw(PairLaw):
         """Not computed: a supremum over all orders takes minutes."""
         return None
 
-    def _reached(self, answers: Answers, side: int) -> tuple[Floats, Floats]:
+    def reached(self, answers: Answers, side: int) -> tuple[Floats, Floats]:
         """G at the nodes and at the edges."""
         weight = laplace_density(self.panels.nodes, self.scheme.threshold_scale)
         for query, answer in zip(self.queries[side], answers, strict=False):
@@ -170,26 +206,26 @@ class ComparedValuesLaw(PairLaw):
                 weight = weight * _below(self.scheme, self.panels, query)
         return self.panels.running_integral(weight)
 
-    def _log_density(self, places: Floats, position: int, side: int) -> Floats:
+    def log_density(self, places: Floats, position: int, side: int) -> Floats:
         """log f of one query's value T + w, at the places w."""
         query, scale = self.queries[side][position], self.scheme.query_scale
         return np.asarray(-np.abs(self.scheme.threshold + places - query) / scale - math.log(2 * scale))
 
     def _greatest_loss(self, answers: Answers) -> float:
         """The greatest |log ratio| over all values, for one sequence of answers; all its kinks are edges."""
-        left, right = (self._reached(answers, side)[1] for side in (0, 1))
+        left, right = (self.reached(answers, side)[1] for side in (0, 1))
         above = [position for position, answer in enumerate(answers) if answer]
         if not above:
             return abs(math.log(left[-1] / right[-1]))
         possible = np.minimum(left, right) > 0
         reached, edges = np.log(left[possible]) - np.log(right[possible]), self.panels.edges[possible]
-        values = [self._log_density(edges, place, 0) - self._log_density(edges, place, 1) for place in above]
+        values = [self.log_density(edges, place, 0) - self.log_density(edges, place, 1) for place in above]
         return max(_greatest_sum(sign * reached, [sign * value for value in values]) for sign in (1, -1))
 
     def _log_power_integral(self, answers: Answers, side: int, order: float) -> float:
         """The logarithm of the integral of P^order·Q^(1 - order), P the given side, for one sequence of answers."""
         with np.errstate(divide="ignore"):
-            own, other = (np.log(self._reached(answers, each)[0]) for each in (side, 1 - side))
+            own, other = (np.log(self.reached(answers, each)[0]) for each in (side, 1 - side))
         reached = np.where(np.isfinite(own) & np.isfinite(other), order * own + (1 - order) * other, -np.inf)
         if not any(answers):
             return float(reached[-1, -1])
@@ -198,7 +234,7 @@ class ComparedValuesLaw(PairLaw):
         size = reached.max()
         beyond, falling = np.ones_like(reached), np.zeros_like(reached)
         for place in (position for position, answer in enumerate(answers) if answer):
-            own_value, other_value = (self._log_density(self.panels.nodes, place, each) for each in (side, 1 - side))
+            own_value, other_value = (self.log_density(self.panels.nodes, place, each) for each in (side, 1 - side))
             powers = order * own_value + (1 - order) * other_value
             size += powers.max()
             density = np.exp(powers - powers.max())

@@ -1,0 +1,217 @@
+"""DP-Sniper's twenty mechanisms with the parameters of its evaluation, each on one pair of inputs.
+
+Reference: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: black-box discovery of differential privacy violations using
+classifiers" (2021); mechanisms after Ding et al. (2018), Lyu, Su, Li (2017), Wang et al. (2019), Balcer and Vadhan
+(2018), and Erlingsson, Pihur, Korolova (2014).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.claims import PureDP
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import from_batch
+from epsilometer.zoo.additive import add_geometric, add_laplace, add_laplace_to_each
+from epsilometer.zoo.entry import ZooEntry, check_choice
+from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independent_law, laplace_law
+from epsilometer.zoo.laws.sparse_vector import (
+    Scheme,
+    answer_probabilities,
+    answers_law,
+    compared_value_law,
+    two_compared_values_law,
+)
+from epsilometer.zoo.responses import Rappor
+from epsilometer.zoo.selection import NoisyMax, index_law, value_law
+from epsilometer.zoo.sparse_vector import AnswerUntil, AnswerValuesUntil, answer_all
+
+_EPSILON = 0.1
+Draw = Callable[[Any, int, Generator], Any]
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Whole numbers from 0 to `most`; int64 outputs of shape (n,)."""
+
+    draw: Draw
+    most: int
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
+        """Draw n outputs."""
+        return np.asarray(np.clip(self.draw(dataset, n, rng), 0, self.most))
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Several mechanisms on the same dataset, their outputs side by side; floats of shape (n, d)."""
+
+    parts: tuple[Draw, ...]
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+        """Draw n outputs."""
+        return np.column_stack([part(dataset, n, rng) for part in self.parts])
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The same mechanism several times, independently; floats of shape (n, copies)."""
+
+    draw: Draw
+    copies: int
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+        """Draw n outputs."""
+        return np.reshape(self.draw(dataset, n * self.copies, rng), (n, self.copies))
+
+
+@dataclass(frozen=True)
+class PrefixSums:
+    """The sums of the first 1, 2, … numbers, each number with its own noise; floats of shape (n, d)."""
+
+    draw: Draw
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
+        """Draw n outputs."""
+        noisy = self.draw(dataset, n, rng)
+        return np.cumsum(noisy, axis=1, out=noisy)
+
+
+@dataclass(frozen=True)
+class _Published:
+    """A mechanism, a pair, its law there, and the level that is claimed for it."""
+
+    draw: Draw
+    left: Any
+    right: Any
+    law: Callable[[], PairLaw]
+    keeps_claim: bool
+    claimed: float = _EPSILON
+
+
+def _noisy_max(noise: str, output: str) -> _Published:
+    draw = NoisyMax(noise, output, 2 / _EPSILON)
+    pair = Pair([1.0] * 5, [0.0] + [2.0] * 4 if output == "index" else [2.0] * 5)
+    law = partial(index_law, draw, pair) if output == "index" else partial(value_law, draw, 5)
+    return _Published(draw, pair.left, pair.right, law, output == "index")
+
+
+def _sparse(scheme: Scheme, left: Sequence[float], right: Sequence[float], keeps_claim: bool = False) -> _Published:
+    draw = partial(answer_all, scheme=scheme) if scheme.cutoff is None else AnswerUntil(scheme)
+    left, right = _halves(*left), _halves(*right)
+    return _Published(draw, left, right, partial(answers_law, scheme, left, right), keeps_claim)
+
+
+def _halves(first: float, second: float) -> list[float]:
+    return [first] * 5 + [second] * 5
+
+
+def _svt3() -> _Published:
+    scheme, left, right = Scheme(20.0, 20.0, 1), _halves(0.0, 1.0), _halves(1.0, 0.0)
+    draw = AnswerValuesUntil(scheme, 0.0, -1000.0, -2000.0)
+    return _Published(draw, left, right, partial(compared_value_law, scheme, left, right), False)
+
+
+def _svt34() -> _Published:
+    left, right = _halves(1.0, 1.0), _halves(2.0, 0.0)
+    values, answers = Scheme(20.0, 40.0, 2), Scheme(40.0, 1 / 0.075, 2)
+    draw = Parallel((AnswerValuesUntil(values, 0.0, -1000.0, -2000.0), AnswerUntil(answers)))
+    return _Published(draw, left, right, partial(_svt34_law, values, answers, left, right), False)
+
+
+def _svt34_law(values: Scheme, answers: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
+    return independent_law([two_compared_values_law(values, left, right), answers_law(answers, left, right)])
+
+
+def _numerical_svt() -> _Published:
+    scheme, fresh_scale, left, right = Scheme(30.0, 120.0, 2), 60.0, _halves(1.0, 0.0), _halves(0.0, 1.0)
+    draw = AnswerValuesUntil(scheme, fresh_scale, 0.0, -1000.0)
+    return _Published(draw, left, right, partial(_numerical_svt_law, scheme, fresh_scale, left, right), True)
+
+
+def _numerical_svt_law(scheme: Scheme, fresh_scale: float, left: Sequence[float], right: Sequence[float]) -> CellLaw:
+    """Every answer above comes with a number whose centres lie 1/fresh_scale scales apart, independently."""
+    sides = [answer_probabilities(scheme, queries) for queries in (left, right)]
+    numbers = [independent_law([laplace_law(1 / fresh_scale)] * count) for count in range(3)]
+    cells = [
+        [side[key] * (numbers[sum(key)].right if other else numbers[sum(key)].left) for key in sides[0]]
+        for other, side in enumerate(sides)
+    ]
+    return discrete_law(*(np.concatenate(side) for side in cells))
+
+
+def _rappor(permanent_kept: float, report_kept: float) -> _Published:
+    """Twenty bits, four hashes; these two values differ in six bits, as the published ones by another hash do."""
+    draw = Rappor(20, 4, permanent_kept, report_kept, 1)
+    kept = permanent_kept * report_kept + (1 - permanent_kept) * (1 - report_kept)
+    bit = discrete_law(np.array([kept, 1 - kept]), np.array([1 - kept, kept]))
+    return _Published(draw, 3, 7, partial(independent_law, [bit] * 6), True, 8 * math.log(kept / (1 - kept)))
+
+
+def _laplaces(draw: Draw, left: Any, right: Any, shift: float, copies: int, keeps_claim: bool = True) -> _Published:
+    """Independent Laplace noises, about centres that lie `shift` scales apart in so many of them."""
+    law = partial(independent_law, [laplace_law(shift)] * copies) if copies > 1 else partial(laplace_law, shift)
+    return _Published(draw, left, right, law, keeps_claim)
+
+
+def _truncated_geometric() -> _Published:
+    """Geometric noise on a count of five people; beyond 0 and 5 the ratio is constant, so clipping loses nothing."""
+    ratio = 8 / 9  # 1/(1 + 2^-k) with k = ceil(ln(2/epsilon)): what finite computers can draw exactly
+    cells = np.array([1.0, ratio]) / (1 + ratio)
+    law = partial(discrete_law, cells[::-1].copy(), cells)
+    return _Published(Clipped(partial(add_geometric, ratio=ratio), 5), 2, 1, law, True, -math.log(ratio))
+
+
+_laplace_each = partial(add_laplace_to_each, scale=10.0)
+_ALL: dict[str, Callable[[], _Published]] = {
+    "LaplaceMechanism": lambda: _laplaces(partial(add_laplace, scale=10.0), 0.0, 1.0, 0.1, 1),
+    "TruncatedGeometricMechanism": _truncated_geometric,
+    "NoisyHist1": lambda: _laplaces(_laplace_each, [0, 1, 1, 1, 1], [1] * 5, 0.1, 1),
+    "NoisyHist2": lambda: _laplaces(partial(add_laplace_to_each, scale=0.1), [0, 1, 1, 1, 1], [1] * 5, 10.0, 1, False),
+    "ReportNoisyMax1": lambda: _noisy_max("laplace", "index"),
+    "ReportNoisyMax2": lambda: _noisy_max("exponential", "index"),
+    "ReportNoisyMax3": lambda: _noisy_max("laplace", "value"),
+    "ReportNoisyMax4": lambda: _noisy_max("exponential", "value"),
+    "SparseVectorTechnique1": lambda: _sparse(Scheme(20.0, 40.0, 1, 0.5), (0.0, 1.0), (1.0, 0.0), True),
+    "SparseVectorTechnique2": lambda: _sparse(Scheme(20.0, 40.0, 1), (0.0, 1.0), (1.0, 0.0), True),
+    "SparseVectorTechnique3": _svt3,
+    "SparseVectorTechnique4": lambda: _sparse(Scheme(40.0, 1 / 0.075, 1), (1.0, 1.0), (2.0, 0.0)),
+    "SparseVectorTechnique5": lambda: _sparse(Scheme(20.0, 0.0, None), (2.0, 0.0), (1.0, 1.0)),
+    "SparseVectorTechnique6": lambda: _sparse(Scheme(20.0, 20.0, None), (1.0, 0.0), (0.0, 1.0)),
+    "Rappor": lambda: _rappor(0.625, 0.55),
+    "OneTimeRappor": lambda: _rappor(0.525, 1.0),
+    "LaplaceParallel": lambda: _laplaces(Copies(partial(add_laplace, scale=200.0), 20), 1.0, 0.0, 0.005, 20),
+    "SVT34Parallel": _svt34,
+    "PrefixSum": lambda: _laplaces(
+        PrefixSums(partial(add_laplace_to_each, scale=10.0)), [1.0] * 10, [0.0] * 10, 0.1, 10, False
+    ),
+    "NumericalSVT": _numerical_svt,
+}
+SNIPER_NAMES = tuple(_ALL)
+
+
+def sniper(mechanism: str = "PrefixSum") -> ZooEntry:
+    """One of the twenty mechanisms of DP-Sniper's evaluation at epsilon = .1, on a pair of inputs that it found.
+
+    `zoo.find("PrefixSum")` finds them by their published names too. Laws of several numbers are numeric: their losses
+    are merged to 1/2000 of the greatest one.
+    """
+    made = _ALL[check_choice("mechanism", mechanism, SNIPER_NAMES)]()
+    return ZooEntry(
+        name=mechanism,
+        summary=f"DP-Sniper's {mechanism} as published, one of twenty by mechanism=",
+        mechanism=from_batch(made.draw, name=mechanism),
+        claim=PureDP(made.claimed),
+        worst_pair=Pair(made.left, made.right),
+        keeps_claim=made.keeps_claim,
+        parameters={"mechanism": mechanism},
+        law=made.law,
+    )
