@@ -18,9 +18,10 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
-from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.learning import Learned, learn_by_values
 from epsilometer.methods.events.prediction import best_share
-from epsilometer.outputs import Event, Outputs
+from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
+from epsilometer.outputs import Event, Outputs, Partition
 from epsilometer.result import Finding, Witness
 
 
@@ -61,25 +62,36 @@ class EventsMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""
-        return self.propose_from([*learn_partitions(left, right), *learn_orders(left, right)], task)
+        return self.propose_from(ways_of(left, right), task)
 
-    def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
+    def propose_from(self, ways: Sequence[Learned | Ordered | Scored], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
-        found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
+        found = [each for way in ways if (each := _choose(way, task)) is not None]
         # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
-        event = Event(way.partition, choice.chosen).simplified()
+        competes = any(isinstance(way, Scored) for way in ways)
+        partition, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - competes * each[1].luck))
+        event = Event(partition, choice.chosen).simplified()
         candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
         if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
             return EventProposal(candidate, task, 0.5)
         return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
 
 
-def _choose(way: Learned | Ordered, task: Task) -> Choice | None:
+def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
+    """Every way of cutting the outputs that may be best."""
+    cells, needs_score = learn_by_values(left, right)
+    return [*cells, *(learn_scores(left, right) if needs_score else []), *learn_orders(left, right)]
+
+
+def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Partition, Choice] | None:
+    if isinstance(way, Scored):
+        tail = best_tail(way, task)
+        return tail and cut_at(way, tail)
     if isinstance(way, Ordered):
-        return choose_end(way, task)
+        choice = choose_end(way, task)
+        return choice and (way.partition, choice)
     folds = Folds(_halves(way, way.left), _halves(way, way.right))
-    return choose_event(folds, lay_out(way.partition), task)
+    return way.partition, choose_event(folds, lay_out(way.partition), task)
 
 
 def _halves(learned: Learned, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
