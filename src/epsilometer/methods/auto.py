@@ -75,7 +75,9 @@ class AutoMethod(Method):
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         n_train = min(len(left), len(right))
         best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
-        trees = _by_trees(left, right, ways) if any(isinstance(way, Scored) for way in ways) else None
+        trees = (
+            _by_trees(left, right, ways) if any(isinstance(way, Scored) and not way.is_line for way in ways) else None
+        )
         if trees is None:
             return best
         other = _better([trees], [way_of(trees)] if needs_bets else [], task, n_train)

@@ -13,156 +13,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from epsilometer.arrays import Booleans, Floats, Integers
-from epsilometer.methods.base import Task, one_thread
-from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.prediction import predictor
-from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
-from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import LabelAtoms, next_float
+from epsilometer.methods.base import one_thread
+from epsilometer.methods.events.cells import Cells, Cut, cut_columns
+from epsilometer.outputs import Block, Line
 from epsilometer.outputs.scores import AdditiveScore, Term
 
-Cells = NDArray[np.int32]
-Folds = Sequence[slice | Integers]
+Folds = Sequence[Integers]
 
 FOLDS = 5
 _ALL = slice(None)
-# Draws per side that place the cells, and that estimate how cells go together: more would not move either.
-_EDGE_ROWS, GRAM_ROWS = 20_000, 30_000
-# A value is a cell of its own if this share of the draws take it (and at least five of them); of more than so many
-# such values, only those that would fill a bin.
-_ATOM_SHARE, _MOST_ATOMS = 0.002, 24
+# Draws per side that estimate how cells go together: more would not move it.
+GRAM_ROWS = 30_000
 # Weights that are estimated together; with more, columns are taken as independent.
 _MOST_WEIGHTS = 512
 # Steps of the iteration for the prior's variances, and the relative change at which it ends.
 _STEPS, _STEADY = 30, 0.1
 # Weights whose ranges add up to more than this are not small: the laws are not close, and Newton's steps must help.
 _CLOSE = 1.2
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """One column in the cells that training draws fill: single values first, then intervals in order.
-
-    Attributes:
-        term: the column and all of its cells, without weights.
-        used: shape (k,), the cells with draws.
-        atoms: the single values among them, by something that is equal for equal values.
-    """
-
-    term: Term
-    used: Integers
-    atoms: tuple[object, ...]
-
-    @property
-    def size(self) -> int:
-        return len(self.used)
-
-    def index(self, columns: Sequence[Column]) -> Cells:
-        """The position of each row's cell among `used`."""
-        place = np.zeros(len(self.term.weights), dtype=np.int32)
-        place[self.used] = np.arange(self.size)
-        return place[self.term.index(columns)]
-
-    def weighted(self, weights: Floats) -> Term:
-        """The term; a cell that no draw filled has no weight."""
-        every = np.zeros(len(self.term.weights))
-        every[self.used] = weights
-        return Term(self.term.column, self.term.cells, every, self.term.mix)
-
-
-def _cut(term: Term, left: Block, right: Block) -> Cut:
-    counts = sum(np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right))
-    seen = np.flatnonzero(counts)
-    if isinstance(term.cells, LabelAtoms):
-        return Cut(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
-    edges = term.cells.edges
-    single = np.zeros(len(term.weights), dtype=np.bool_)
-    single[1 : len(edges)] = next_float(edges[:-1]) == edges[1:]
-    single[-1] = True  # NaN
-    atoms = seen[single[seen]]
-    names = tuple("NaN" if cell == len(single) - 1 else float(edges[cell - 1]) for cell in atoms)
-    return Cut(term, np.concatenate([atoms, seen[~single[seen]]]), names)
-
-
-def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]) -> list[Cut]:
-    """Every column in cells, those that take one value only left out; columns of alike values share their edges."""
-    head = slice(0, _EDGE_ROWS)
-    blank: list[Term] = []
-    numbers: dict[int, tuple[Floats, Floats]] = {}
-    bins = _n_bins(len(terms), min(left.size, right.size))
-    for number, mix in terms:
-        a, b = left.columns[number], right.columns[number]
-        if isinstance(a, Labels) or isinstance(b, Labels):
-            labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
-            names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_ATOMS])
-            blank.append(Term(number, names, np.zeros(len(names) + 1)))
-            continue
-        values = np.concatenate([_mixed(side.columns, number, mix)[head] for side in (left, right)])
-        atoms, rest = _single_values(values, bins)
-        numbers[len(blank)] = atoms, rest
-        blank.append(Term(number, _line(atoms, _quantiles(rest, bins)), np.empty(0), mix))
-    for place, edges in _shared_edges([rest for _, rest in numbers.values()], list(numbers), bins).items():
-        blank[place] = Term(blank[place].column, _line(numbers[place][0], edges), np.empty(0), blank[place].mix)
-    cuts = [_cut(Term(t.column, t.cells, np.zeros(_n_cells(t.cells)), t.mix), left, right) for t in blank]
-    return [cut for cut in cuts if cut.size > 1]
-
-
-def _n_cells(cells: Line | LabelAtoms) -> int:
-    return cells.n_cells if isinstance(cells, Line) else len(cells) + 1
-
-
-def _n_bins(n_columns: int, n_draws: int) -> int:
-    """Even numbers of bins, so that the median is an edge."""
-    return min(2 * int(np.clip(150 / n_columns, 4, 12)), 2 * max(2, n_draws // 400))
-
-
-def _mixed(columns: Sequence[Column], number: int, mix: Floats | None) -> Floats:
-    return Term(number, Line(np.empty(0)), np.empty(0), mix).numbers(columns)
-
-
-def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:
-    """The values that deserve a cell of their own, and the draws of all others."""
-    values = values[~np.isnan(values)]
-    look = np.sort(values[:8192])
-    if not (look[1:] == look[:-1]).any():
-        return np.empty(0), np.sort(values)
-    each, count = np.unique(values, return_counts=True)
-    keep = count >= max(5, _ATOM_SHARE * len(values))
-    if keep.sum() > _MOST_ATOMS:
-        keep = count > len(values) / bins
-    if count[keep].sum() <= 0.02 * len(values):
-        keep[:] = False
-    return each[keep], np.repeat(each[~keep], count[~keep])
-
-
-def _quantiles(rest: Floats, bins: int) -> Floats:
-    """The inner edges of bins of equal mass, from sorted values."""
-    finite = rest[np.isfinite(rest)]
-    if len(finite) < 10 * bins:
-        bins = len(finite) // 20
-    return finite[(np.arange(1, bins) * len(finite)) // bins] if bins > 1 else np.empty(0)
-
-
-def _line(atoms: Floats, edges: Floats) -> Line:
-    return Line(np.unique(np.concatenate([edges, atoms, next_float(atoms)])))
-
-
-def _shared_edges(rests: list[Floats], places: list[int], bins: int) -> dict[int, Floats]:
-    """The same edges for all columns that vary, if none of them crowds into few of the common bins."""
-    varying = [(place, rest) for place, rest in zip(places, rests, strict=True) if len(rest) >= 20 * bins]
-    if len(varying) < 3:
-        return {}
-    thin = max(1, len(varying) // 4)
-    edges = np.unique(_quantiles(np.sort(np.concatenate([rest[::thin] for _, rest in varying])), bins))
-    for _, rest in varying:
-        inside = np.diff(np.searchsorted(rest, edges), prepend=0, append=len(rest))
-        if inside.max() > 4 / bins * len(rest):
-            return {}
-    return dict.fromkeys([place for place, _ in varying], edges)
 
 
 # --- the prior -------------------------------------------------------------------------------------------------------
@@ -234,11 +104,12 @@ class _Sums:
 
     def difference(self, keep: Booleans) -> Floats:
         """Left minus right frequencies of the cells over the folds to keep."""
-        return keep @ self.left / max(keep @ self.n_left, 1) - keep @ self.right / max(keep @ self.n_right, 1)
+        left, right = (self.left[keep].sum(axis=0), self.right[keep].sum(axis=0))
+        return np.asarray(left / max(self.n_left[keep].sum(), 1) - right / max(self.n_right[keep].sum(), 1))
 
     def noise(self, keep: Booleans) -> float:
         """The variance of a frequency's difference, in units of that of one draw."""
-        return 1.0 / max(keep @ self.n_left, 1) + 1.0 / max(keep @ self.n_right, 1)
+        return 1.0 / max(int(self.n_left[keep].sum()), 1) + 1.0 / max(int(self.n_right[keep].sum()), 1)
 
 
 def _tables(cells: Sequence[Cells], starts: Integers, weight: Floats | None = None) -> Floats:
@@ -276,7 +147,7 @@ class _Posterior:
     def mean(self, difference: Floats, noise: float) -> Floats:
         """The weights to expect."""
         covariance = self._signal + noise * np.eye(len(self._signal))
-        return self.prior @ (self._matrix.T @ np.linalg.solve(covariance, self._whiten @ difference))
+        return np.asarray(self.prior @ (self._matrix.T @ np.linalg.solve(covariance, self._whiten @ difference)))
 
     def _variances(self, z: Floats, parts: list[_Part], noise: float) -> tuple[float, Floats]:
         """The likeliest mixture of the parts, with its log-likelihood less one for each part in use (Akaike).
@@ -315,7 +186,7 @@ def _mixture(parts: list[_Part], theta: Floats, size: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    """Weights of all cells from all draws, and from the draws outside each fold; shapes (weights,), (folds, weights)."""
+    """Weights of all cells: from all draws, shape (weights,), and without each fold, shape (folds, weights)."""
 
     whole: Floats
     without: Floats
@@ -354,16 +225,16 @@ class Side:
     folds: Folds
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], block: Block, folds: Folds | None = None) -> Side:
+    def of(cls, cuts: Sequence[Cut], block: Block, folds: Folds) -> Side:
         """The draws of a block in cells."""
-        return cls([cut.index(block.columns) for cut in cuts], folds or folds_of(None))
+        return cls([cut.index(block.columns) for cut in cuts], folds)
 
     def __len__(self) -> int:
         return len(self.cells[0])
 
     def sizes(self) -> Integers:
         """Draws per fold."""
-        return np.array([len(self.cells[0][rows]) for rows in self.folds])
+        return np.array([len(rows) for rows in self.folds])
 
     def sums(self, starts: Integers, weight: Floats | None = None) -> Floats:
         """Draws, or their weights, by fold and cell; shape (folds, weights)."""
@@ -389,10 +260,9 @@ class Side:
         return total
 
 
-def folds_of(rows: Integers | None) -> Folds:
-    """Every fifth draw; of shapes, by the places of their rows among all draws, which is independent of the shape."""
-    if rows is None:
-        return tuple(slice(fold, None, FOLDS) for fold in range(FOLDS))
+def folds_of(block: Block) -> Folds:
+    """Every fifth of all draws, which is independent of their shapes."""
+    rows = np.arange(block.size) if block.rows is None else block.rows
     return tuple(np.flatnonzero(rows % FOLDS == fold) for fold in range(FOLDS))
 
 
@@ -447,7 +317,7 @@ def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: F
     """The mode of the logistic posterior, for laws that are not close; one step from there leaves a fold out."""
     total = starts[-1]
     root = np.linalg.cholesky(prior + 1e-8 * np.trace(prior) / total * np.eye(total))
-    v = np.linalg.lstsq(root, weights, rcond=None)[0]
+    v: Floats = np.linalg.lstsq(root, weights, rcond=None)[0].astype(np.float64)
     offset = np.log(len(left) / len(right))
 
     def logits(v: Floats) -> tuple[Floats, Floats]:
@@ -501,7 +371,7 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
         cuts = cut_columns(left, right, [(column, None) for column in columns])
         if not cuts:
             return AdditiveScore((Term(columns[0], Line(np.empty(0)), np.zeros(2)),))
-        weights = fit(cuts, Side.of(cuts, left), Side.of(cuts, right)).whole
+        weights = fit(cuts, *(Side.of(cuts, side, folds_of(side)) for side in (left, right))).whole
     return as_score(cuts, weights)
 
 

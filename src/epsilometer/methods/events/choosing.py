@@ -148,8 +148,8 @@ _MASSES: Floats = np.concatenate(
 # nearly the same ratio, of which the luckiest would win (Laplace 0.7, 1e5 draws, 40 seeds: 0.670 ± 0.041 at 2, 0.680 ±
 # 0.026 at 3); atoms have fewer, and their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
 _DOUBT_LINE, _DOUBT_ATOMS = 3.0, 0.7
-# Spreads by which the luckiest of all rules and sizes is better than it looks, when atoms compete with a score, which has
-# few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: predicted 0.09, worth 0; the score 0.03, worth 0.04).
+# Spreads by which the luckiest of all rules and sizes may look better than it is, when atoms compete with a score that
+# has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09 predicted, worth 0; score 0.03, worth 0.04).
 _LUCK = 2.0
 # A line counts as long when its bins hold at least this share of the training draws, or when it has more single values
 # than this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).

@@ -46,8 +46,8 @@ class Learned:
     right: Outputs
 
 
-def learn_by_values(left: Outputs, right: Outputs) -> tuple[list[Learned], bool]:
-    """Cells by repeated values, also with scores inside; and whether a score over everything may see more."""
+def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
+    """Cells by repeated values, also with scores inside."""
     pairs = blocks_of_both(left, right)
     by_values = [_by_values(a, b) for a, b in pairs]
     ways = [Learned(Partition(tuple(by_values)), left, right)]
@@ -55,14 +55,15 @@ def learn_by_values(left: Outputs, right: Outputs) -> tuple[list[Learned], bool]
     if any(needs and len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True)):
         fit, rest = _for_scores(left, right, pairs)
         ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
-    return ways, any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs)
+    return ways
 
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     """Every way that may be best: by repeated values, by a score over everything, by values with scores inside."""
-    ways, needs_score = learn_by_values(left, right)
-    if needs_score:
-        fit, rest = _for_scores(left, right, blocks_of_both(left, right))
+    ways = learn_by_values(left, right)
+    pairs = blocks_of_both(left, right)
+    if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
+        fit, rest = _for_scores(left, right, pairs)
         ways.insert(1, Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
     return ways
 

@@ -68,8 +68,11 @@ class EventsMethod(Method):
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
         found = [each for way in ways if (each := _choose(way, task)) is not None]
         # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        competes = any(isinstance(way, Scored) for way in ways)
-        partition, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - competes * each[1].luck))
+        # Whoever stands alone needs no caution against its own luck.
+        caution = float(any(isinstance(way, Scored) for way in ways))
+        partition, choice = max(
+            found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - caution * each[1].luck)
+        )
         event = Event(partition, choice.chosen).simplified()
         candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
         if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
@@ -79,17 +82,16 @@ class EventsMethod(Method):
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
     """Every way of cutting the outputs that may be best."""
-    cells, needs_score = learn_by_values(left, right)
-    return [*cells, *(learn_scores(left, right) if needs_score else []), *learn_orders(left, right)]
+    return [*learn_by_values(left, right), *learn_scores(left, right), *learn_orders(left, right)]
 
 
 def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Partition, Choice] | None:
     if isinstance(way, Scored):
         tail = best_tail(way, task)
-        return tail and cut_at(way, tail)
+        return None if tail is None else cut_at(way, tail)
     if isinstance(way, Ordered):
         choice = choose_end(way, task)
-        return choice and (way.partition, choice)
+        return None if choice is None else (way.partition, choice)
     folds = Folds(_halves(way, way.left), _halves(way, way.right))
     return way.partition, choose_event(folds, lay_out(way.partition), task)
 
