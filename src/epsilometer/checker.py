@@ -641,16 +641,11 @@ def _score(score: Any, values: Sequence[Any]) -> float:
         raise Stop(None, f"scores of the kind {score['kind']!r:.40} are not evaluated here")
     total = 0.0
     for term in score["terms"]:
-        x = values[term["column"]] if "mix" not in term else _mixed(term["mix"], values)
+        x: Any = values[term["column"]] if "mix" not in term else 0.0
+        for share, value in zip(term.get("mix", ()), values, strict=False):  # in the audit's order, to round as it did
+            x += share * value if share else 0.0
         total += term["weights"][_on_line(term["edges"], x) if "edges" in term else [*term["labels"], *x].index(*x)]
     return total
-
-
-def _mixed(shares: Sequence[float], values: Sequence[float]) -> float:
-    total = 0.0
-    for share, value in zip(shares, values, strict=True):  # in this order, as the audit did: rounding is the same
-        total += share * value if share else 0.0
-    return math.nan if math.isnan(total) else total
 
 
 def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Check:
