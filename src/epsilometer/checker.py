@@ -641,7 +641,9 @@ def _score(score: Any, values: Sequence[Any]) -> float:
         raise Stop(None, f"scores of the kind {score['kind']!r:.40} are not evaluated here")
     total = 0.0
     for term in score["terms"]:
-        x = values[term["column"]]
+        x: Any = values[term["column"]] if "mix" not in term else 0.0
+        for share, value in zip(term.get("mix", ()), values, strict=False):  # in the audit's order, to round as it did
+            x += share * value if share else 0.0
         total += term["weights"][_on_line(term["edges"], x) if "edges" in term else [*term["labels"], *x].index(*x)]
     return total
 

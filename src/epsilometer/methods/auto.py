@@ -8,9 +8,10 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.methods.base import Method, Task
-from epsilometer.methods.events import EventProposal, EventsMethod
-from epsilometer.methods.events.few import FEW, Ordered, learn_orders
-from epsilometer.methods.events.learning import Learned, learn_partitions, learn_scored
+from epsilometer.methods.events import EventProposal, EventsMethod, ways_of
+from epsilometer.methods.events.few import Ordered
+from epsilometer.methods.events.learning import Learned, learn_scored
+from epsilometer.methods.events.tails import Scored
 from epsilometer.methods.log_ratios import Way, learn_ways, way_of
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.outputs import Outputs, Partition
@@ -67,13 +68,13 @@ class AutoMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""
-        ways = learn_partitions(left, right)
+        ways = ways_of(left, right)
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         n_train = min(len(left), len(right))
-        orders = learn_orders(left, right) if n_train < FEW else []
-        best = _better([*ways, *orders], learn_ways(left, right) if needs_bets else [], task, n_train)
-        # There is more than one way only where outputs vary in several columns.
-        trees = _by_trees(left, right, ways) if len(ways) > 1 else None
+        best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
+        trees = (
+            _by_trees(left, right, ways) if any(isinstance(way, Scored) and not way.is_line for way in ways) else None
+        )
         if trees is None:
             return best
         other = _better([trees], [way_of(trees)] if needs_bets else [], task, n_train)
@@ -81,7 +82,7 @@ class AutoMethod(Method):
 
 
 def _better(
-    ways: Sequence[Learned | Ordered], scores: list[Way], task: Task, n_train: int
+    ways: Sequence[Learned | Ordered | Scored], scores: list[Way], task: Task, n_train: int
 ) -> EventProposal | BetProposal:
     """The best event of these ways, or the best bet on one of the scores if that promises more."""
     event = EventsMethod().propose_from(ways, task)
@@ -91,7 +92,7 @@ def _better(
     return bet if bet.predicted > event.predicted else event
 
 
-def _by_trees(left: Outputs, right: Outputs, ways: list[Learned]) -> Learned | None:
+def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Learned | Ordered | Scored]) -> Learned | None:
     """Cells of a score made of trees, if there are enough draws and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
@@ -101,5 +102,6 @@ def _by_trees(left: Outputs, right: Outputs, ways: list[Learned]) -> Learned | N
     if trees is None:
         return None
     held_out = trees.left, trees.right
-    advantages = (advantage(trees.partition, way.partition, held_out) for way in ways)
+    others = [way.partition for way in ways if not isinstance(way, Ordered)]
+    advantages = (advantage(trees.partition, other, held_out) for other in others)
     return trees if all(each > _TREES_ADVANTAGE for each in advantages) else None

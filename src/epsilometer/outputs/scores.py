@@ -24,23 +24,36 @@ class Term:
         column: position of the column in its block.
         cells: a line for numbers, atoms for names.
         weights: shape (cells,); for names the last weight is that of any other name.
+        mix: shape (columns,), the number that is cut is this combination of the columns, instead of one of them.
     """
 
     column: int
     cells: Line | LabelAtoms
     weights: Floats
+    mix: Floats | None = None
 
     def index(self, columns: Sequence[Column]) -> Integers:
         """The cell of each row, shape (n,)."""
-        column = columns[self.column]
         if isinstance(self.cells, Line):
-            return self.cells.index(column.values)  # type: ignore[union-attr]  # lines are only made for Numbers
-        codes = self.cells.codes(column)
+            return self.cells.index(self.numbers(columns))
+        codes = self.cells.codes(columns[self.column])
         return np.where(codes < 0, len(self.cells.labels), codes)
+
+    def numbers(self, columns: Sequence[Column]) -> NDArray[np.generic]:
+        """The numbers that a line cuts, shape (n,)."""
+        if self.mix is None:
+            return columns[self.column].values  # type: ignore[union-attr]  # lines are only made for Numbers
+        total = np.zeros(len(columns[0]))
+        for share, column in zip(self.mix, columns, strict=True):
+            if share:
+                total += share * np.asarray(column.values, dtype=np.float64)  # type: ignore[union-attr]
+        return total
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         data: dict[str, Any] = {"column": self.column, "weights": [float(weight) for weight in self.weights]}
+        if self.mix is not None:
+            data["mix"] = self.mix.tolist()
         if isinstance(self.cells, Line):
             return data | {"edges": self.cells.to_list()}
         return data | atoms_to_dict(self.cells)
@@ -53,7 +66,10 @@ class Term:
         size = cells.n_cells if isinstance(cells, Line) else len(cells) + 1
         if not isinstance(cells, Line | LabelAtoms) or weights.shape != (size,):
             raise ValueError("a term of a score must have one weight per cell")
-        return cls(int(data["column"]), cells, weights)
+        mix = np.array(data["mix"], dtype=np.float64) if "mix" in data else None
+        if mix is not None and not (isinstance(cells, Line) and mix.ndim == 1 and np.isfinite(mix).all()):
+            raise ValueError("a combination of columns must have one finite share per column")
+        return cls(int(data["column"]), cells, weights, mix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,8 @@ class AdditiveScore:
     @property
     def columns(self) -> tuple[int, ...]:
         """The columns that it reads."""
-        return tuple(term.column for term in self.terms)
+        mixed = (range(len(term.mix)) if term.mix is not None else (term.column,) for term in self.terms)
+        return tuple(sorted({column for columns in mixed for column in columns}))
 
     def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""

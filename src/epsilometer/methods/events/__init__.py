@@ -14,12 +14,13 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
-from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.learning import Learned, learn_by_values
 from epsilometer.methods.events.prediction import best_share
-from epsilometer.outputs import Event, Outputs
+from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
+from epsilometer.outputs import Event, Outputs, Partition
 from epsilometer.result import Finding, Witness
 
-__all__ = ["EventProposal", "EventsMethod"]
+__all__ = ["EventProposal", "EventsMethod", "ways_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +60,34 @@ class EventsMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
         """The event with the best predicted bound over all ways of cutting the outputs."""
-        return self.propose_from([*learn_partitions(left, right), *learn_orders(left, right)], task)
+        return self.propose_from(ways_of(left, right), task)
 
-    def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
+    def propose_from(self, ways: Sequence[Learned | Ordered | Scored], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
-        found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
+        found = [each for way in ways if (each := _choose(way, task)) is not None]
+        # Whoever stands alone needs no caution against its own luck.
+        caution = float(any(isinstance(way, Scored) for way in ways))
         # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
-        event = Event(way.partition, choice.chosen).simplified()
+        partition, choice = max(
+            found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - caution * each[1].luck)
+        )
+        event = Event(partition, choice.chosen).simplified()
         candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
         if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
             return EventProposal(candidate, task, 0.5)
         return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
 
 
-def _choose(way: Learned | Ordered, task: Task) -> Choice | None:
+def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
+    """Every way of cutting the outputs that may be best."""
+    return [*learn_by_values(left, right), *learn_scores(left, right), *learn_orders(left, right)]
+
+
+def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Partition, Choice] | None:
+    if isinstance(way, Scored):
+        tail = best_tail(way, task)
+        return None if tail is None else cut_at(way, tail)
     if isinstance(way, Ordered):
-        return choose_end(way, task)
-    return choose_event(Folds(*way.halves()), lay_out(way.partition), task)
+        choice = choose_end(way, task)
+        return None if choice is None else (way.partition, choice)
+    return way.partition, choose_event(Folds(*way.halves()), lay_out(way.partition), task)

@@ -1,14 +1,17 @@
 """Learns from training draws how to cut the outputs into cells."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, next_float
 from epsilometer.outputs.partition import hash_signatures
+from epsilometer.outputs.scores import Term
 
 # A value seen this often in the training draws is an atom, not an accident.
 REPEATS = 5
@@ -129,3 +132,137 @@ def _label_atoms(left: Labels, right: Labels) -> LabelAtoms | None:
             count[label] = count.get(label, 0) + total
     frequent = sorted((label for label, total in count.items() if total >= REPEATS), key=lambda label: -count[label])
     return LabelAtoms(tuple(frequent[:_MOST_ATOMS])) if frequent else None
+
+
+# --- columns of a score ----------------------------------------------------------------------------------------------
+
+# Draws per side that place the cells of a column: more would not move them.
+_EDGE_ROWS = 20_000
+# A value is a cell of its own if this share of the draws take it (and at least five of them); of more than so many
+# such values, only those that would fill a bin.
+_SINGLE_SHARE, _MOST_SINGLE = 0.002, 24
+
+Cells = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One column in the cells that training draws fill: single values first, then intervals in order.
+
+    Attributes:
+        term: the column and all of its cells, without weights.
+        used: shape (k,), the cells with draws.
+        atoms: the single values among them, by something that is equal for equal values.
+    """
+
+    term: Term
+    used: Integers
+    atoms: tuple[object, ...]
+
+    @property
+    def size(self) -> int:
+        """Its weights."""
+        return len(self.used)
+
+    def index(self, columns: Sequence[Column]) -> Cells:
+        """The position of each row's cell among `used`."""
+        place = np.zeros(len(self.term.weights), dtype=np.int32)
+        place[self.used] = np.arange(self.size)
+        return place[self.term.index(columns)]
+
+    def weighted(self, weights: Floats) -> Term:
+        """The term; a cell that no draw filled has no weight."""
+        every = np.zeros(len(self.term.weights))
+        every[self.used] = weights
+        return Term(self.term.column, self.term.cells, every, self.term.mix)
+
+
+def _cut(term: Term, left: Block, right: Block) -> Cut:
+    counts = sum(np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right))
+    seen = np.flatnonzero(counts)
+    if isinstance(term.cells, LabelAtoms):
+        return Cut(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
+    edges = term.cells.edges
+    single = np.zeros(len(term.weights), dtype=np.bool_)
+    single[1 : len(edges)] = next_float(edges[:-1]) == edges[1:]
+    single[-1] = True  # NaN
+    atoms = seen[single[seen]]
+    names = tuple("NaN" if cell == len(single) - 1 else float(edges[cell - 1]) for cell in atoms)
+    return Cut(term, np.concatenate([atoms, seen[~single[seen]]]), names)
+
+
+def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]) -> list[Cut]:
+    """Every column in cells, those that take one value only left out; columns of alike values share their edges."""
+    head = slice(0, _EDGE_ROWS)
+    blank: list[Term] = []
+    numbers: dict[int, tuple[Floats, Floats]] = {}
+    bins = _n_bins(len(terms), min(left.size, right.size))
+    for number, mix in terms:
+        a, b = left.columns[number], right.columns[number]
+        if isinstance(a, Labels) or isinstance(b, Labels):
+            labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
+            names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_SINGLE])
+            blank.append(Term(number, names, np.zeros(len(names) + 1)))
+            continue
+        values = np.concatenate([_mixed(side.columns, number, mix)[head] for side in (left, right)])
+        atoms, rest = _single_values(values, bins)
+        numbers[len(blank)] = atoms, rest
+        blank.append(Term(number, _line_with(atoms, _quantiles(rest, bins)), np.empty(0), mix))
+    for place, edges in _shared_edges([rest for _, rest in numbers.values()], list(numbers), bins).items():
+        blank[place] = Term(blank[place].column, _line_with(numbers[place][0], edges), np.empty(0), blank[place].mix)
+    cuts = [_cut(Term(t.column, t.cells, np.zeros(_n_cells(t.cells)), t.mix), left, right) for t in blank]
+    return [cut for cut in cuts if cut.size > 1]
+
+
+def _n_cells(cells: Line | LabelAtoms) -> int:
+    return cells.n_cells if isinstance(cells, Line) else len(cells) + 1
+
+
+def _n_bins(n_columns: int, n_draws: int) -> int:
+    """Even numbers of bins, so that the median is an edge."""
+    return min(2 * int(np.clip(150 / n_columns, 4, 12)), 2 * max(2, n_draws // 400))
+
+
+def _mixed(columns: Sequence[Column], number: int, mix: Floats | None) -> Floats:
+    return np.asarray(Term(number, Line(np.empty(0)), np.empty(0), mix).numbers(columns), dtype=np.float64)
+
+
+def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:
+    """The values that deserve a cell of their own, and the draws of all others."""
+    values = values[~np.isnan(values)]
+    look = np.sort(values[:8192])
+    if not (look[1:] == look[:-1]).any():
+        return np.empty(0), np.sort(values)
+    each, count = np.unique(values, return_counts=True)
+    keep = count >= max(5, _SINGLE_SHARE * len(values))
+    if keep.sum() > _MOST_SINGLE:
+        keep = count > len(values) / bins
+    if count[keep].sum() <= 0.02 * len(values):
+        keep[:] = False
+    return each[keep], np.repeat(each[~keep], count[~keep])
+
+
+def _quantiles(rest: Floats, bins: int) -> Floats:
+    """The inner edges of bins of equal mass, from sorted values."""
+    finite = rest[np.isfinite(rest)]
+    if len(finite) < 10 * bins:
+        bins = len(finite) // 20
+    return finite[(np.arange(1, bins) * len(finite)) // bins] if bins > 1 else np.empty(0)
+
+
+def _line_with(atoms: Floats, edges: Floats) -> Line:
+    return Line(np.unique(np.concatenate([edges, atoms, next_float(atoms)])))
+
+
+def _shared_edges(rests: list[Floats], places: list[int], bins: int) -> dict[int, Floats]:
+    """The same edges for all columns that vary, if none of them crowds into few of the common bins."""
+    varying = [(place, rest) for place, rest in zip(places, rests, strict=True) if len(rest) >= 20 * bins]
+    if len(varying) < 3:
+        return {}
+    thin = max(1, len(varying) // 4)
+    edges = np.unique(_quantiles(np.sort(np.concatenate([rest[::thin] for _, rest in varying])), bins))
+    for _, rest in varying:
+        inside = np.diff(np.searchsorted(rest, edges), prepend=0, append=len(rest))
+        if inside.max() > 4 / bins * len(rest):
+            return {}
+    return dict.fromkeys([place for place, _ in varying], edges)

@@ -3,94 +3,18 @@
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
-from epsilometer.arrays import Array, Floats, Integers
-from epsilometer.methods.base import one_thread
+from epsilometer.arrays import Array, Integers
+from epsilometer.methods.events.additive import fit_score
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
-from epsilometer.outputs.columns import EXACT, Labels, has_digit, is_long_number
-from epsilometer.outputs.lines import LabelAtoms
-from epsilometer.outputs.scores import AdditiveScore, Score, Term
+from epsilometer.outputs.columns import EXACT, has_digit, is_long_number
+from epsilometer.outputs.scores import Score
 
-# Cells per column: enough to follow a log-ratio, few enough to estimate (measured on 5-dimensional Laplace).
+# Cells per column, for judging how many draws a score needs.
 MOST_BINS = 32
-# Names per column that get their own weight.
-_MOST_NAMES = 1024
-# Ridge penalty per weight: worth about one pseudo-draw per cell.
-_RIDGE = 2.0
-# The fit sees at most this many draws of each side; more change little and cost time.
-_MOST_ROWS = 200_000
-# Enough steps for the likelihood to stop changing in the fourth digit.
-_STEPS = 60
-
-
-def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
-    """An additive model of ln(P/Q) on the given columns.
-
-    Args:
-        left: training outputs of one shape from the left.
-        right: from the right.
-        columns: which columns vary.
-    """
-    left, right = _head(left), _head(right)
-    blank = [_blank_term(left, right, column) for column in columns]
-    # Half as wide as indices usually are: with ten thousand columns they are most of what is in memory.
-    cells = [
-        np.concatenate([term.index(left.columns), term.index(right.columns)], dtype=np.int32, casting="unsafe")
-        for term in blank
-    ]
-    sizes = [len(term.weights) for term in blank]
-    weights = _logistic(cells, sizes, left.size, right.size)
-    return AdditiveScore(tuple(Term(term.column, term.cells, part) for term, part in zip(blank, weights, strict=True)))
-
-
-def _head(block: Block) -> Block:
-    if block.size <= _MOST_ROWS:
-        return block
-    first = slice(0, _MOST_ROWS)
-    return Block(block.shape, None, tuple(column.take(first) for column in block.columns), _MOST_ROWS)
-
-
-def _blank_term(left: Block, right: Block, number: int) -> Term:
-    a, b = left.columns[number], right.columns[number]
-    if isinstance(a, Numbers) and isinstance(b, Numbers):
-        line = learn_line(a.values, b.values, most_bins=MOST_BINS)
-        return Term(number, line, np.zeros(line.n_cells))
-    labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
-    names = LabelAtoms(tuple(dict.fromkeys(labels))[:_MOST_NAMES])
-    return Term(number, names, np.zeros(len(names.labels) + 1))
-
-
-def _logistic(cells: Sequence[Array], sizes: Sequence[int], n_left: int, n_right: int) -> list[Floats]:
-    """Ridge logistic regression on one-hot cells, by L-BFGS on look-ups and weighted counts."""
-    from scipy.optimize import minimize  # only needed for vectors
-
-    is_left = np.concatenate([np.ones(n_left), np.zeros(n_right)])
-    # Both sides weigh the same whatever their sizes, so the score is a log-ratio of the distributions.
-    weight = np.concatenate([np.full(n_left, 0.5 / max(n_left, 1)), np.full(n_right, 0.5 / max(n_right, 1))])
-    scale = n_left + n_right
-    starts = np.cumsum([0, *sizes])
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        logit = np.zeros(scale)
-        for start, index in zip(starts, cells, strict=False):
-            logit += parameters[start + index]
-        error = weight * (1.0 / (1.0 + np.exp(-np.clip(logit, -700, 700))) - is_left)
-        gradient = np.concatenate(
-            [np.bincount(index, error, minlength=size) for index, size in zip(cells, sizes, strict=True)]
-        )
-        value = float(weight @ (np.logaddexp(0.0, logit) - is_left * logit))
-        ridge = _RIDGE / scale
-        return value + 0.5 * ridge * float(parameters @ parameters), gradient + ridge * parameters
-
-    with one_thread():
-        fitted = minimize(loss, np.zeros(starts[-1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-    return [fitted.x[start:stop] for start, stop in pairwise(starts)]
-
-
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
 # When frequent signatures cover this share of the training draws, a score over all columns has little to add.
@@ -125,18 +49,25 @@ class Learned:
         return (a, b), (c, d)
 
 
-def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
-    """Every way that may be best: by repeated values, by those with scores inside, by a score over everything."""
+def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
+    """Cells by repeated values, also with scores inside."""
     pairs = blocks_of_both(left, right)
     by_values = [_by_values(a, b) for a, b in pairs]
     ways = [Learned(Partition(tuple(by_values)), left, right)]
     needs_score = [_needs_score(part, a, b) for part, (a, b) in zip(by_values, pairs, strict=True)]
-    if not any(needs_score):
-        return ways
-    fit, rest = _for_scores(left, right, pairs)
-    ways.append(Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
-    if any(len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True) if needs):
+    if any(needs and len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True)):
+        fit, rest = _for_scores(left, right, pairs)
         ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
+    return ways
+
+
+def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
+    """Every way that may be best: by repeated values, by a score over everything, by values with scores inside."""
+    ways = learn_by_values(left, right)
+    pairs = blocks_of_both(left, right)
+    if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
+        fit, rest = _for_scores(left, right, pairs)
+        ways.insert(1, Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
     return ways
 
 

@@ -1,0 +1,382 @@
+"""Additive scores of outputs with several columns: a weight for each cell of each column.
+
+Where two distributions are close, what counts is how few numbers the log-ratio is estimated with. So the weights of
+all cells of all columns are estimated together, as the mean of a Gaussian posterior whose prior the draws choose
+(empirical Bayes): each column may have a function of its own, all may share one, neighbouring cells are alike. Every
+training draw is scored by weights that were fitted without it, so that the same draws can place the threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import expit
+
+from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.methods.base import one_thread
+from epsilometer.methods.events.cells import Cells, Cut, cut_columns
+from epsilometer.outputs import Block, Line
+from epsilometer.outputs.scores import AdditiveScore, Term
+
+Folds = Sequence[Integers]
+
+FOLDS = 5
+_ALL = slice(None)
+# Draws per side that estimate how cells go together: more would not move it.
+GRAM_ROWS = 30_000
+# Weights that are estimated together; with more, columns are taken as independent.
+_MOST_WEIGHTS = 512
+# Steps of the iteration for the prior's variances, and the relative change at which it ends.
+_STEPS, _STEADY = 30, 0.1
+# Weights whose ranges add up to more than this are not small: the laws are not close, and Newton's steps must help.
+_CLOSE = 1.2
+
+
+# --- the prior -------------------------------------------------------------------------------------------------------
+
+
+def _ranks(n: int) -> Floats:
+    return (np.arange(n) + 0.5) / max(n, 1)
+
+
+def _alike(n: int, m: int, pull: float) -> Floats:
+    """How alike the functions' values are at ranks of n and of m cells."""
+    return np.exp(-pull * np.abs(_ranks(n)[:, None] - _ranks(m)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the prior's covariance: zero but for a square block of it."""
+
+    place: slice
+    kernel: Floats
+
+
+def _own_parts(cuts: Sequence[Cut], starts: Integers) -> list[_Part]:
+    """Each column has a function of its own: single values unrelated (or by rank, if many), intervals smooth."""
+    found = []
+    for cut, start in zip(cuts, starts.tolist(), strict=False):
+        m = len(cut.atoms)
+        for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, m, 3.0), 0.3)] if m > 4 else [])):
+            kernel = np.zeros((cut.size, cut.size))
+            kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, cut.size - m, pull)
+            found.append(_Part(slice(start, start + cut.size), kernel))
+    return found
+
+
+def _common_parts(cuts: Sequence[Cut], starts: Integers) -> list[_Part]:
+    """All columns share a function, or one that drifts along them: smooth, level, a step in the middle, by value."""
+    if len(cuts) < 3:
+        return []
+    n_atoms = [len(cut.atoms) for cut in cuts]
+    near = np.exp(-2.0 * np.abs(np.subtract.outer(np.arange(len(cuts)), np.arange(len(cuts)))) / len(cuts))
+    near = np.repeat(np.repeat(near, np.diff(starts), axis=0), np.diff(starts), axis=1)
+    is_atom = np.concatenate([np.arange(cut.size) < m for cut, m in zip(cuts, n_atoms, strict=True)])
+    rank = np.concatenate([[*np.zeros(m), *_ranks(cut.size - m)] for cut, m in zip(cuts, n_atoms, strict=True)])
+    names = {name: code for code, name in enumerate(dict.fromkeys(name for cut in cuts for name in cut.atoms))}
+    name = np.concatenate([[*map(names.get, cut.atoms), *np.full(cut.size - len(cut.atoms), -1)] for cut in cuts])
+    distance = np.abs(np.subtract.outer(rank, rank))
+    intervals, values = np.logical_and.outer(~is_atom, ~is_atom), np.logical_and.outer(is_atom, is_atom)
+    halves = np.equal.outer(rank > 0.5, rank > 0.5)
+    kernels = [
+        intervals * np.exp(-2.0 * distance),
+        intervals * np.exp(-0.1 * distance),
+        intervals * halves,
+        values * np.equal.outer(name, name),
+    ]
+    return [_Part(slice(0, len(rank)), kernel * near) for kernel in kernels if kernel.any()]
+
+
+# --- the posterior ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """How often the cells were filled, fold by fold; shape (folds, weights), and the draws per fold."""
+
+    left: Floats
+    right: Floats
+    n_left: Integers
+    n_right: Integers
+
+    def difference(self, keep: Booleans) -> Floats:
+        """Left minus right frequencies of the cells over the folds to keep."""
+        left, right = (self.left[keep].sum(axis=0), self.right[keep].sum(axis=0))
+        return np.asarray(left / max(self.n_left[keep].sum(), 1) - right / max(self.n_right[keep].sum(), 1))
+
+    def noise(self, keep: Booleans) -> float:
+        """The variance of a frequency's difference, in units of that of one draw."""
+        return 1.0 / max(int(self.n_left[keep].sum()), 1) + 1.0 / max(int(self.n_right[keep].sum()), 1)
+
+
+def _tables(cells: Sequence[Cells], starts: Integers, weight: Floats | None = None) -> Floats:
+    """How often, or with which weight, two cells are filled by the same draw; shape (weights, weights)."""
+    tables = np.zeros((starts[-1], starts[-1]))
+    sizes = np.diff(starts)
+    spans = [slice(start, stop) for start, stop in pairwise(starts.tolist())]
+    for i, a in enumerate(cells):
+        tables[spans[i], spans[i]] = np.diag(np.bincount(a, weight, minlength=sizes[i]))
+        for j in range(i):
+            both = np.bincount(a * np.int32(sizes[j]) + cells[j], weight, minlength=sizes[i] * sizes[j])
+            tables[spans[i], spans[j]] = both.reshape(sizes[i], sizes[j])
+            tables[spans[j], spans[i]] = tables[spans[i], spans[j]].T
+    return tables
+
+
+class _Posterior:
+    """The mean of the weights given differences of cell frequencies, under the prior that the draws chose.
+
+    For close laws a difference is distributed as N(G·w, noise·G) with G the covariance of the cells. Whitened by G's
+    eigenvectors it is z = A·w + noise.
+    """
+
+    def __init__(self, gram: Floats, own: list[_Part], common: list[_Part], difference: Floats, noise: float) -> None:
+        values, vectors = np.linalg.eigh(gram)
+        keep = values > 1e-9 * values[-1] + 1e-12
+        root = np.sqrt(values[keep])
+        self._matrix = root[:, None] * vectors[:, keep].T
+        self._whiten = vectors[:, keep].T / root[:, None]
+        z = self._whiten @ difference
+        tried = [self._variances(z, parts, noise) for parts in ([common, own, [*own, *common]] if common else [own])]
+        _, self.prior = max(tried, key=lambda each: each[0])
+        self._signal = self._matrix @ self.prior @ self._matrix.T
+
+    def mean(self, difference: Floats, noise: float) -> Floats:
+        """The weights to expect."""
+        covariance = self._signal + noise * np.eye(len(self._signal))
+        return np.asarray(self.prior @ (self._matrix.T @ np.linalg.solve(covariance, self._whiten @ difference)))
+
+    def _variances(self, z: Floats, parts: list[_Part], noise: float) -> tuple[float, Floats]:
+        """The likeliest mixture of the parts, with its log-likelihood less one for each part in use (Akaike).
+
+        The iteration is the one of Zhou, Hu, Qiao and Zhou (2019): it never leaves the positive numbers.
+        """
+        matrix = self._matrix
+        traces = np.array([np.sum((matrix[:, part.place].T @ matrix[:, part.place]) * part.kernel) for part in parts])
+        theta = max(z @ z - noise * len(z), noise) / np.maximum(traces, 1e-300) / len(parts)
+        for _ in range(_STEPS):
+            prior = _mixture(parts, theta, matrix.shape[1])
+            inverse = np.linalg.inv(noise * np.eye(len(z)) + matrix @ prior @ matrix.T)
+            y = inverse @ z
+            back, explained = matrix.T @ y, matrix.T @ inverse @ matrix
+            up = np.array([back[part.place] @ part.kernel @ back[part.place] for part in parts])
+            down = np.array([np.sum(explained[part.place, part.place] * part.kernel) for part in parts])
+            new = theta * np.sqrt(np.maximum(up, 0.0) / np.maximum(down, 1e-300))
+            new[new * down < 1e-3] = 0.0  # explains less than a thousandth of one direction
+            if np.all(np.abs(new - theta) <= _STEADY * theta):
+                break
+            theta = new
+        likelihood = 0.5 * (np.linalg.slogdet(inverse)[1] - z @ y)
+        return float(likelihood - np.count_nonzero(theta)), prior
+
+
+def _mixture(parts: list[_Part], theta: Floats, size: int) -> Floats:
+    prior = np.zeros((size, size))
+    for part, variance in zip(parts, theta, strict=True):
+        if variance:
+            prior[part.place, part.place] += variance * part.kernel
+    return prior
+
+
+# --- the fit ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """Weights of all cells: from all draws, shape (weights,), and without each fold, shape (folds, weights)."""
+
+    whole: Floats
+    without: Floats
+
+
+def fit(cuts: Sequence[Cut], left: Side, right: Side) -> _Fitted:
+    """The weights of all cells."""
+    starts = starts_of(cuts)
+    sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
+    every = np.ones(FOLDS, dtype=np.bool_)
+    keeps = [every, *(np.arange(FOLDS) != fold for fold in range(FOLDS))]
+    if starts[-1] > _MOST_WEIGHTS:
+        weights = _independent(cuts, starts, sums, keeps)
+        return _Fitted(weights[0], weights[1:])
+    head = _heads(left, right)
+    own, common = _own_parts(cuts, starts), _common_parts(cuts, starts)
+    frequency = _tables(head, starts) / len(head[0])
+    gram = frequency - np.outer(np.diag(frequency), np.diag(frequency))
+    found = _Posterior(gram, own, common, sums.difference(every), sums.noise(every))
+    weights = np.array([found.mean(sums.difference(keep), sums.noise(keep)) for keep in keeps])
+    if sum(np.ptp(weights[0][start:stop]) for start, stop in pairwise(starts)) > _CLOSE:
+        return _newton(left, right, starts, found.prior, weights[0])
+    return _Fitted(weights[0], weights[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The training draws of one side and one shape.
+
+    Attributes:
+        cells: one array of shape (n,) per column.
+        folds: which rows each fold holds.
+    """
+
+    cells: list[Cells]
+    folds: Folds
+
+    @classmethod
+    def of(cls, cuts: Sequence[Cut], block: Block, folds: Folds) -> Side:
+        """The draws of a block in cells."""
+        return cls([cut.index(block.columns) for cut in cuts], folds)
+
+    def __len__(self) -> int:
+        return len(self.cells[0])
+
+    def sizes(self) -> Integers:
+        """Draws per fold."""
+        return np.array([len(rows) for rows in self.folds])
+
+    def sums(self, starts: Integers, weight: Floats | None = None) -> Floats:
+        """Draws, or their weights, by fold and cell; shape (folds, weights)."""
+        sums = np.zeros((FOLDS, starts[-1]))
+        for place, rows in zip(sums, self.folds, strict=True):
+            part = None if weight is None else weight[rows]
+            for index, (start, stop) in zip(self.cells, pairwise(starts.tolist()), strict=True):
+                place[start:stop] = np.bincount(index[rows], part, minlength=stop - start)
+        return sums
+
+    def score(self, starts: Integers, weights: Floats, rows: slice | Integers = _ALL) -> Floats:
+        """The sum of each draw's weights."""
+        total: Floats = weights[self.cells[0][rows]]
+        for start, index in zip(starts[1:-1].tolist(), self.cells[1:], strict=True):
+            total += weights[start:][index[rows]]
+        return total
+
+    def left_out(self, starts: Integers, without: Floats) -> Floats:
+        """Each draw's score by the weights that were fitted without its fold."""
+        total = np.zeros(len(self))
+        for rows, weights in zip(self.folds, without, strict=True):
+            total[rows] = self.score(starts, weights, rows)
+        return total
+
+
+def folds_of(block: Block) -> Folds:
+    """Every fifth of all draws, which is independent of their shapes."""
+    rows = np.arange(block.size) if block.rows is None else block.rows
+    return tuple(np.flatnonzero(rows % FOLDS == fold) for fold in range(FOLDS))
+
+
+def _independent(cuts: Sequence[Cut], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
+    """Many columns, one by one: all with one variance of their functions, or each with its own; by likelihood.
+
+    Returns:
+        Shape (keeps, weights).
+    """
+    noises = np.array([sums.noise(keep) for keep in keeps])
+    differences = np.array([sums.difference(keep) for keep in keeps])
+    share = sums.left.sum(axis=0) / max(sums.n_left.sum(), 1) + sums.right.sum(axis=0) / max(sums.n_right.sum(), 1)
+    grid = noises[0] * np.append(0.0, np.geomspace(0.1, 1e6, 36))
+    gains, bases = np.zeros((len(cuts), len(grid))), []
+    for number, (cut, (start, stop)) in enumerate(zip(cuts, pairwise(starts.tolist()), strict=True)):
+        mean = 0.5 * share[start:stop]
+        kernel = _own_parts([cut], np.array([0]))[0].kernel
+        root = np.sqrt(mean)
+        # Cells of one column: G = diag(m) − m·mᵀ, whitened by its square root on the space where the cells add to one.
+        middle = np.eye(cut.size) - np.outer(root, root)
+        values, vectors = np.linalg.eigh(middle @ (root[:, None] * kernel * root) @ middle)
+        turned = vectors.T @ middle
+        z = turned @ (differences[:, start:stop] / root).T  # shape (cells, keeps)
+        scale = noises[0] + grid[:, None] * np.maximum(values, 0.0)
+        log_likelihood = -0.5 * (np.log(scale) + z[:, 0] ** 2 / scale).sum(axis=1)
+        gains[number] = log_likelihood - log_likelihood[0]
+        bases.append((values, kernel * root @ turned.T, z))
+    best = gains.argmax(axis=1)
+    # Of many columns without a leak, the luckiest gains about ln(columns).
+    lone = np.where(gains.max(axis=1) > 1.0 + np.log(len(cuts)), best, 0)
+    shared = int(gains.sum(axis=0).argmax())
+    is_sparse = gains[np.arange(len(cuts)), lone].sum() - np.count_nonzero(lone) > gains[:, shared].sum()
+    chosen = grid[lone if is_sparse else np.full(len(cuts), shared)]
+    parts = [
+        theta * back @ (z / (noises + theta * np.maximum(values, 0.0)[:, None]))
+        for theta, (values, back, z) in zip(chosen, bases, strict=True)
+    ]
+    return np.concatenate(parts).T
+
+
+def starts_of(cuts: Sequence[Cut]) -> Integers:
+    """Where the weights of each column begin, and where the last end."""
+    return np.cumsum([0, *(cut.size for cut in cuts)])
+
+
+def _heads(left: Side, right: Side) -> list[Cells]:
+    both = zip(left.cells, right.cells, strict=True)
+    return [np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]]) for a, b in both]
+
+
+def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: Floats) -> _Fitted:
+    """The mode of the logistic posterior, for laws that are not close; one step from there leaves a fold out."""
+    total = starts[-1]
+    root = np.linalg.cholesky(prior + 1e-8 * np.trace(prior) / total * np.eye(total))
+    v: Floats = np.linalg.lstsq(root, weights, rcond=None)[0].astype(np.float64)
+    offset = np.log(len(left) / len(right))
+
+    def logits(v: Floats) -> tuple[Floats, Floats]:
+        w = root @ v
+        a, b = (np.clip(offset + side.score(starts, w), -30.0, 30.0) for side in (left, right))
+        return a, b
+
+    def loss(v: Floats, logit: tuple[Floats, Floats]) -> float:
+        return float(np.logaddexp(0.0, -logit[0]).sum() + np.logaddexp(0.0, logit[1]).sum() + 0.5 * v @ v)
+
+    logit = logits(v)
+    now = loss(v, logit)
+    for _ in range(6):
+        slopes, curvature = _slopes(left, right, starts, logit)
+        inside = root.T @ curvature @ root
+        step = np.linalg.solve(inside + np.eye(total), root.T @ slopes.sum(axis=0) + v)
+        size = 1.0
+        while size > 1e-3 and not (new := loss(v - size * step, moved := logits(v - size * step))) < now:
+            size /= 2.0
+        if size <= 1e-3:
+            break
+        v, logit, gained, now = v - size * step, moved, now - new, new
+        if gained < 0.01:
+            break
+    slopes, curvature = _slopes(left, right, starts, logit)
+    inside = (1.0 - 1.0 / FOLDS) * (root.T @ curvature @ root) + np.eye(total)
+    rest = slopes.sum(axis=0) - slopes
+    without = v[:, None] - np.linalg.solve(inside, root.T @ rest.T + v[:, None])
+    return _Fitted(root @ v, (root @ without).T)
+
+
+def _slopes(left: Side, right: Side, starts: Integers, logit: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """The gradient of the logistic loss by fold, shape (folds, weights), and its second derivative."""
+    slopes = left.sums(starts, -expit(-logit[0])) + right.sums(starts, expit(logit[1]))
+    weight = np.concatenate([expit(each[:GRAM_ROWS]) * expit(-each[:GRAM_ROWS]) for each in logit])
+    return slopes, _tables(_heads(left, right), starts, weight) * (len(logit[0]) + len(logit[1])) / len(weight)
+
+
+# --- a score ---------------------------------------------------------------------------------------------------------
+
+
+def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
+    """An additive model of ln(P/Q) on the given columns.
+
+    Args:
+        left: training outputs of one shape from the left.
+        right: from the right.
+        columns: which columns vary.
+    """
+    with one_thread():
+        cuts = cut_columns(left, right, [(column, None) for column in columns])
+        if not cuts:
+            return AdditiveScore((Term(columns[0], Line(np.empty(0)), np.zeros(2)),))
+        weights = fit(cuts, *(Side.of(cuts, side, folds_of(side)) for side in (left, right))).whole
+    return as_score(cuts, weights)
+
+
+def as_score(cuts: Sequence[Cut], weights: Floats) -> AdditiveScore:
+    """The weights with their cells; columns without weights are left out."""
+    starts = starts_of(cuts)
+    terms = [cut.weighted(weights[a:b]) for cut, (a, b) in zip(cuts, pairwise(starts), strict=True)]
+    return AdditiveScore(tuple(term for term in terms if np.ptp(term.weights) > 0.0) or (terms[0],))

@@ -1,0 +1,408 @@
+"""One score over all outputs, whatever their shapes, and the tail of it that is worth proving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.claims import ApproxDP, PureDP
+from epsilometer.methods.base import Task, one_thread
+from epsilometer.methods.events.additive import (
+    GRAM_ROWS,
+    Folds,
+    Side,
+    as_score,
+    fit,
+    folds_of,
+    starts_of,
+)
+from epsilometer.methods.events.cells import blocks_of_both, cut_columns
+from epsilometer.methods.events.choosing import Choice
+from epsilometer.methods.events.prediction import predictor
+from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs.columns import is_long_number
+from epsilometer.outputs.scores import AdditiveScore
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One score over all outputs, and the scores of training draws by weights that were fitted without them.
+
+    Attributes:
+        shapes: for each shape the number of its columns, the score of what is in it, and what the shape itself adds.
+        left: shape (n,), scores of the left draws.
+        right: shape (m,).
+        whole: the scores of all draws by the final weights, sorted.
+        is_line: whether the score is the output itself, a number.
+    """
+
+    shapes: dict[str, tuple[int, AdditiveScore | None, float]]
+    left: Floats
+    right: Floats
+    whole: Floats
+    is_line: bool = False
+
+    @property
+    def partition(self) -> Partition:
+        """Cells of about equal mass."""
+        return self.cut(np.unique(np.quantile(self.whole, np.linspace(0.0, 1.0, _CELLS + 1)[1:-1])))
+
+    def cut(self, at: Floats) -> Partition:
+        """Cells between the given scores, in every shape."""
+        blocks = []
+        for shape, (n_columns, score, base) in self.shapes.items():
+            signature = (-1,) * n_columns or (0,)
+            group = Group(signature)
+            if self.is_line or score is not None:
+                group = Group(signature, Line(np.unique(at - base)), score=score)
+            blocks.append(BlockPartition(shape, (None,) * n_columns, (group,)))
+        return Partition(tuple(blocks))
+
+
+def learn_scores(left: Outputs, right: Outputs) -> list[Scored]:
+    """The scores that may be best: of the columns, and of what each column adds to those before it."""
+    if min(len(left), len(right)) < _FEWEST:
+        return []
+    pairs = blocks_of_both(left, right)
+    if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
+        return _line_of(*pairs[0]) if len(pairs) == 1 else []
+    with one_thread():
+        found = [_learn(pairs, mixed=False)]
+        if len(pairs) == 1 and _goes_together(*pairs[0]):
+            found.append(_learn(pairs, mixed=True))
+    return found
+
+
+def _line_of(left: Block, right: Block) -> list[Scored]:
+    """Single numbers are their own score."""
+    a, b = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
+    if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
+        return []
+    numbers = [np.asarray(side.values, dtype=np.float64) for side in (a, b)]
+    whole = np.sort(np.concatenate(numbers))
+    if not np.isfinite(whole[[0, -1]]).all() or whole[0] == whole[-1]:
+        return []
+    return [Scored({left.shape: (1, None, 0.0)}, numbers[0], numbers[1], whole, is_line=True)]
+
+
+# With fewer training draws per side, the orders of `few` see as much.
+_FEWEST = 400
+# Cells in which a score is compared with others.
+_CELLS = 32
+# Shapes that get a score of their own, the most frequent first, and draws that one must have.
+_MOST_SHAPES, _ENOUGH = 16, 60
+
+
+def _learn(pairs: Sequence[tuple[Block, Block]], mixed: bool) -> Scored:
+    by_size = sorted(pairs, key=lambda pair: -pair[0].size - pair[1].size)
+    folds = [(folds_of(a), folds_of(b)) for a, b in by_size]
+    bases = _log_odds(np.array([[[len(rows) for rows in side] for side in pair] for pair in folds]))
+    shapes: dict[str, tuple[int, AdditiveScore | None, float]] = {}
+    left_out: tuple[list[Floats], list[Floats]] = ([], [])
+    wholes = []
+    for number, (pair, fold, base) in enumerate(zip(by_size, folds, bases, strict=True)):
+        score, own, whole = _score_shape(pair, fold, mixed) if number < _MOST_SHAPES else _no_score(pair)
+        for found, values, parts in zip(left_out, own, fold, strict=True):
+            for rows, without in zip(parts, base[1:], strict=True):
+                values[rows] += without
+            found.append(values)
+        wholes.append(whole + base[0])
+        shapes[pair[0].shape] = len(pair[0].columns), score, float(base[0])
+    left, right = map(np.concatenate, left_out)
+    return Scored(shapes, left, right, np.sort(np.concatenate(wholes)))
+
+
+ShapeScore = tuple[AdditiveScore | None, tuple[Floats, Floats], Floats]
+
+
+def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: bool) -> ShapeScore:
+    """The score of one shape, each draw's score without its fold, and the scores of all draws."""
+    views = _innovations(*pair) if mixed else [(column, None) for column in range(len(pair[0].columns))]
+    if min(pair[0].size, pair[1].size) < _ENOUGH or not (cuts := cut_columns(*pair, views)):
+        return _no_score(pair)
+    left, right = (Side.of(cuts, block, fold) for block, fold in zip(pair, folds, strict=True))
+    fitted, starts = fit(cuts, left, right), starts_of(cuts)
+    own = left.left_out(starts, fitted.without), right.left_out(starts, fitted.without)
+    whole = np.concatenate([side.score(starts, fitted.whole) for side in (left, right)])
+    return as_score(cuts, fitted.whole), own, whole
+
+
+def _no_score(pair: tuple[Block, Block]) -> ShapeScore:
+    return None, (np.zeros(pair[0].size), np.zeros(pair[1].size)), np.zeros(pair[0].size + pair[1].size)
+
+
+def _log_odds(sizes: Integers) -> Floats:
+    """How much likelier each shape is on the left: from all draws, and without each fold; shape (shapes, 1 + folds)."""
+    total = sizes.sum(axis=2, keepdims=True)
+    seen = np.concatenate([total, total - sizes], axis=2).astype(np.float64)
+    if len(seen) == 1:
+        return np.zeros((1, seen.shape[2]))
+    # Pulled towards even odds by about one draw.
+    odds = np.log((seen[:, 0] + 0.5) / (seen[:, 0].sum(axis=0) + 1.0))
+    return np.asarray(odds - np.log((seen[:, 1] + 0.5) / (seen[:, 1].sum(axis=0) + 1.0)))
+
+
+# Columns that may be told by those before them: at most so many, correlated by more than chance.
+_MOST_MIXED, _CORRELATED = 64, 0.05
+# Columns whose spread, or the inverse of whose size, is smaller than this are not multiplied.
+_TINY = 1e-100
+
+
+def _goes_together(left: Block, right: Block) -> bool:
+    """Whether all columns vary continuously and some of them go together."""
+    if not 1 < len(left.columns) <= _MOST_MIXED or min(left.size, right.size) < _ENOUGH:
+        return False
+    rows = _matrix(left, right)
+    if rows is None:
+        return False
+    look = np.sort(rows[:2048], axis=0)
+    if (look[1:] == look[:-1]).mean() > 0.001:
+        return False
+    correlation = np.abs(np.atleast_2d(np.corrcoef(_standard(rows)[0].T)))
+    np.fill_diagonal(correlation, 0.0)
+    return bool(correlation.max() > _CORRELATED)
+
+
+def _matrix(left: Block, right: Block) -> Floats | None:
+    columns = []
+    for a, b in zip(left.columns, right.columns, strict=True):
+        if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
+            return None
+        columns.append(np.concatenate([np.asarray(each.values[:GRAM_ROWS], np.float64) for each in (a, b)]))
+    rows = np.stack(columns, axis=1)
+    low, high = np.quantile(rows, [0.25, 0.75], axis=0)
+    usual = (high / 2 - low / 2 > _TINY) & (np.abs(low) < 1.0 / _TINY) & (np.abs(high) < 1.0 / _TINY)
+    return rows if np.isfinite(rows).all() and usual.all() else None
+
+
+def _standard(rows: Floats) -> tuple[Floats, Floats]:
+    """Columns around their medians in units of their spread, far outliers pulled in; and the units."""
+    centre = np.median(rows, axis=0)
+    unit = np.maximum(np.median(np.abs(rows - centre), axis=0), 1e-300)
+    return np.clip((rows - centre) / unit, -50.0, 50.0), unit
+
+
+def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
+    """Each column less its best linear forecast from those before it: by the Cholesky factor of the covariance."""
+    rows = _matrix(left, right)
+    assert rows is not None
+    standard, unit = _standard(rows)
+    factor = np.linalg.cholesky(np.cov(standard.T) + 1e-9 * np.eye(rows.shape[1]))
+    mixes = np.linalg.inv(factor) / unit
+    return [(column, mixes[column]) for column in range(rows.shape[1])]
+
+
+# --- the tail --------------------------------------------------------------------------------------------------------
+
+# Candidate sizes of the event: its share of all training draws.
+_MASSES: Floats = np.concatenate([np.linspace(0.95, 0.3, 27), np.geomspace(0.28, 8e-6, 84)])
+# Slices of the scores in which the log-ratio is counted: fine at both ends.
+_SLICES: Floats = np.concatenate(
+    [np.geomspace(1e-4, 0.02, 16), np.linspace(0.03, 0.97, 48), 1.0 - np.geomspace(0.02, 1e-4, 16)]
+)
+# How many spreads of the predicted log-ratio are given away; the curvature of the log-ratio along the score, as a
+# share of its slope; how wrong the model may be in a tail, as a share of the log-ratio.
+_DOUBT, _CURVATURE, _WRONG = 1.0, 0.1, 0.15
+
+# The log-ratio of single numbers may have any form (that of Laplace noise is flat on both sides). A curve that fits
+# worse than the first number is believed less by the second share, per unit of its misfit.
+_MISFIT, _UNFIT = 1.5, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """An end of a score.
+
+    Attributes:
+        mass: its share of all training draws.
+        upper: which end.
+        flipped: False when the left distribution is the larger one there.
+        p: the frequency to expect under the larger distribution.
+        q: under the other.
+        predicted: the bound to expect.
+        luck: how much of the prediction may be due to chance, or to a curve that does not fit.
+    """
+
+    mass: float
+    upper: bool
+    flipped: bool
+    p: float
+    q: float
+    predicted: float
+    luck: float
+
+
+def best_tail(scored: Scored, task: Task) -> Tail | None:
+    """The end of the score with the best predicted bound."""
+    counted = _Counted.of(scored)
+    models = [_Model.of(counted, by_depth) for by_depth in ((True, False) if scored.is_line else (False,))]
+    model = min(models, key=lambda each: each.misfit)
+    # A score grows with the left's share; along a line it may do so in either direction.
+    ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
+    found = [tail for end in ends if (tail := _best_of_end(counted, model, task, *end)) is not None]
+    best = max(found, key=lambda tail: tail.predicted, default=None)
+    if best is None or not scored.is_line:
+        return best
+    return replace(best, luck=best.luck + _UNFIT * max(model.misfit - _MISFIT, 0.0) * abs(best.predicted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Training draws in the order of their scores.
+
+    Attributes:
+        scores: shape (n,), ascending.
+        lefts: shape (n + 1,), left draws among the first k.
+        n: left draws.
+        m: right draws.
+    """
+
+    scores: Floats
+    lefts: Integers
+    n: int
+    m: int
+
+    @classmethod
+    def of(cls, scored: Scored) -> _Counted:
+        scores = np.concatenate([scored.left, scored.right])
+        order = np.argsort(scores, kind="stable")
+        lefts = np.concatenate([[0], np.cumsum(order < len(scored.left))])
+        return cls(scores[order], lefts, len(scored.left), len(scored.right))
+
+    def between_ties(self, ranks: Integers) -> Integers:
+        """The same ranks, moved down to where a score begins."""
+        return np.searchsorted(self.scores, self.scores[ranks], side="left")
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The log-ratio as a function of the score: a line, bent a little on either side of the middle.
+
+    Attributes:
+        lefts: shape (n + 1,), left draws to expect among the first k.
+        variance: shape (n,), of the log-ratio at each draw.
+        misfit: how far the counts are from the curve, about 1 if by chance only.
+    """
+
+    lefts: Floats
+    variance: Floats
+    misfit: float
+
+    @classmethod
+    def of(cls, counted: _Counted, by_depth: bool) -> _Model:
+        total = len(counted.scores)
+        ends = counted.between_ties(np.minimum((_SLICES * total).astype(np.int64), total - 1))
+        at = np.unique(np.concatenate([[0], ends, [total]]))
+        hits = np.diff(counted.lefts[at])
+        others = np.diff(at) - hits
+        ratio = np.log((hits + 0.5) / counted.n) - np.log((others + 0.5) / counted.m)
+        weight = 1.0 / (1.0 / (hits + 0.5) + 1.0 / (others + 0.5))
+        along = _depths(total) if by_depth else _standardised(counted.scores, at, weight)
+        every = _bent(along) if by_depth else _basis(along)
+        sums = np.concatenate([np.zeros((1, every.shape[1])), np.cumsum(every, axis=0)])
+        basis = np.diff(sums[at], axis=0) / np.diff(at)[:, None]
+        normal = (basis * weight[:, None]).T @ basis
+        moments = (basis * weight[:, None]).T @ ratio
+        # What kinds of curve to expect: how steep, and how much steeper or flatter on either side.
+        if by_depth:
+            size = np.sqrt(max(np.mean(ratio**2 - 1.0 / weight), 0.1 * np.mean(1.0 / weight)))
+            usual = size * np.array([1e6, 0.3, 0.3, 0.03, 0.03])
+        else:
+            slope = np.linalg.solve(normal[:2, :2] + 1e-9 * np.eye(2), moments[:2])[1]
+            usual = np.array([1e6, 1e6, *2 * [_CURVATURE * abs(slope) + 1e-9]])
+        covariance = np.linalg.inv(normal + np.diag(usual**-2.0) + 1e-9 * np.eye(len(normal)))
+        fitted = covariance @ moments
+        misfit = float(weight @ (ratio - basis @ fitted) ** 2) / max(len(ratio) - len(fitted), 1)
+        expected = np.clip(every @ fitted, -30.0, 30.0)
+        share = 1.0 / (1.0 + np.exp(-expected) * counted.m / counted.n)
+        variance = max(misfit, 1.0) * np.einsum("ij,jk,ik->i", every, covariance, every)
+        return cls(np.concatenate([[0.0], np.cumsum(share)]), variance, misfit)
+
+
+def _standardised(scores: Floats, at: Integers, weight: Floats) -> Floats:
+    """Scores around their mean over slices, in units of their spread."""
+    mean = np.diff(np.concatenate([[0.0], np.cumsum(scores)])[at]) / np.diff(at)
+    centre = np.average(mean, weights=weight)
+    unit = float(np.sqrt(np.average((mean - centre) ** 2, weights=weight)))
+    return np.asarray((scores - centre) / (unit + 1e-300), dtype=np.float64)
+
+
+def _depths(total: int) -> Floats:
+    """How deep in a tail each rank is: minus the logarithm of the tail's mass, negative in the lower tail."""
+    share = (np.arange(total) + 0.5) / total
+    return np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
+
+
+def _basis(t: Floats) -> Floats:
+    return np.stack([np.ones_like(t), t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2], axis=1)
+
+
+def _bent(t: Floats) -> Floats:
+    up, down = np.maximum(t, 0.0), np.minimum(t, 0.0)
+    return np.stack([np.ones_like(t), up, down, up**2, down**2], axis=1)
+
+
+def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flipped: bool) -> Tail | None:
+    total = counted.n + counted.m
+    # Predictions for other notions are slow.
+    masses = _MASSES if isinstance(task.claim, PureDP | ApproxDP) else _MASSES[::4]
+    sizes = np.unique((masses * total).astype(np.int64))
+    sizes = sizes[(sizes >= 8) & (sizes < total)]
+    # Ties are inside or outside together.
+    if upper:
+        cut = counted.between_ties(total - sizes)
+        lefts, size = counted.n - counted.lefts[cut], total - cut
+    else:
+        cut = np.searchsorted(counted.scores, counted.scores[sizes - 1], side="right")
+        lefts, size = counted.lefts[cut], cut
+    inner = (size >= 8) & (size < total)
+    if not inner.any():
+        return None
+    cut, lefts = cut[inner], lefts[inner].astype(np.float64)
+    mass: Floats = size[inner].astype(np.float64)
+    hits, others, n, m = (
+        (mass - lefts, lefts, counted.m, counted.n) if flipped else (lefts, mass - lefts, counted.n, counted.m)
+    )
+    ratio = np.log((hits + 0.5) / (n + 1.0)) - np.log((others + 1.0) / (m + 1.0))
+    variance = 1.0 / np.maximum(hits, 0.5) + 1.0 / np.maximum(others, 1.0) - 1.0 / n - 1.0 / m
+    variance = np.maximum(variance, 1e-12)
+    inside = model.lefts[-1] - model.lefts[cut] if upper else model.lefts[cut]
+    inside = mass - inside if flipped else inside
+    guess = np.log(np.maximum(inside, 1e-9) / n) - np.log(np.maximum(mass - inside, 1e-9) / m)
+    doubtful = (_WRONG * guess) ** 2 + model.variance[np.minimum(cut, total - 1)] + 1e-12
+    ratio = (guess / doubtful + ratio / variance) / (1.0 / doubtful + 1.0 / variance)
+    variance = 1.0 / (1.0 / doubtful + 1.0 / variance)
+    p, q = _split(mass, ratio, n, m)
+    low, high = _split(mass, ratio - _DOUBT * np.sqrt(variance), n, m)
+    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    predicted = predictor(task, (n, m), n_fresh, doubt=0.0)(low, np.maximum(high, 0.3 / n_fresh[1]))[0]
+    best = int(np.argmax(predicted))
+    luck = float(np.sqrt(1.0 / max(hits[best], 0.5) + 1.0 / max(others[best], 1.0)))
+    return Tail(float(mass[best]) / total, upper, flipped, float(p[best]), float(q[best]), float(predicted[best]), luck)
+
+
+def _split(size: Floats, ratio: Floats, n: int, m: int) -> tuple[Floats, Floats]:
+    """The two frequencies of an event that was seen so often on both sides together, with the given log-ratio."""
+    grow = np.exp(np.clip(ratio, -30.0, 30.0))
+    q = size / (n * grow + m)
+    return np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
+
+
+def cut_at(scored: Scored, tail: Tail) -> tuple[Partition, Choice]:
+    """The cells inside and outside of the tail, and the choice of those inside."""
+    scores = scored.whole
+    n = len(scores)
+    size = min(max(round(tail.mass * n), 1), n - 1)
+    low, high = (scores[n - size - 1], scores[n - size]) if tail.upper else (scores[size - 1], scores[size])
+    threshold = 0.5 * (low + high) if low < high else (high if tail.upper else np.nextafter(low, np.inf))
+    chosen = []
+    for _, score, base in scored.shapes.values():
+        whole = score is None and not scored.is_line
+        chosen += [*([(base >= threshold) == tail.upper] if whole else [not tail.upper, tail.upper, False]), False]
+    choice = Choice(
+        np.array([*chosen, False]), tail.flipped, tail.predicted, tail.p, tail.q, tail.luck if scored.is_line else 0.0
+    )
+    return scored.cut(np.array([threshold])), choice

@@ -1,0 +1,102 @@
+"""The tail of a score that is worth proving."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import epsilometer as em
+from epsilometer.bounds import Counts, epsilon_lower
+from epsilometer.methods.base import Task
+from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
+from epsilometer.outputs import Event, read_outputs
+
+TASK = Task(em.PureDP(1.0), (7000, 7000), 0.05)
+
+
+def normal_scores(rng, n=3000, shift=1.0):
+    left, right = shift + rng.normal(size=n), rng.normal(size=n)
+    return Scored({"float": (1, None, 0.0)}, left, right, np.sort(np.concatenate([left, right])), is_line=True)
+
+
+def worth(p, q, n=7000):
+    return epsilon_lower(Counts(round(p * n), n), Counts(round(q * n), n), 0.05)
+
+
+def test_the_tail_of_normal_noise_is_nearly_the_best_one(rng):
+    best = max(worth(ndtr(-t + 1.0), ndtr(-t)) for t in np.linspace(-1.0, 4.0, 60))
+    found = []
+    for _ in range(5):
+        scored = normal_scores(rng)
+        partition, choice = cut_at(scored, best_tail(scored, TASK))
+        (threshold,) = partition.blocks[0].groups[0].line.edges
+        upper = not choice.flipped
+        p, q = (ndtr(-threshold + 1.0), ndtr(-threshold)) if upper else (ndtr(threshold), ndtr(threshold - 1.0))
+        found.append(worth(p, q))
+    assert np.mean(found) > 0.85 * best
+
+
+def test_equal_scores_are_inside_or_outside_together(rng):
+    scores = [rng.integers(0, 4, 2000).astype(float) + s for s in (0.0, 0.0)]
+    scores[0][:600] = 3.0
+    scored = Scored({"float": (1, None, 0.0)}, *scores, np.sort(np.concatenate(scores)), is_line=True)
+    tail = best_tail(scored, TASK)
+    partition, choice = cut_at(scored, tail)
+    event = Event(partition, choice.chosen)
+    inside = event.contains(read_outputs(np.concatenate(scores)))
+    assert inside.mean() == pytest.approx(tail.mass, abs=1e-9)
+
+
+def test_scores_that_do_not_vary():
+    scored = Scored({"float": (1, None, 0.0)}, np.zeros(500), np.zeros(500), np.zeros(1000))
+    assert best_tail(scored, TASK) is None
+
+
+@pytest.mark.parametrize("claim", [em.RenyiDP(2.0, 1.0), em.GaussianDP(1.0), em.ApproxDP(0.5, 0.01)], ids=str)
+def test_every_notion(rng, claim):
+    tail = best_tail(normal_scores(rng), Task(claim, (7000, 7000), 0.05))
+    assert 0.0 < tail.q < tail.p <= 1.0
+    assert tail.predicted > 0.0
+
+
+def test_columns_that_add_up_are_taken_apart(rng):
+    """Prefix sums: what each column adds to the one before it tells all."""
+    left, right = (np.cumsum(s + rng.laplace(scale=5.0, size=(20_000, 10)), axis=1) for s in (0.0, 1.0))
+    raw, mixed = learn_scores(read_outputs(left), read_outputs(right))
+    assert best_tail(mixed, TASK).predicted > best_tail(raw, TASK).predicted
+    for term in mixed.shapes[next(iter(mixed.shapes))][1].terms:
+        shares = term.mix / np.abs(term.mix).max()
+        assert shares[term.column] == pytest.approx(1.0, abs=0.1)
+        if term.column:
+            assert shares[term.column - 1] == pytest.approx(-1.0, abs=0.1)
+
+
+def test_a_rare_shape_is_found():
+    """A second item in 2 % of the right outputs only."""
+
+    def some(x, n, rng):
+        return [[v, 1.0] if x and rng.random() < 0.02 else [v] for v in rng.laplace(size=n)]
+
+    for seed in range(4):
+        result = em.audit(em.from_batch(some), em.Pair(0, 1), em.PureDP(1.0), samples=8000, seed=seed)
+        assert result.is_refuted, seed
+
+
+def test_a_mixed_score_is_counted_again_by_the_checker(tmp_path):
+    def prefix(x, n, rng):
+        return np.cumsum(x + rng.laplace(scale=2.0, size=(n, 5)), axis=1)
+
+    record = tmp_path / "draws.jsonl"
+    result = em.audit(
+        em.from_batch(prefix), em.Pair(0.0, 1.0), em.PureDP(0.5), samples=6000, seed=0, method="events", record=record
+    )
+    assert any("mix" in str(result.to_dict()["witness"]) for _ in [0])
+    check = em.verify(result, record)
+    assert check.holds, check.reason
+
+
+def test_infinite_and_missing_numbers_are_left_to_the_cells(rng):
+    numbers = rng.normal(size=1000)
+    for odd in (math.inf, math.nan):
+        assert learn_scores(read_outputs(np.append(numbers, odd)), read_outputs(np.append(numbers, odd))) == []
