@@ -1,5 +1,6 @@
 """Mechanisms that fight back: whatever they do to the process around them, there is a clear answer or a clear error."""
 
+import json
 import os
 import subprocess
 import sys
@@ -88,12 +89,6 @@ FIGHTS = {
     "returns an endless iterator": ("import itertools; return itertools.count()", ERROR),
     "gives the same buffer": ("global b\n    b = globals().get('b', np.zeros(2)); b[:] = x + noise; return b", ANSWER),
 }
-THROW = "(_ for _ in ()).throw({})"
-WAYS = {"raises": THROW.format("ValueError()"), "exits": THROW.format("SystemExit(0)"), "lies": "-1"}
-for special in ("eq", "hash", "array", "len", "bool", "repr", "iter", "float", "getattr"):
-    for way, said in WAYS.items():
-        body = f"Odd.__{special}__ = lambda *_, **__: {said}; return Odd(x + noise)"
-        FIGHTS[f"returns objects whose {special} {way}"] = (body, "either")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -129,6 +124,49 @@ def test_a_clear_end(fight, jobs, tmp_path):
     elif expected != "either":
         assert run.returncode in (2, 130), said
         assert expected in (ERROR, *([] if expected not in run.stderr else [expected])), said
+
+
+THROW = "(_ for _ in ()).throw({})"
+WAYS = {"raises": THROW.format("ValueError()"), "exits": THROW.format("SystemExit(0)"), "lies": "-1"}
+ALL_OF_THEM = """
+import json, sys
+from epsilometer.cli import main
+ends = {}
+for name in json.load(open("names.json")):
+    try:
+        ends[name] = main(["audit", f"{name}:f", *sys.argv[1:], "--json", f"{name}.json"])
+    except BaseException as error:
+        ends[name] = repr(error)
+    json.dump(ends, open("ends.json", "w"))
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("special", ["eq", "hash", "array", "len", "bool", "repr", "iter", "float", "getattr"])
+def test_objects_that_fight(special, jobs, tmp_path):
+    """An answer or an error each, one after the other in one program."""
+    for way, said in WAYS.items():
+        body = f"    Odd.__{special}__ = lambda *_, **__: {said}; return Odd(x + noise)\n"
+        (tmp_path / f"{special}_{way}.py").write_text(HEAD + body)
+    names = [f"{special}_{way}" for way in WAYS]
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    inputs = ["--left", "0", "--right", "1", "--epsilon", "3", "--samples", "600", "--seed", "0"]
+    run = subprocess.run(
+        [sys.executable, "-c", ALL_OF_THEM, *inputs, "--max-seconds", "40", "--jobs", jobs],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    said = f"status {run.returncode}\n{run.stdout}\n{run.stderr}"
+    ends = json.loads((tmp_path / "ends.json").read_text())
+    assert list(ends) == names, said
+    for name, status in ends.items():
+        assert status in (0, 1, 2, 3), f"{name}: {said}"
+        assert (tmp_path / f"{name}.json").exists() == (status != 2), f"{name}: {said}"
+    assert "Traceback" not in run.stderr, said
+    assert "unexpected" not in run.stderr, said
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
