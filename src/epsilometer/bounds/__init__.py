@@ -1,7 +1,7 @@
 """The trusted kernel: exact bounds from counts. Whatever proposes an event, its proof rests on this code alone."""
 
 from epsilometer.bounds.binomial import Counts, ErrorBudget, lower, upper
-from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, two_bounds_value
+from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, refuted_line, two_bounds_value
 
 __all__ = [
     "Counts",
@@ -10,6 +10,7 @@ __all__ = [
     "delta_lower",
     "epsilon_lower",
     "lower",
+    "refuted_line",
     "two_bounds_value",
     "upper",
 ]
