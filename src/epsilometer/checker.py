@@ -463,17 +463,17 @@ class StoredFinding:
         return self._needed_by_line() if share is None else _prove_curve(self, self.above, self.below, share)
 
     def _needed_by_line(self) -> float:
-        """A refuted line refutes the curves below it; values grow with p and fall with q, so corners prove least."""
+        # A refuted line refutes the curves below it; values grow with p and fall with q, so corners prove least.
         slope, shift = _numbers(_get(self.details, "line"))
-        turned, sides = _get(self.details, "complement") is True, (self.above, self.below)
+        turned, sides = (False, True).index(_get(self.details, "complement")), (self.above, self.below)
         above, below = ((n - k, n) for k, n in sides[::-1]) if turned else sides
         low, high = map(math.sqrt, _restricted(*below, 0.5 * self.failure * _NUISANCE))
         q = [(low + (high - low) * number / 1024.0) ** 2 for number in range(1025)]
         corners = [(min(slope * left + shift, 1.0), right) for left, right in pairwise(q)]
-        bound, near = self.bound * (1.0 - _SAME), self.details.get("curve_near")
+        near, by_excess = self.details.get("curve_near"), {"shift": False, "slope": True}[self.details["fixed"]]
         values = (self.claim.least_value(*((1.0 - b, 1.0 - a) if turned else (a, b)), near) for a, b in corners)
-        _agree(0.0 <= shift < 1.0 and all(value >= bound for value in values), f"{slope}·Q(E) + {shift} proves less")
-        return _prove_line((slope, shift, _get(self.details, "fixed") == "slope"), above, below, self.failure)
+        _agree(shift >= 0.0 and all(v >= self.bound * (1.0 - _SAME) for v in values), "the line proves less")
+        return _prove_line((slope, shift, by_excess), above, below, self.failure)
 
     def _check_tails(self, bounds: Sequence[Any], above: Counts, below: Counts, share: float, failure: float) -> None:
         """Whether stored Clopper–Pearson bounds are those of their counts, neither more nor less."""
