@@ -3,11 +3,10 @@
     python checker.py result.json [--recording draws.jsonl]      0 it holds, 1 it does not, 2 it cannot be checked
 
 One file, the standard library alone, nothing of Epsilometer: copy it, read it, run it. It shares no code or rounding
-with what it checks. Binomial tails are sums of positive terms with bounded rounding or, where those are too many, the
-inequalities of Zubkov and Serov; suprema are taken over intervals, never over points. It takes for
-granted that + − × ÷ √ round correctly and that exp, log and erfc are right to 12 digits. It proves that the stored
-counts imply the bound, if the draws were independent and what was counted was chosen before them. Whether the counts
-are true only the draws can show: `--recording` counts again.
+with what it checks. Binomial tails are sums of positive terms with bounded rounding or, if too many, the inequalities
+of Zubkov and Serov; suprema are over intervals, never over points. It takes for granted that + − × ÷ √ round correctly
+and that exp, log and erfc are right to 12 digits. It proves that the stored counts imply the bound, if the draws were
+independent and what was counted was chosen before them. `--recording` counts the draws again.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-Counts = tuple[int, int]  # hits, trials
+Counts, Line = tuple[int, int], tuple[float, float, bool]  # hits, trials; slope, shift, whether the slope was fixed
 _UP = 1.0 + 3e-6  # bounds the rounding of sums of up to a million terms, and of 1 − p for up to 1e10 trials
 _NEGLIGIBLE, _BEYOND = 1e-35, 1e-25  # smaller terms are left out of sums; all of them together are less than the latter
 _WIDEST, _BLOCKS = 400.0, 1500  # in sums over two distributions: deviations summed term by term, and terms
@@ -192,14 +191,15 @@ class RejectionRegion:
         return worst
 
 
-def _prove_ratio(claim: StoredClaim, bound: float, above: Counts, below: Counts, failure: float) -> float:
-    # The p-value of the claim at the bound, the restriction of q paid. Counts are ordered by their approximate score
-    # bound on ε, or by the excess P̂ − e^ε·Q̂ for a bound on δ. What is rejected at the bound is rejected below it.
-    (x, n), (y, m) = above, below
-    level, side = failure * (1.0 - _NUISANCE), 0.5 * failure * _NUISANCE
-    ends = _lower(y, m, side), 1.0 - _lower(m - y, m, side)
-    epsilon, delta = claim.at(bound)
-    slope, z, start = math.exp(min(epsilon, 700.0)) * (1.0 + 1e-12), _NORMAL.inv_cdf(1.0 - level), n * delta
+def _restricted(y: int, m: int, side: float) -> tuple[float, float]:
+    return _lower(y, m, side), 1.0 - _lower(m - y, m, side)
+
+
+def _prove_line(line: Line, above: Counts, below: Counts, failure: float) -> float:
+    # The p-value of p ≤ slope·q + δ, the restriction of q paid. Counts are ordered by their approximate score bound on
+    # the slope, or by the excess P̂ − slope·Q̂ for a bound on δ. What is rejected at a bound is rejected below it.
+    (x, n), (y, m), (slope, delta, by_excess), level = above, below, line, failure * (1.0 - _NUISANCE)
+    slope, z, start = slope * (1.0 + 1e-12), _NORMAL.inv_cdf(1.0 - level), n * delta
     s = x - start
     constant, middle = s * s - z * z * start, 2.0 * s * y + z * z * (s + y)
     root = math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0))
@@ -208,10 +208,10 @@ def _prove_ratio(claim: StoredClaim, bound: float, above: Counts, below: Counts,
     def by_score(right: float) -> float:
         return start + r * right + z * (0.5 * z * r + math.sqrt(r * right * (1.0 + r) + z * z * r * r / 4.0 + start))
 
-    by_excess = claim.notion == "approx-delta"
     if r <= 0.0 and not by_excess:
         return 1.0
-    region = RejectionRegion(n, m, (lambda right: x + slope * n / m * (right - y)) if by_excess else by_score, ends)
+    order = (lambda right: x + slope * n / m * (right - y)) if by_excess else by_score
+    region = RejectionRegion(n, m, order, _restricted(y, m, 0.5 * failure * _NUISANCE))
     return region.greatest(slope, delta * (1.0 + 1e-12), level) + failure * _NUISANCE
 
 
@@ -243,19 +243,21 @@ class StoredClaim:
             raise Stop(None, "the claimed curve is not a list of points")
         return cls(data["notion"], float(data[names[0]]), {name: data[name] for name in names[1:] if name in data})
 
-    def at(self, value: float) -> tuple[float, float]:
-        """ε and δ at a value of the own parameter."""
-        return (self.fixed["epsilon"], value) if "epsilon" in self.fixed else (value, self.fixed.get("delta", 0.0))
+    def at(self, value: float) -> Line:
+        """The line P(E) ≤ e^ε·Q(E) + δ at a value of the own parameter."""
+        both = {**self.fixed, _NOTIONS[self.notion][0]: value}
+        return math.exp(min(both.get("epsilon", value), 700.0)), both.get("delta", 0.0), "epsilon" in self.fixed
 
-    def least_value(self, p: float, q: float) -> float:
-        """The least value of the own parameter that allows P(E) = p and Q(E) = q; p > q."""
+    def least_value(self, p: float, q: float, near: Any = None) -> float:
+        """The least value of the own parameter that allows P(E) = p and Q(E) = q; `near` has more of the curve."""
+        grow, delta, _ = self.at(0.0)
         if self.notion == "tradeoff":
-            return p - 1.0 + float(_interpolated(q, *self.fixed["curve"]))
+            f, (xs, ys) = _interpolated(q, *(near or self.fixed["curve"])), self.fixed["curve"]
+            return p - 1.0 + (float(min(ys[max(bisect_right(xs, q) - 2, 0)], 1.0 - q, f)) if near else f)
         if self.notion == "approx-delta":
-            grow = math.exp(min(float(self.fixed["epsilon"]), 700.0))
             return max(p - grow * q, (1.0 - q) - grow * (1.0 - p))
         if not 0.0 < q < p < 1.0:
-            return math.inf
+            return math.inf if q < p else 0.0
         if self.notion == "gaussian":
             return _NORMAL.inv_cdf(p) - _NORMAL.inv_cdf(q)
         if self.notion == "renyi":
@@ -263,7 +265,6 @@ class StoredClaim:
         if self.notion == "zcdp":
             divided = [each / order for each, order in zip(_divergences(p, q, _ORDERS), _ORDERS, strict=True)]
             return max([_entropy(p, q), _entropy(q, p), *divided])
-        delta = float(self.at(0.0)[1])
         return math.log(max((p - delta) / q, (1.0 - q - delta) / (1.0 - p), 1.0))
 
 
@@ -398,8 +399,7 @@ def _ladder(claim: StoredClaim) -> list[tuple[float, list[tuple[float, float]]]]
         grid = [0.0, *(1e-5 * 95000.0 ** (number / 59.0) for number in range(60))]
     found = []
     for value in sorted([*grid, claim.value * (1.0 + 1e-9) + 1e-12]):
-        epsilon, delta = claim.at(value)
-        grow = math.exp(min(epsilon, 700.0))
+        grow, delta, _ = claim.at(value)
         lines = [(grow, delta), (1.0 / grow, 1.0 - (1.0 - delta) / grow)]
         if claim.notion == "gaussian":
             slopes = {z: math.exp(-value * z - 0.5 * value * value) for z in (0.3 * each - 4.2 for each in range(29))}
@@ -447,11 +447,9 @@ class StoredFinding:
         proofs |= dict.fromkeys(("events", "bits", "hockey-stick", "poisson-histogram"), self._needed_by_event)
         if self.witness is None or self.method not in proofs or "certificate" in self.details:
             raise Stop(None, f"the counts in the file are not what a bound of {self.method:.40} is made of")
-        if "rank_band" in self.details:
-            return self._needed_by_ranks()
         if self.method not in ("profile", "sequential"):
             self._check_tails(
-                [self.witness["p_lower"], self.witness["q_upper"]], self.above, self.below, 0.5, self.failure
+                [*map(self.witness.get, ("p_lower", "q_upper"))], self.above, self.below, 0.5, self.failure
             )
         return proofs[self.method]()
 
@@ -459,11 +457,24 @@ class StoredFinding:
         if self.bound == 0.0 or self.above[0] * self.below[1] <= self.below[0] * self.above[1]:
             return float(self.bound > 0.0)  # no bound, or the event was not seen more often where it should be
         if self.claim.notion in _RATIO:
-            return _prove_ratio(self.claim, self.bound, self.above, self.below, self.failure)
-        return _prove_curve(self, self.above, self.below, _get(self.details, "left_share"))
+            return _prove_line(self.claim.at(self.bound), self.above, self.below, self.failure)
+        share = self.details.get("left_share")  # of two bounds, in results of earlier versions
+        return self._needed_by_line() if share is None else _prove_curve(self, self.above, self.below, share)
 
-    @staticmethod
-    def _check_tails(bounds: Sequence[Any], above: Counts, below: Counts, share: float, failure: float) -> None:
+    def _needed_by_line(self) -> float:
+        # A refuted line refutes the curves below it; values grow with p and fall with q, so corners prove least.
+        slope, shift = _numbers(_get(self.details, "line"))
+        turned, sides = (False, True).index(_get(self.details, "complement")), (self.above, self.below)
+        above, below = ((n - k, n) for k, n in sides[::-1]) if turned else sides
+        low, high = map(math.sqrt, _restricted(*below, 0.5 * self.failure * _NUISANCE))
+        q = [(low + (high - low) * number / 1024.0) ** 2 for number in range(1025)]
+        corners = [(min(slope * left + shift, 1.0), right) for left, right in pairwise(q)]
+        near, by_excess = self.details.get("curve_near"), {"shift": False, "slope": True}[self.details["fixed"]]
+        values = (self.claim.least_value(*((1.0 - b, 1.0 - a) if turned else (a, b)), near) for a, b in corners)
+        _agree(shift >= 0.0 and all(v >= self.bound * (1.0 - _SAME) for v in values), "the line proves less")
+        return _prove_line((slope, shift, by_excess), above, below, self.failure)
+
+    def _check_tails(self, bounds: Sequence[Any], above: Counts, below: Counts, share: float, failure: float) -> None:
         """Whether stored Clopper–Pearson bounds are those of their counts, neither more nor less."""
         p, q = _numbers(bounds)
         below = below[1] - below[0], below[1]
@@ -483,16 +494,6 @@ class StoredFinding:
                 shares.append(share)
         _agree(shares and self.details.get("flipped") is self.flipped, "the witness is none of the band's events")
         return len(rows) * _prove_curve(self, self.above, self.below, shares[0]) if self.bound > 0.0 else 0.0
-
-    def _needed_by_ranks(self) -> float:
-        """Thresholds at K fixed ranks of one side, counted on the other: the best of K events at failure/K."""
-        n, m, ranks, counts = map(self.details["rank_band"].__getitem__, ("n", "m", "ranks", "counts"))
-        pairs = list(zip(ranks, counts, strict=True))
-        sane = all(0 < _whole(rank) <= n and _whole(count) <= m for rank, count in pairs)
-        _agree(sane and (n, m) == (self.above[1], self.below[1]), "the ranks do not fit the draws")
-        tried = [((rank, n), (count, m)) for rank, count in pairs if rank * m > count * n]
-        prices = (_prove_curve(self, above, below, 0.5) for above, below in tried)
-        return len(pairs) * min(prices, default=1.0) if self.bound > 0.0 else 0.0
 
     def _needed_by_batches(self) -> float:
         batches = _get(self.details, "batches")
@@ -521,8 +522,7 @@ def _check_document(document: Any, findings: list[StoredFinding]) -> None:
         _agree(_get(document, name) == document["findings"][0][name], f"result and first finding differ in {name}")
     _agree(settings.get("confidence", asked := document["confidence"]) == asked, "another confidence was asked for")
     certain = first.above[0] == first.above[1] > 0 == first.below[0] < first.below[1]
-    health = [report["untrusted"] for report in _get(document, "health")]
-    doubtful = first.guarantee.startswith("none") or any(each is not False for each in health)
+    doubtful = first.guarantee.startswith("none") or any(each["untrusted"] is not False for each in document["health"])
     expected = "refuted" if first.bound > first.claim.value else "not refuted"
     expected = "inconclusive" if doubtful and not (certain and expected == "refuted") else expected
     verdict, detectable = _get(document, "verdict"), _get(document, "detectable")
@@ -641,9 +641,8 @@ def _score(score: Any, values: Sequence[Any]) -> float:
         raise Stop(None, f"scores of the kind {score['kind']!r:.40} are not evaluated here")
     total = 0.0
     for term in score["terms"]:
-        x: Any = values[term["column"]] if "mix" not in term else 0.0
-        for share, value in zip(term.get("mix", ()), values, strict=False):  # in the audit's order, to round as it did
-            x += share * value if share else 0.0
+        mixed = (share * value for share, value in zip(term.get("mix", ()), values, strict=False) if share)
+        x = [*accumulate(mixed, initial=0.0)][-1] if "mix" in term else values[term["column"]]  # rounds as the audit
         total += term["weights"][_on_line(term["edges"], x) if "edges" in term else [*term["labels"], *x].index(*x)]
     return total
 

@@ -13,11 +13,12 @@ import pytest
 
 import epsilometer as em
 from epsilometer import checker
-from epsilometer.bounds import Counts, two_bounds_value
+from epsilometer.bounds import Counts, refuted_line, two_bounds_value
 from epsilometer.bounds.betting import place_bets
 from epsilometer.bounds.ratio import delta_lower, delta_test, epsilon_lower, epsilon_test
 from epsilometer.bounds.supremum import NullLine, evenly_spread, region_probability
 from epsilometer.claims import from_dict
+from epsilometer.methods.events import line_as_data
 from epsilometer.methods.sequential import ladder_of
 
 PAIR = em.Pair(0, 1)
@@ -144,7 +145,7 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
             for size, share in ((n, left), (m, right))
         ]
         found.append(float(sum(masses[0][a] * masses[1][b] for a, b in region)))
-    said = checker._prove_ratio(checker.StoredClaim("pure", 1.0, {}), epsilon, (x, n), (y, m), failure) - failure / 50
+    said = checker._prove_line((math.exp(epsilon), 0.0, False), (x, n), (y, m), failure) - failure / 50
     assert max(found) <= said * (1 + 1e-9)
     assert said <= max(max(found), level) * 1.01
 
@@ -175,12 +176,12 @@ def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     epsilon = epsilon_lower(*sides, failure, delta)
     fixed = checker.StoredClaim("approx", 1.0, {"delta": delta})
     if epsilon > 0.0:
-        assert checker._prove_ratio(fixed, epsilon, above, below, failure) <= failure * 1.005
+        assert checker._prove_line(fixed.at(epsilon), above, below, failure) <= failure * 1.005
         _assert_no_more(epsilon_test(*sides, failure, delta), fixed, epsilon, above, below, failure)
     excess = delta_lower(*sides, failure, 0.3)
     if excess > 0.0:
         fixed = checker.StoredClaim("approx-delta", 0.1, {"epsilon": 0.3})
-        assert checker._prove_ratio(fixed, excess, above, below, failure) <= failure * 1.005
+        assert checker._prove_line(fixed.at(excess), above, below, failure) <= failure * 1.005
         _assert_no_more(delta_test(*sides, failure, 0.3), fixed, excess, above, below, failure)
 
 
@@ -188,10 +189,10 @@ def _assert_no_more(test, claim, bound, above, below, failure):
     """Raised until the probability of the region itself, at single points of q, is clearly above the level."""
     q = evenly_spread(test.q_range, 9)
     for factor in (1.01, 1.02, 1.05) if max(above[1], below[1]) < 50_000 else ():
-        epsilon, delta = claim.at(bound * factor)
-        power = NullLine(math.exp(epsilon), delta).power(q)
+        slope, delta, _ = claim.at(bound * factor)
+        power = NullLine(slope, delta).power(q)
         if region_probability(test.region, power, q, 100_000).max() > test.level * 1.02:
-            assert checker._prove_ratio(claim, bound * factor, above, below, failure) > failure * 1.005
+            assert checker._prove_line(claim.at(bound * factor), above, below, failure) > failure * 1.005
 
 
 @pytest.mark.parametrize("number", range(30))
@@ -208,6 +209,33 @@ def test_what_two_bounds_prove_is_proved_and_no_more(number):
         for factor, proved in ((1.0, True), (1.02, False)):
             finding = checker.StoredFinding("events", bound * factor, "exact", 0.05, read, {}, None)
             assert (checker._prove_curve(finding, above, below, share) <= 0.05 * 1.005) is proved, (name, factor)
+
+
+@pytest.mark.parametrize("number", range(16))
+def test_what_a_line_proves_is_proved_and_no_more(number):
+    rng = np.random.default_rng([20, number])
+    above, below = _random_counts(rng, 3.5)
+    if number % 2:  # frequent events: lines of the complement
+        above, below = ((n - k, n) for k, n in (below, above))
+    for name in ("gaussian", "renyi", "points", "tradeoff", *(["zcdp"] if number % 5 == 0 else [])):
+        claim, expected = CLAIMS[name], tuple(hits / trials for hits, trials in (above, below))
+        line = refuted_line(claim, Counts(*above), Counts(*below), 0.05, expected)
+        bound = line.proves(claim) if line else 0.0
+        if not bound > 0.01:
+            continue
+        details = json.loads(json.dumps(line_as_data(line, claim)))
+        read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
+        higher = [line.slope, line.shift * 1.2] if line.fixed == "slope" else [line.slope * 1.2, line.shift]
+        wrong = details | {"line": higher}
+        for factor, proof, proved in ((1.0, details, True), (1.05, details, False), (1.05, wrong, False)):
+            finding = checker.StoredFinding(
+                "events", bound * factor, "exact", 0.05, read, proof, None, False, above, below
+            )
+            try:
+                holds = finding._needed_by_event() <= 0.05 * 1.005
+            except checker.Stop as stop:
+                holds = stop.args[0]
+            assert holds is proved, (name, factor)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -239,23 +267,6 @@ def test_bets_of_a_sequential_audit(name, seed):
         checker._prove_batches(read, bound * 1.01, batches)
     turned = [{**each, "flipped": True} for each in batches]
     assert checker._prove_batches(read, bound, turned) > failure
-
-
-def test_a_rank_band():
-    from scipy.special import betaincinv
-
-    n, m, ranks, counts, failure = 70, 60, [5, 10, 20, 40], [0, 0, 1, 9], 0.05
-    part = failure / 8
-    low = [float(betaincinv(rank, n - rank + 1, part)) for rank in ranks]
-    high = [float(betaincinv(count + 1, m - count, 1 - part)) for count in counts]
-    bound = max(math.log(p / q) for p, q in zip(low, high, strict=True))
-    details = {"rank_band": {"larger": "left", "n": n, "m": m, "ranks": ranks, "counts": counts}}
-    claim = checker.StoredClaim("pure", 1.0, {})
-    for factor, proved in ((1.0, True), (1.01, False)):
-        finding = checker.StoredFinding(
-            "events", bound * factor, "exact", failure, claim, details, {}, False, (20, n), (1, m)
-        )
-        assert (finding.needed() <= failure * 1.005) is proved
 
 
 # Whole results.
@@ -324,7 +335,7 @@ def _changed(value):
 
 # Changes that contradict nothing: what could have been found, what was drawn besides, and how the proof was set up, as
 # long as it goes through (it then proves the same).
-_HARMLESS = {"detectable", "samples_used", "left_share", "curve_at", "stake"}
+_HARMLESS = {"detectable", "samples_used", "left_share", "curve_at", "curve_near", "complement", "fixed", "stake"}
 
 
 @pytest.mark.parametrize(
@@ -435,7 +446,12 @@ def test_hostile_values_never_hold_and_never_raise(stored, value):
     for path in _leaves(stored("events gaussian")):
         document = stored("events gaussian")
         _put(document, path, lambda _: value)
-        if document != stored("events gaussian") and not set(path) & {"detectable", "samples_used", "method"}:
+        if document != stored("events gaussian") and not set(path) & {
+            "detectable",
+            "samples_used",
+            "method",
+            "complement",
+        }:
             assert checker.verify(document).holds is not True, path
 
 
@@ -517,8 +533,8 @@ def test_large_counts_take_seconds():
     claim = checker.StoredClaim("pure", 1.0, {})
     above, below = (300_000_000, 10**9), (100_000_000, 10**9)
     bound = epsilon_lower(Counts(*above), Counts(*below), 0.05)
-    assert checker._prove_ratio(claim, bound, above, below, 0.05) <= 0.05 * 1.005
-    assert checker._prove_ratio(claim, bound * 1.01, above, below, 0.05) > 0.05
+    assert checker._prove_line(claim.at(bound), above, below, 0.05) <= 0.05 * 1.005
+    assert checker._prove_line(claim.at(bound * 1.01), above, below, 0.05) > 0.05
     gaussian = from_dict({"notion": "gaussian", "mu": 1.0})
     bound = two_bounds_value(gaussian, Counts(*above), Counts(*below), 0.05)
     finding = checker.StoredFinding("events", bound, "exact", 0.05, checker.StoredClaim("gaussian", 1.0, {}), {}, None)

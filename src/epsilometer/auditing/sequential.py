@@ -225,7 +225,7 @@ class SequentialRun:
         n = max(stake.left.trials, 1)
         task = Task(question.claim, (n, n), failure)
         p, q = stake.guess()
-        proposal = EventProposal(replace(stake.chosen.candidate, p=p, q=q, predicted=finding.lower_bound), task, 0.5)
+        proposal = EventProposal(replace(stake.chosen.candidate, p=p, q=q, predicted=finding.lower_bound), task)
         # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)

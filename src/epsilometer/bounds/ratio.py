@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 import epsilometer.bounds.supremum as supremum
+from epsilometer.arrays import Floats
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
@@ -32,9 +34,8 @@ class RatioTest:
 
     def __init__(self, left: Counts, right: Counts, failure_probability: float, region: supremum.Region) -> None:
         check_failure_probability(failure_probability)
-        nuisance = failure_probability * _NUISANCE_SHARE
-        self.level = failure_probability - nuisance
-        self.q_range = (lower(right, nuisance / 2), upper(right, nuisance / 2))
+        self.level = failure_probability - failure_probability * _NUISANCE_SHARE
+        self.q_range = _restricted(right, failure_probability)
         self.region = region
         misses = left.trials - left.hits, right.trials - right.hits
         self._is_large = min(left.hits, right.hits, *misses) >= _LARGE
@@ -62,6 +63,12 @@ class RatioTest:
         return self.p_value(epsilon, delta) <= self.level
 
 
+def _restricted(right: Counts, failure_probability: float) -> tuple[float, float]:
+    """The range of q that its share of the failure probability buys."""
+    side = failure_probability * _NUISANCE_SHARE / 2
+    return lower(right, side), upper(right, side)
+
+
 def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> RatioTest:
     """The test whose region is all counts with a score bound on ε at this δ that is at least that of these counts.
 
@@ -86,18 +93,20 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
     return RatioTest(left, right, failure_probability, region)
 
 
-def epsilon_lower(left: Counts, right: Counts, failure_probability: float, delta: float = 0.0) -> float:
-    """The certified lower bound on ln((P(E) − δ)/Q(E)), at least 0.
+def epsilon_lower(
+    left: Counts, right: Counts, failure_probability: float, delta: float = 0.0, least: float = 0.0
+) -> float:
+    """The certified lower bound on ln((P(E) − δ)/Q(E)), at least `least`.
 
     Guarantee: above the least ε of any (ε, δ) claim that the mechanism keeps with at most `failure_probability`. Exact.
     """
     check_failure_probability(failure_probability)
     if left.hits <= left.trials * delta or not right.trials:
-        return 0.0
+        return least
     test = epsilon_test(left, right, failure_probability, delta)
     # No smaller share than this is ever excluded on the right, so no larger ε is ever rejected.
     top = math.log((left.share - delta) / max(right.share, 0.05 / right.trials))
-    return _largest_rejected(test, lambda epsilon: (epsilon, delta), top)
+    return least + _largest_rejected(test, lambda beyond: (least + beyond, delta), top - least)
 
 
 def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> RatioTest:
@@ -174,7 +183,7 @@ def _crossing(height: Callable[[float], float], top: float) -> float:
 
 
 def certified_value(
-    claim: Claim, left: Counts, right: Counts, failure_probability: float, left_share: float = 0.5
+    claim: Claim, left: Counts, right: Counts, failure_probability: float, expected: tuple[float, float] | None = None
 ) -> float:
     """The largest value of the claim's own parameter that the counts of one event refute (0 if none).
 
@@ -183,7 +192,8 @@ def certified_value(
         left: counts of the event under P.
         right: counts of the event under Q.
         failure_probability: what may be spent.
-        left_share: for notions without a joint test, the part of it that bounds P(E); must not depend on these counts.
+        expected: a guess of P(E) and Q(E), which must not depend on these counts. It makes the test of a claim that is
+            a whole curve sharp; without it, such a claim is tested by two separate bounds.
 
     Guarantee: above the mechanism's true value with at most `failure_probability`, if the event was fixed before the
     counts were drawn. Exact.
@@ -192,7 +202,10 @@ def certified_value(
         return delta_lower(left, right, failure_probability, claim.epsilon)
     if isinstance(claim, PureDP | ApproxDP):
         return epsilon_lower(left, right, failure_probability, claim.delta)
-    return two_bounds_value(claim, left, right, failure_probability, left_share)
+    if expected is None:
+        return two_bounds_value(claim, left, right, failure_probability)
+    line = refuted_line(claim, left, right, failure_probability, expected)
+    return line.proves(claim) if line else 0.0
 
 
 def two_bounds_value(
@@ -202,6 +215,110 @@ def two_bounds_value(
     p_lower = lower(left, failure_probability * left_share)
     q_upper = upper(right, failure_probability * (1.0 - left_share))
     return claim.least_value(p_lower, q_upper) if p_lower > q_upper else 0.0
+
+
+# Intervals of q on which a curve is compared with a line: each is about 0.015 spreads of the right frequency wide.
+_PIECES = 512
+# Of a line that starts higher the slope is fixed, and not the start: the approximate score bound, which orders the
+# counts, takes their variances for those of rare events. Where a steep line meets few hits, it rather starts lower.
+_HIGH_START, _STEEP, _FEW_HITS, _HIGHEST_START = 0.25, 2.5, 10.0, 0.3
+# The slope of a curve is a difference over this part of the distance to the diagonal and to the borders.
+_STEP = 1e-3
+# How often the slope is found again at the point that it leads to.
+_ROUNDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RefutedLine:
+    """That p ≤ slope·q + shift is refuted, for every q in a range whose price is paid.
+
+    Attributes:
+        slope: of the line.
+        shift: where it starts.
+        q_range: the range.
+        fixed: which of "slope" and "shift" was fixed before the draws; the other is a bound from the counts.
+        complement: p and q are not P(E) and Q(E), but 1 − Q(E) and 1 − P(E).
+    """
+
+    slope: float
+    shift: float
+    q_range: tuple[float, float]
+    fixed: str
+    complement: bool
+
+    def corners(self) -> tuple[Floats, Floats]:
+        """Values of P(E) and Q(E): wherever the line is, one pair has no larger P(E) and no smaller Q(E)."""
+        q = supremum.evenly_spread(self.q_range, _PIECES + 1)
+        p = supremum.NullLine(self.slope, self.shift).power(q)
+        return (1.0 - q[1:], 1.0 - p[:-1]) if self.complement else (p[:-1], q[1:])
+
+    def proves(self, claim: Claim) -> float:
+        """The largest value of the claim whose curve lies below the line; values grow with P(E) and fall with Q(E)."""
+        return float(claim.least_values(*self.corners()).min())
+
+
+def refuted_line(
+    claim: Claim, left: Counts, right: Counts, failure_probability: float, expected: tuple[float, float]
+) -> RefutedLine | None:
+    """The highest line that the counts refute, among lines of a slope or a start that suit the claim; None if none is.
+
+    Guarantee: a value of the claim is refuted together with a line above its curve. It is above the mechanism's true
+        value with at most `failure_probability`, whatever was expected: curves of larger values lie above, and which
+        counts are more extreme than others depends on what was fixed before the draws only. Exact.
+    """
+    slope, shift = _promising_line(claim, expected, (left.trials, right.trials), failure_probability)
+    complement = slope < 1.0
+    if complement:  # a slope of at least 1 keeps the start low
+        left, right = (Counts(side.trials - side.hits, side.trials) for side in (right, left))
+        slope, shift = 1.0 / slope, 1.0 - (1.0 - shift) / slope
+    shift, q_range = max(shift, 0.0), _restricted(right, failure_probability)
+    hits = right.trials * (1.0 - expected[0] if complement else expected[1])
+    if shift > _HIGH_START and (slope < _STEEP or hits > _FEW_HITS):
+        shift = delta_lower(left, right, failure_probability, math.log(slope))
+        return RefutedLine(slope, shift, q_range, "slope", complement) if shift > 0.0 else None
+    shift = min(shift, _HIGHEST_START)
+    least = math.log1p(-shift)  # a line that ends below 1 is below every claim's curve
+    epsilon = epsilon_lower(left, right, failure_probability, shift, least)
+    return RefutedLine(_grow(epsilon), shift, q_range, "shift", complement) if epsilon > least else None
+
+
+def _promising_line(
+    claim: Claim, expected: tuple[float, float], trials: tuple[int, int], failure_probability: float
+) -> tuple[float, float]:
+    """Slope and start of the tangent at the point which counts with the expected frequencies refute only just."""
+    p, q = within(np.array(expected[:1]), np.array(expected[1:]), trials)
+    if p <= q:
+        return 1.0, 0.0
+    touched, slope = (p, q), np.sqrt(p * (1.0 - p) / (q * (1.0 - q)))
+    for _ in range(_ROUNDS):
+        nearer = towards_curve(p, q, slope, trials, -float(ndtri(failure_probability)))
+        touched = nearer if claim.least_values(*nearer) > 0.0 else (p, q)
+        # Half of the way: at a corner of the curve, such as a Rényi claim has, whole steps would go to and fro.
+        slope = np.sqrt(slope * curve_through(claim, *touched)[1])
+    return float(slope[0]), float(touched[0][0] - slope[0] * touched[1][0])
+
+
+def within(p: Floats, q: Floats, trials: tuple[int, int]) -> tuple[Floats, Floats]:
+    """Frequencies less extreme than any that so many trials distinguish from 0 and 1."""
+    least, other = (0.5 / max(each, 1) for each in trials)
+    return np.clip(p, least, 1.0 - least), np.clip(q, other, 1.0 - other)
+
+
+def curve_through(claim: Claim, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Roughly how fast the value that allows (p, q) grows with p, and the slope of that value's curve, elementwise."""
+    step = _STEP * np.maximum(np.minimum(np.minimum(q, 1.0 - p), p - q), 1e-12)
+    growth = (claim.least_values(p + step, q) - claim.least_values(p - step, q)) / (2.0 * step)
+    fall = (claim.least_values(p, q - step) - claim.least_values(p, np.minimum(q + step, 1.0))) / (2.0 * step)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = fall / growth
+    return growth, np.where((slope > 0.0) & np.isfinite(slope), slope, 1.0)
+
+
+def towards_curve(p: Floats, q: Floats, slope: Floats, trials: tuple[int, int], z: float) -> tuple[Floats, Floats]:
+    """The most likely (p, q) of those for which p − slope·q is smaller by z of its spreads."""
+    left, right = p * (1.0 - p) / max(trials[0], 1), q * (1.0 - q) / max(trials[1], 1)
+    part = z / np.sqrt(left + slope**2 * right)
+    return np.maximum(p - part * left, 0.0), np.minimum(q + part * slope * right, 1.0)
 
 
 # An excess is below 1 − e^−36 unless rounding made it 1: what it says about ε stays finite.

@@ -65,6 +65,10 @@ class Claim(ABC):
     def least_value(self, p: float, q: float) -> float:
         """The smallest value of the claim's parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
 
+    def least_values(self, p: Floats, q: Floats) -> Floats:
+        """The same for arrays of shape (n,)."""
+        return np.array([self.least_value(one, two) for one, two in zip(p.tolist(), q.tolist(), strict=True)])
+
     def with_value(self, value: float) -> Self:
         """The same claim with another value of its own parameter."""
         return type(self)(**{self.parameter: value, **self.fixed()})

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from epsilometer.arrays import Floats
 from epsilometer.bisection import rejected_end
 from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.claims.pure import ApproxDP
@@ -93,6 +94,11 @@ class GaussianDP(Claim):
         if q <= 0.0 or p >= 1.0:
             return math.inf
         return float(ndtri(p) - ndtri(q))
+
+    def least_values(self, p: Floats, q: Floats) -> Floats:
+        """The same for arrays of shape (n,)."""
+        with np.errstate(invalid="ignore"):
+            return np.where(p > q, ndtri(p) - ndtri(q), 0.0)
 
     def with_value(self, value: float) -> Self:
         """Another μ."""

@@ -53,11 +53,19 @@ class TradeOffDP(Claim):
 
     def least_value(self, p: float, q: float) -> float:
         """p − (1 − f(q)), at least 0."""
-        return max(0.0, p - 1.0 + float(self._type_two(np.array([q]))[0]))
+        return float(self.least_values(np.array([p]), np.array([q]))[0])
+
+    def least_values(self, p: Floats, q: Floats) -> Floats:
+        """The same for arrays of shape (n,)."""
+        return np.maximum(p - 1.0 + self._type_two(q), 0.0)
 
     def point_at(self, q: float) -> list[float]:
         """The curve's own point at a type-I error, as plain data."""
         return [q, float(self._type_two(np.array([q]))[0])]
+
+    def points_at(self, q: Floats) -> list[list[float]]:
+        """The same at type-I errors of shape (n,), in ascending order: the errors, and the values of the curve."""
+        return [np.sort(q).tolist(), self._type_two(np.sort(q)).tolist()]
 
     def with_value(self, value: float) -> Self:
         """The same curve with another tolerated excess."""

@@ -41,7 +41,7 @@ class BitsMethod(Method):
         """The event of codes with the best predicted bound."""
         found = EventsMethod().propose(bits_view(left), bits_view(right), task)
         candidate = replace(found.candidate, event=as_bits_event(found.event))
-        return BitsProposal(candidate, task, found.left_share)
+        return BitsProposal(candidate, task)
 
 
 @dataclass(frozen=True, slots=True)

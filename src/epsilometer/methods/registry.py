@@ -211,4 +211,4 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
         if isinstance(task.claim, PureDP):
             return restored_function(witness.event, witness.flipped, task, n_known)
         return restored_bet(witness.event, witness.flipped, task, predicted, n_known)
-    return EventProposal(Candidate(witness.event, witness.flipped, above.share, below.share, predicted), task, 0.5)
+    return EventProposal(Candidate(witness.event, witness.flipped, above.share, below.share, predicted), task)

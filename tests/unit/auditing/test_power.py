@@ -122,7 +122,7 @@ def test_whether_a_claim_is_refuted_is_what_the_certificate_says(claim):
     event = find_method("events", None).propose(*map(read_outputs, NUMBERS), task).event
     said = set()
     for flipped in (False, True):
-        proposal = EventProposal(Candidate(event, flipped, 0.5, 0.2, 0.0), task, 0.5)
+        proposal = EventProposal(Candidate(event, flipped, 0.5, 0.2, 0.0), task)
         for left, right in itertools.product((0, 3, 20, 60, 100, 140, 190, 200), (0, 2, 10, 40, 75, 110, 148, 150)):
             counts = Counts(left, 200), Counts(right, 150)
             bound = proposal.certify(*counts, PAIR, 0.05).lower_bound

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds import Counts, delta_lower, epsilon_lower
+from epsilometer.bounds import Counts, certified_value, delta_lower, epsilon_lower
 from epsilometer.bounds.ratio import delta_test, epsilon_test
+from epsilometer.claims import ZCDP, GaussianDP, RenyiDP, TradeOffDP
 
 EPSILONS = [0.0, 0.3, 1.0, 2.0]
 DELTAS = [0.0, 0.01]
@@ -164,3 +165,56 @@ def test_what_only_the_price_keeps_is_kept():
     between = [claim for claim in claims if test.level < test.p_value(claim, 0.0) <= 0.3]
     assert between
     assert not any(test.rejects(claim, 0.0) for claim in between)
+
+
+# Claims of whole curves at some values, the last one of points that are not convex.
+CURVES = {
+    "gaussian": (GaussianDP(0.0), [0.0, 0.4, 1.0, 2.0]),
+    "renyi": (RenyiDP(2.0, 0.0), [0.0, 0.1, 0.5, 1.5]),
+    "zcdp": (ZCDP(0.0), [0.0, 0.05, 0.4]),
+    "tradeoff": (TradeOffDP(([0.0, 0.1, 0.3, 1.0], [0.9, 0.75, 0.4, 0.0])), [0.0, 0.1, 0.3]),
+}
+
+
+@pytest.mark.parametrize(
+    # Good and bad guesses: rare and frequent events, and lines of either kind.
+    ("name", "level", "expected"),
+    [
+        *((name, 0.05, (0.6, 0.1)) for name in CURVES),
+        *((name, 0.3, expected) for name in ("gaussian", "tradeoff") for expected in ((0.95, 0.6), (0.97, 0.05))),
+        ("renyi", 0.3, (0.95, 0.6)),
+        ("renyi", 0.1, (0.97, 0.05)),
+    ],
+)
+def test_the_bound_on_a_curve_is_rarely_above_the_truth(name, level, expected):
+    """The size of the test of every value, too: it rejects a value when the bound is above it."""
+    claim, values = CURVES[name]
+    n, m = (6, 7) if level == 0.05 else (7, 5)
+    bounds = np.array(
+        [
+            [certified_value(claim, Counts(x, n), Counts(y, m), level, expected) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
+    )
+    assert bounds.max() > 0.0
+    q = null_boundary(0.0, 0.0)[1]
+    for value in values:
+        power = claim.with_value(value).max_power(q)
+        missed = probability(bounds > value + SLACK, power, q).max()
+        assert missed <= level + SLACK, f"{claim.symbol}={value}: above the truth with probability {missed}"
+
+
+@pytest.mark.parametrize("name", ["gaussian", "renyi", "tradeoff"])
+def test_the_joint_test_of_a_curve_is_not_wasteful(name):
+    """Two bounds spend a third of this."""
+    claim, values = CURVES[name]
+    n, expected = 9, (0.7, 0.2)
+    bounds = np.array(
+        [
+            [certified_value(claim, Counts(x, n), Counts(y, n), 0.3, expected) for y in range(n + 1)]
+            for x in range(n + 1)
+        ]
+    )
+    q = np.linspace(0.01, 0.6, 60)
+    spent = [probability(bounds > value, claim.with_value(value).max_power(q), q).max() for value in values]
+    assert 0.13 <= max(spent) <= 0.3 + SLACK

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.bounds import Counts, certified_value, upper
-from epsilometer.claims import ApproxDP, PureDP, TradeOffDP
+from epsilometer.bounds import Counts, certified_value, refuted_line
+from epsilometer.bounds.ratio import RefutedLine
+from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_by_values
-from epsilometer.methods.events.prediction import best_share
 from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
 from epsilometer.outputs import Event, Outputs, Partition
 from epsilometer.result import Finding, Witness
@@ -25,29 +25,26 @@ __all__ = ["EventProposal", "EventsMethod", "ways_of"]
 
 @dataclass(frozen=True, slots=True)
 class EventProposal(CandidateProposal):
-    """An event to be counted on fresh draws.
-
-    Attributes:
-        left_share: split of the failure probability for notions without a joint test.
-    """
-
-    left_share: float
+    """An event to be counted on fresh draws."""
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        above, below = self.candidate.oriented(left, right)
-        bound = certified_value(self.task.claim, above, below, failure_probability, self.left_share)
+        claim, (above, below) = self.task.claim, self.candidate.oriented(left, right)
+        bound, details = 0.0, dict[str, Any]()
+        if isinstance(claim, PureDP | ApproxDP):
+            bound = certified_value(claim, above, below, failure_probability)
+        elif line := refuted_line(claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)):
+            bound, details = line.proves(claim), line_as_data(line, claim)
         witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
-        details = {} if isinstance(self.task.claim, PureDP | ApproxDP) else self._split(below, failure_probability)
-        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, claim, details)
 
-    def _split(self, below: Counts, failure_probability: float) -> dict[str, Any]:
-        """What `epsilometer.checker` needs besides the counts; the joint test has no split."""
-        claim = self.task.claim
-        split: dict[str, Any] = {"left_share": self.left_share}
-        if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
-            split["curve_at"] = claim.point_at(upper(below, failure_probability * (1.0 - self.left_share)))
-        return split
+
+def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:
+    """What `epsilometer.checker` needs besides the counts."""
+    data: dict[str, Any] = {"line": [line.slope, line.shift], "fixed": line.fixed, "complement": line.complement}
+    if isinstance(claim, TradeOffDP) and callable(claim.curve):  # a file holds the curve only at some points
+        data["curve_near"] = claim.points_at(line.corners()[1])
+    return data
 
 
 class EventsMethod(Method):
@@ -72,10 +69,7 @@ class EventsMethod(Method):
             found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - caution * each[1].luck)
         )
         event = Event(partition, choice.chosen).simplified()
-        candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
-        if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
-            return EventProposal(candidate, task, 0.5)
-        return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
+        return EventProposal(Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted), task)
 
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:

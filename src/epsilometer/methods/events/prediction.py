@@ -4,14 +4,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
 from epsilometer.arrays import Floats
+from epsilometer.bounds.ratio import curve_through, towards_curve, within
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.methods.base import Task
-
-# Splits of the failure probability between P(E) and Q(E) that are tried for notions without a joint test.
-_SHARES = (0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9)
 
 Predictor = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
@@ -28,7 +26,7 @@ def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], do
         return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 300.0)), cost, doubt, n_train, n_fresh)
     if isinstance(claim, PureDP | ApproxDP):
         return lambda p, q: _predict_epsilon(p, q, claim.delta, cost, doubt, n_train, n_fresh)
-    return lambda p, q: _predict_any(p, q, task, doubt, n_train, n_fresh)
+    return lambda p, q: _predict_any(p, q, claim, cost, doubt, n_train, n_fresh)
 
 
 def _predict_epsilon(
@@ -51,30 +49,18 @@ def _predict_delta(
 
 
 def _predict_any(
-    p: Floats, q: Floats, task: Task, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
+    p: Floats, q: Floats, claim: Claim, cost: float, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    cost = -float(ndtri(task.failure_probability / 2.0))
-    # The two errors of training are independent: each counts for about 1/√2 of its size.
-    bounds, spreads = np.full(len(p), -np.inf), np.zeros(len(p))
-    for place, (a, b) in enumerate(zip(p, q, strict=True)):
-        bounds[place], spreads[place] = _predict_one(
-            task.claim, float(a), float(b), cost, 0.7 * doubt, n_train, n_fresh
-        )
-    return bounds, spreads
+    """What the point proves to which the proof and the training draws move p and q."""
+    p, q = within(p, q, n_fresh)
+    growth, slope = curve_through(claim, p, q)
+    moved = towards_curve(p, q, slope, n_fresh, cost + doubt * math.sqrt(sum(n_fresh) / sum(n_train)))
+    return _values_between(claim, *moved), growth * np.hypot(*_spreads(p, q, slope, n_train))
 
 
-def _predict_one(
-    claim: Claim, p: float, q: float, cost: float, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
-) -> tuple[float, float]:
-    """Both probabilities are moved towards each other by what the proof and the training draws cost."""
-    train = [math.sqrt(x * (1.0 - x) / n) for x, n in zip((p, q), n_train, strict=True)]
-    fresh = [math.sqrt(x * (1.0 - x) / n) for x, n in zip((p, q), n_fresh, strict=True)]
-    low = p - cost * fresh[0] - doubt * train[0]
-    high = q + cost * fresh[1] + doubt * train[1]
-    bound = claim.least_value(low, high) if high < low else low - high
-    moved = claim.least_value(max(p - 0.7 * train[0], 0.0), min(q + 0.7 * train[1], 1.0)) if p > q else 0.0
-    here = claim.least_value(p, q) if p > q else 0.0
-    return bound, (here - moved if math.isfinite(here) else 0.0)
+def _spreads(p: Floats, q: Floats, slope: Floats, n: tuple[int, int]) -> tuple[Floats, Floats]:
+    """The standard deviations of both parts of p − slope·q when p and q are estimated from n draws."""
+    return np.sqrt(p * (1.0 - p) / n[0]), slope * np.sqrt(q * (1.0 - q) / n[1])
 
 
 def few_doubt(n_train: tuple[int, int]) -> float:
@@ -93,7 +79,7 @@ def expected_bounds(
     """The bound from counts exactly as expected, less what the training draws leave open.
 
     It is right for few draws, too. For ε it is the approximate score bound, which orders the counts in the exact test;
-    for other notions it is the exact bound, at counts that need not be whole.
+    for other notions exact bounds on both sides stand for the joint test, at counts that need not be whole.
     """
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
@@ -102,11 +88,13 @@ def expected_bounds(
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
     q = np.minimum(q + 0.7 * doubt * np.sqrt(q * (1.0 - q) / n_train[1]), 1.0)
-    # The two limits for the counts to be expected, which need not be whole; half of the price for each.
-    x, y, price = n_fresh[0] * p, n_fresh[1] * q, task.failure_probability * 0.5
-    low = betaincinv(np.maximum(x, 1e-9), n_fresh[0] - x + 1.0, price).tolist()
-    high = betaincinv(y + 1.0, np.maximum(n_fresh[1] - y, 1e-9), 1.0 - price).tolist()
-    return np.array([claim.least_value(a, b) if b < a else a - b for a, b in zip(low, high, strict=True)])
+    p, q = within(p, q, n_fresh)
+    if isinstance(claim, ApproxDeltaDP):  # the proof knows one of the two lines that make its curve
+        grow = math.exp(min(claim.epsilon, 300.0))
+        low, high = _expected_limits(p, q, np.full(len(p), grow), n_fresh, task.failure_probability)
+        return low - grow * high
+    slope = curve_through(claim, p, q)[1]
+    return _values_between(claim, *_expected_limits(p, q, slope, n_fresh, task.failure_probability))
 
 
 def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[int, int]) -> Floats:
@@ -128,12 +116,17 @@ def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> 
         )
 
 
-def best_share(task: Task, p: float, q: float, n_fresh: tuple[int, int]) -> float:
-    """The split of the failure probability for the two-bound test, chosen on training frequencies."""
+def _expected_limits(
+    p: Floats, q: Floats, slope: Floats, n_fresh: tuple[int, int], failure_probability: float
+) -> tuple[Floats, Floats]:
+    """How far counts exactly as expected move p and q towards each other: exact bounds whose z add up in squares."""
+    left, right = _spreads(p, q, slope, n_fresh)
+    z = float(ndtri(failure_probability)) / np.hypot(left, right)
+    x, y = n_fresh[0] * p, n_fresh[1] * q
+    low = betaincinv(np.maximum(x, 1e-9), n_fresh[0] - x + 1.0, ndtr(z * left))
+    return low, betaincinv(y + 1.0, np.maximum(n_fresh[1] - y, 1e-9), ndtr(-z * right))
 
-    def bound(share: float) -> float:
-        low = p + float(ndtri(task.failure_probability * share)) * math.sqrt(p * (1.0 - p) / n_fresh[0])
-        high = q - float(ndtri(task.failure_probability * (1.0 - share))) * math.sqrt(q * (1.0 - q) / n_fresh[1])
-        return task.claim.least_value(low, high) if 0.0 < high < low else -1.0
 
-    return max(_SHARES, key=bound)
+def _values_between(claim: Claim, low: Floats, high: Floats) -> Floats:
+    """What the points prove; events that prove nothing are still ranked."""
+    return np.where(high < low, claim.least_values(low, high), low - high)

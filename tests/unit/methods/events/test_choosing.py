@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from epsilometer.bounds import Counts, certified_value
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
 from epsilometer.methods.events.choosing import Folds, choose_event, lay_out, orderings
 from epsilometer.methods.events.learning import fit_score
-from epsilometer.methods.events.prediction import best_share, predictor
+from epsilometer.methods.events.prediction import predictor
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
 from epsilometer.outputs.lines import LabelAtoms
 
@@ -153,10 +154,14 @@ class TestPrediction:
 
         predictor(task(TradeOffDP(curve)), (10, 10), (10, 10))(np.array([1.0]), np.array([q]))
 
-    def test_share_of_the_failure_probability(self):
-        for claim in CLAIMS[3:]:
-            assert 0 < best_share(task(claim), 0.4, 0.1, (7000, 7000)) < 1
-            assert 0 < best_share(task(claim), 0.1, 0.4, (7000, 7000)) < 1
+    @pytest.mark.parametrize("claim", CLAIMS[3:], ids=lambda claim: claim.notion)
+    @pytest.mark.parametrize(("p", "q"), [(0.4, 0.1), (0.97, 0.8), (0.05, 0.01)])
+    def test_without_doubt_it_is_near_the_joint_certificate(self, claim, p, q):
+        n = 7000
+        ((predicted,), _) = predictor(task(claim), (3000, 3000), (n, n), doubt=0.0)(np.array([p]), np.array([q]))
+        proved = certified_value(claim, Counts(round(p * n), n), Counts(round(q * n), n), 0.05, (p, q))
+        estimate = claim.least_value(p, q)
+        assert abs(predicted - proved) <= 0.3 * (estimate - proved) + 1e-9
 
 
 class TestScore:

@@ -255,7 +255,7 @@ class HockeyStickMethod(Method):
         self.check(task.claim)
         mixtures = mixtures_of(task.claim, self.options.epsilon)
         choice = choose_excess(self._ways(left, right), task, mixtures)
-        return ClassifierProposal(choice.candidate, task, 0.5, choice.epsilon, self.options.certificate)
+        return ClassifierProposal(choice.candidate, task, choice.epsilon, self.options.certificate)
 
     def _ways(self, left: Outputs, right: Outputs) -> list[Way]:
         wished = self.options.classifier

@@ -218,7 +218,7 @@ class PoissonHistogramMethod(Method):
         choice = choose_excess([way], task, mixtures_of(task.claim, self.options.epsilon))
         if self.options.certificate == "published":
             return EstimateProposal(learned.partition, choice, task, self.options, choice.candidate.predicted)
-        return CellsProposal(choice.candidate, task, 0.5, choice.epsilon, learned.partition.n_cells)
+        return CellsProposal(choice.candidate, task, choice.epsilon, learned.partition.n_cells)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""
