@@ -24,14 +24,14 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-Counts, Line = tuple[int, int], tuple[float, float, bool]  # hits, trials; slope, shift, whether the slope was fixed
+Counts = tuple[int, int]  # hits, trials
+Line = tuple[float, float, bool]  # slope, shift, whether the slope was fixed before the draws
 _UP = 1.0 + 3e-6  # bounds the rounding of sums of up to a million terms, and of 1 − p for up to 1e10 trials
 _NEGLIGIBLE, _BEYOND = 1e-35, 1e-25  # smaller terms are left out of sums; all of them together are less than the latter
 _WIDEST, _BLOCKS = 400.0, 1500  # in sums over two distributions: deviations summed term by term, and terms
 _PIECES, _MOST_LOOKS, _MOST_TRIALS = 20, 800, 10**10  # first intervals and halvings of a supremum; most draws
 _NUISANCE = 1.0 / 50.0  # part of a failure probability that restricts Q(E) (Berger and Boos)
-_COARSE = 0.005  # what coarseness here may add to a failure probability; the checker vouches for that much less
-_SAME = 1e-5  # relative precision to which two figures that say the same agree
+_COARSE, _SAME = 0.005, 1e-5  # what coarseness here may add to a failure probability; by how much equal figures differ
 _NORMAL = NormalDist()
 
 
