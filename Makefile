@@ -25,15 +25,13 @@ setup: $(VENV)/.locked ## make .venv with all pinned packages (tests, extras, do
 
 # The packages, exactly as locked: a file whose hash is not in the lock is not installed, neither by uv nor by pip.
 # uv takes seconds where pip takes half a minute; pip is the way out if uv cannot run.
-# Compiling once makes every later start faster, also where Python may not write its caches.
-# This checkout: editable, so that it is installed once.
 define install_checkout
 	@echo "setup: installing epsilometer from this folder"
 	@$(UV) pip install -qq --python $(PY) --no-deps --no-build-isolation --editable . \
 		|| $(PYTHON) -m pip --python $(PY) install -qq --no-deps --no-build-isolation --editable .
 endef
 
-# What runs an audit, and nothing else.
+# What runs an audit, and nothing else. Not compiled: Python does that for the tenth of the files which it imports.
 $(CORE_READY): $(CORE) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Epsilometer needs Python 3.11 or later; say which one with: make PYTHON=python3.12 …"; exit 1; }
@@ -43,14 +41,15 @@ $(CORE_READY): $(CORE) pyproject.toml
 	@sed -n '/^uv==/,/[^\\]$$/p' $(CORE) > $(VENV)/uv.txt
 	@{ $(PYTHON) -m pip --python $(PY) install -qq --require-hashes -r $(VENV)/uv.txt \
 		&& echo "setup: … then NumPy, SciPy, Matplotlib and the rest" \
-		&& $(UV) pip install --quiet --require-hashes --compile-bytecode --python $(PY) -r $(CORE); } \
+		&& $(UV) pip install --quiet --require-hashes --python $(PY) -r $(CORE); } \
 		|| { echo "setup: uv did not work here, going on with pip (may take a minute)"; \
 		$(PYTHON) -m pip --python $(PY) install --progress-bar off --require-hashes -r $(CORE); }
 	$(install_checkout)
 	@echo $(PYTHON) > $(VENV)/.python
 	@touch $@
 
-# Everything that tests, extras and documentation need beside it. uv says what it does, step by step.
+# Everything that tests, extras and documentation need beside it. uv says what it does, step by step. Compiled at once,
+# because the processes of the tests would all do it.
 $(VENV)/.locked: $(CORE_READY) $(LOCK)
 	@echo "setup: installing the packages for tests, extras and documentation ($(LOCK), about 2 GB)"
 	@$(UV) pip sync --require-hashes --compile-bytecode --python $(PY) $(LOCK) \
