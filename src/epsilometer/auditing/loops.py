@@ -146,7 +146,9 @@ class AuditRun:
             outputs.take(order_rng(self.settings.seed, number, side).permutation(len(outputs)))
             for side, outputs in enumerate(training)
         )
-        return self.settings.method.propose(left, right, task)
+        proposal = self.settings.method.propose(left, right, task)
+        self.settings.tell(f"estimate {self.question.claim.symbol} ≈ {proposal.predicted:.3g}")
+        return proposal
 
     def certify(
         self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING

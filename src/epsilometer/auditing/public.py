@@ -24,7 +24,7 @@ from epsilometer.auditing.settings import (
     training_size,
 )
 from epsilometer.bounds import ErrorBudget
-from epsilometer.claims import Claim, as_claim, open_claim
+from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
@@ -52,7 +52,7 @@ def audit(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
@@ -78,7 +78,8 @@ def audit(
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: notified of every drawn chunk; `ProgressBar()` shows how far it is, and the time left.
+        progress: True shows how far it is, and the time left, False nothing; None shows it in a notebook. Or an object
+            that is notified of every drawn chunk, such as a `ProgressBar`.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: ends the audit after so long, also in the middle of a call that hangs. With stop_early the result
@@ -132,7 +133,7 @@ def measure(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
@@ -144,7 +145,7 @@ def measure(
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
     Args: those of `audit`, and
-        notion: a claim class, e.g. `PureDP` or `RenyiDP`.
+        notion: a claim class, e.g. `RenyiDP`; None is the one that the fixed parameters belong to, `PureDP` without.
         stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
             samples are drawn.
         distance: noted in the result; the bound is about the inputs as they are.
@@ -255,7 +256,7 @@ def replay(
     pair: Pair | tuple[Any, Any] | None = None,
     jobs: int = 1,
     engine: object = "local",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AuditResult:
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
@@ -356,6 +357,8 @@ def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:
+    if notion is None:
+        notion = RenyiDP if "order" in fixed else ApproxDP if fixed else PureDP
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)

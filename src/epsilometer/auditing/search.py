@@ -189,10 +189,9 @@ class SearchRun:
         return trial
 
     def _show_progress(self) -> None:
-        tell = getattr(self.run.settings.progress, "tell", None)
-        if tell is not None:
-            best = max(map(_promise, self.trials))
-            tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
+        best = max(map(_promise, self.trials))
+        text = f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}"
+        self.run.settings.tell(text)
 
     def _explore(self, number: int, pair: Pair) -> Sides:
         return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)

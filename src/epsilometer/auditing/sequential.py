@@ -78,6 +78,7 @@ class SequentialRun:
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
+        self.run.settings.tell(f"at most {self.run.settings.samples:,} draws per side")
         if not self.state.stakes and not self._start():
             self.state.stopped = "seconds"
         while not self.state.stopped:
@@ -216,10 +217,8 @@ class SequentialRun:
                 self.journal.put_state(self.state.to_bytes())
 
     def _tell(self, bound: float) -> None:
-        tell = getattr(self.run.settings.progress, "tell", None)
-        if tell is not None:
-            claim = self.run.question.claim
-            tell(f"{self.state.spent} draws per side, {claim.symbol} ≥ {bound:.3g}")
+        symbol = self.run.question.claim.symbol
+        self.run.settings.tell(f"{self.state.spent} draws per side, {symbol} ≥ {bound:.3g} for sure")
 
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question

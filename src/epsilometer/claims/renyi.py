@@ -34,8 +34,21 @@ class RenyiDP(Claim):
     symbol = "ε"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", check_order(self.order))
+        try:
+            object.__setattr__(self, "order", check_order(self.order))
+        except InputError as error:
+            raise InputError(f"{error}{self._mixed_up()}") from None
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
+
+    def _mixed_up(self) -> str:
+        """The order comes first, where most people say ε first."""
+        swapped = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float) and self.epsilon > 1.0
+        given = (
+            f"order={self.epsilon!r}, epsilon={self.order!r}"
+            if swapped and self.order >= 0.0
+            else "order=2, epsilon=0.5"
+        )
+        return f"; name the two numbers: RenyiDP({given})"
 
     def max_power(self, q: Real) -> Real:
         """The greatest p whose coin stays within ε of the coin q, in both directions."""

@@ -1,4 +1,4 @@
-"""`epsilometer methods`, `epsilometer zoo` and `epsilometer history`: lists for people and for pipes."""
+"""`epsilometer methods`, `zoo`, `doctor` and `history`: lists for people and for pipes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,63 @@ def zoo() -> int:
         plugins = sorted(brought_mechanisms().values(), key=lambda each: each.name)
         print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
     return 0
+
+
+# What each extra brings: its packages, and what they are for. The same as in pyproject.toml, which a test compares.
+EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
+    "parquet": (("pyarrow",), "recordings in .parquet files"),
+    "search": (("optuna",), "the tree-structured surrogate of finders.Bayesian (its Gaussian process needs nothing)"),
+    "neural": (("jax", "optax"), "a network as the variational function of renyi-variational"),
+    "dask": (("distributed",), "engine dask://host:port: more than one machine"),
+    "ray": (("ray",), "engine ray://host:port: more than one machine"),
+    "accounting": (("dp-accounting",), "exact curves beside a measured profile"),
+    "opendp": (("opendp",), "audit measurements of OpenDP"),
+    "diffprivlib": (("diffprivlib", "scikit-learn"), "audit mechanisms, tools and models of diffprivlib"),
+}
+
+
+def doctor() -> int:
+    """Tell what is installed, what is missing for which feature, and what this machine offers.
+
+    Nothing is imported for it. Always ends with status 0: nothing that is missing is an error.
+
+    Examples:
+      epsilometer doctor
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    from epsilometer.environment import describe_environment
+
+    def found(package: str) -> str:
+        try:
+            return f"{package} {version(package)}"
+        except PackageNotFoundError:
+            return ""
+
+    print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **_machine()}.items()])
+    core = ("numpy", "scipy", "matplotlib", "rich", "typer", "jinja2", "cloudpickle", "threadpoolctl")
+    missing = [package for package in core if not found(package)]
+    own_output().write(f"\ncore: {'complete' if not missing else 'lacks ' + ', '.join(missing)}\n\n")
+    rows = []
+    for extra, (packages, purpose) in EXTRAS.items():
+        there = [found(package) for package in packages]
+        status = ", ".join(there) if all(there) else f"missing: pip install 'epsilometer[{extra}]'"
+        rows.append((extra, purpose, status))
+    print_rows(("extra", "for", "status"), rows)
+    return 0
+
+
+def _machine() -> dict[str, object]:
+    """What an audit could use; `jobs` is the largest --jobs that makes sense."""
+    import os
+
+    from epsilometer.storage.exchange import memory_share
+
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {
+        "jobs": f"up to {usable} (--jobs {usable})",
+        "memory for outputs": f"{memory_share() / 1e9:.1f} GB per side",
+    }
 
 
 def history(

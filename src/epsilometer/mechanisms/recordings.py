@@ -37,7 +37,7 @@ from epsilometer.storage.recorded_arrays import (
     members,
     parquet_names,
 )
-from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values
+from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values, no_column
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -141,6 +141,7 @@ def from_recording(
     *,
     pair: Pair | tuple[Any, Any] | None = None,
     header: bool | None = None,
+    columns: Sequence[str] | None = None,
     max_output_bytes: float | None = None,
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
@@ -156,6 +157,7 @@ def from_recording(
         right: the file of the right outputs.
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
+        columns: the columns of a csv or parquet file, or the keys of JSON objects, that are the output; None takes all.
         max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
             `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
             needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
@@ -165,8 +167,25 @@ def from_recording(
     numbers of any length are exact. Nothing is ever unpickled.
     """
     most = None if max_output_bytes is None else check_most(max_output_bytes)
+    header = True if columns and header is None else header
     found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
-    return Recording([replace(side, max_bytes=most).checked() for side in found.sides], found.about)
+    sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
+    return Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
+
+
+def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
+    """The same outputs, but only these parts of them."""
+    chosen, source = tuple(columns), side.source
+    if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
+        raise InputError(f"columns={columns!r} must name columns, each once: ['count', 'city']")
+    if isinstance(source, ParquetColumns) and source.beside is None:
+        missing = [name for name in chosen if name not in source.names]
+        if missing:
+            raise no_column(source.path, missing[0], source.names)
+        return replace(side, source=replace(source, names=chosen))
+    if not isinstance(source, CsvRows | JsonLines | JsonList):
+        raise InputError(f"columns={list(chosen)} needs names of columns, which {source} does not have")
+    return replace(side, source=replace(source, columns=chosen))
 
 
 def _from_files(
