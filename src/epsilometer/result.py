@@ -186,6 +186,9 @@ class AuditResult:
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
         seconds: how long it took.
+        p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
+            claim; 1 if not even 0.5 would. None for a measurement, and where the draws cannot be trusted. Worked out
+            when it is first asked for.
     """
 
     verdict: Verdict | None
@@ -198,6 +201,7 @@ class AuditResult:
     settings: Mapping[str, Any]
     environment: Mapping[str, Any]
     seconds: float
+    p_value: float | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -297,6 +301,7 @@ class AuditResult:
             "settings": dict(self.settings),
             "environment": dict(self.environment),
             "seconds": self.seconds,
+            "p_value": self.p_value,
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -323,6 +328,7 @@ class AuditResult:
                 settings=dict(data["settings"]),
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
+                p_value=None if data.get("p_value") is None else float(data["p_value"]),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
@@ -340,7 +346,7 @@ class AuditResult:
 class _WhenAsked:
     """A field that may hold a function instead of its value, which is called when the value is first needed.
 
-    For `detectable`, whose value takes longer than most audits. Readers always get a figure.
+    For `detectable`, whose value takes longer than most audits, and `p_value`. Readers always get a figure.
     """
 
     def __init__(self, slot: Any) -> None:
@@ -361,10 +367,12 @@ class _WhenAsked:
 
 def changed(result: AuditResult, **fields: Any) -> AuditResult:
     """The result with other fields. Unlike `dataclasses.replace`, it does not compute values not yet asked for."""
-    return replace(result, **{"detectable": vars(AuditResult)["detectable"].slot.__get__(result), **fields})
+    return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | fields)
 
 
-AuditResult.detectable = _WhenAsked(vars(AuditResult)["detectable"])  # type: ignore[assignment, misc]
+_LATE = ("detectable", "p_value")
+for _name in _LATE:
+    setattr(AuditResult, _name, _WhenAsked(vars(AuditResult)[_name]))
 
 
 def _finite(value: Any) -> Any:

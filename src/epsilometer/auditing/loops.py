@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.power import FixedTrial, with_power
 from epsilometer.auditing.settings import (
     EXPLORE_SHARE,
@@ -163,7 +163,10 @@ class AuditRun:
         folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
         for side in (0, 1):  # a journal may still have to write those of the draws
             self.fingerprints[side] = folded[side].fingerprints.copy()
-        finding, *beside = pay_and_prove(self.budget, proposal, (folded[0].total, folded[1].total), pair)
+        tallies = folded[0].total, folded[1].total
+        finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
+        # A search pays several certificates from one failure probability.
+        share = self.budget.total / self.settings.failure_probability
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, folded, training)
@@ -177,6 +180,7 @@ class AuditRun:
             settings=self.settings.record,
             began=self.began,
             training=training if len(training[0]) else None,
+            bound_at=partial(bound_of, proposal, tallies, pair, share),
         )
 
     def _draw(self, number: int, n: int) -> Sides:

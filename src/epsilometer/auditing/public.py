@@ -7,13 +7,14 @@ import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
+from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.power import FixedTrial, with_power
 from epsilometer.auditing.search import check_search, run_search
@@ -36,7 +37,7 @@ from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, HealthReport
+from epsilometer.result import AuditResult, HealthReport, changed
 
 
 def audit(
@@ -239,6 +240,7 @@ def compare(
         settings=settings.record,
         began=began,
         training=train,
+        bound_at=partial(bound_of, proposal, tallies, pair, 1.0),
     )
     if settings.method.is_quick:
         trial = FixedTrial(settings.method, task, (len(train[0]), len(train[1])))
@@ -291,7 +293,7 @@ def replay(
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
-    return replace(again, health=(*again.health, *_without_noise(again)))
+    return changed(again, health=(*again.health, *_without_noise(again)))
 
 
 def _run(

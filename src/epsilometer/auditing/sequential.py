@@ -12,6 +12,7 @@ import math
 import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -251,6 +252,7 @@ class SequentialRun:
             confidence=self.run.settings.confidence,
             settings=self.run.settings.record,
             began=self.run.began,
+            bound_at=partial(self.ladder.bound, state.best),
         )
 
     def _finding(self, failure: float) -> Finding:
