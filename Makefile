@@ -91,6 +91,9 @@ soak: setup ## random audits with random faults for MINUTES, each compared with 
 fuzz: setup ## give 5000 damaged files of every format to the command line: no traceback, no hang, no full memory
 	@$(PY) -m benchmarks.fuzz $(ARGS)
 
+figures: setup ## fill in what the documentation takes from the code and from measurements; ARGS=--measure measures anew
+	@$(PY) docs/generate.py $(ARGS)
+
 docs: setup ## build the documentation site into build/site; any broken link or reference is an error
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet --site-dir build/site
 	@echo "docs: build/site/index.html"

@@ -121,8 +121,8 @@ def _invoke(arguments: list[str]) -> int:
         return BAD_INPUT
     try:
         context = command.make_context("epsilometer", arguments)
-    except SystemExit as ended:  # --install-completion is done
-        return int(ended.code or 0)
+    except SystemExit as ended:  # --install-completion is done, or does not know this shell; 1 would be a verdict
+        return BAD_INPUT if ended.code else 0
     except typer.Exit as ended:
         return ended.exit_code
     try:
