@@ -42,7 +42,7 @@ def _say_starting(given: Sequence[str]) -> bool:
     is_work = bool(given) and given[0] in ("audit", "measure", "profile", "compare", "replay", "demo")
     if not is_work or {"-h", "--help"} & set(given) or sys.stderr is None or not sys.stderr.isatty():
         return False
-    sys.stderr.write("starting, 0 draws so far")
+    sys.stderr.write("epsilometer: starting")
     sys.stderr.flush()
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
@@ -184,7 +185,8 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     """
     from epsilometer.report.progress import ProgressBar
 
-    progress = ProgressBar(hint="--stop-early usually needs fewer draws, --jobs uses more cores")
+    hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
+    progress = ProgressBar(hint=hint, waited=time.process_time())
     try:
         result = work(progress)
     except KeyboardInterrupt:

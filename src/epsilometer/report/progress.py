@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 _WINDOW = 30.0
 # Seconds between the recorded moments of the window.
 _STEP = 1.0
-# Work shorter than this needs no sign of life. People wonder after a second and a half, one of which Python may take to
-# start. Lines, which stay, wait a little longer.
+# Work shorter than this needs no sign of life. People wonder after a second and a half. Lines, which stay, wait longer.
 _PATIENCE, _PATIENCE_FOR_LINES = 0.4, 1.0
 # Seconds between lines, where they cannot be overwritten, and between looks at the clock.
-_BETWEEN_LINES, _PULSE = 10.0, 0.25
+_BETWEEN_LINES, _PULSE = 10.0, 0.1
 # Lines stay for good: work that will be done in so many seconds needs none.
 _SOON = 3.0
 # Work longer than this deserves a hint how to make it shorter.
@@ -90,6 +89,7 @@ class ProgressBar:
     Args:
         stream: where to; None is standard error.
         hint: what to advise if it will take long.
+        waited: seconds that somebody has been waiting before the work begins, for Python to start.
 
     Example:
         >>> import epsilometer as em
@@ -100,8 +100,12 @@ class ProgressBar:
     """
 
     def __init__(
-        self, stream: TextIO | None = None, hint: str = "stop_early=True usually needs fewer draws, jobs= more cores"
+        self,
+        stream: TextIO | None = None,
+        hint: str = "stop_early=True usually needs fewer draws, jobs= more cores",
+        waited: float = 0.0,
     ) -> None:
+        self._waited = waited
         self._stream = sys.stderr if stream is None else stream
         self._shows_bar = self._stream.isatty()
         self._hint = hint
@@ -117,7 +121,7 @@ class ProgressBar:
         self.end()
         self._pace, self._told, self._hinted = Pace(total), "", not self._hint
         is_lasting = self._cell is None and not self._shows_bar
-        self._due = time.monotonic() + (_PATIENCE_FOR_LINES if is_lasting else _PATIENCE)
+        self._due = time.monotonic() + (_PATIENCE_FOR_LINES if is_lasting else max(_PATIENCE - self._waited, 0.0))
         self._over = threading.Event()
         # A mechanism may take minutes before its first output: the clock, not the draws, decides when to say something.
         threading.Thread(target=self._beat, args=(self._over,), daemon=True, name="epsilometer-progress").start()
@@ -167,7 +171,7 @@ class ProgressBar:
             self._due = time.monotonic() + _PULSE
             self._cell.show(f"{told}: {pace.describe()}", pace.drawn, pace.total)
         elif self._shows_bar:
-            self._due = time.monotonic() + _PULSE / 2
+            self._due = time.monotonic() + _PULSE
             if self._bar is None:
                 self._bar = _open_bar(self._stream, pace)
             self._bar.update(self._bar.task_ids[0], completed=pace.drawn, description=told, pace=pace.describe())
