@@ -27,7 +27,13 @@ SCHEMA_VERSION = 1
 
 
 class Verdict(StrEnum):
-    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that."""
+    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.audit(em.zoo.laplace(), samples=1000, seed=0).verdict
+        <Verdict.NOT_REFUTED: 'not refuted'>
+    """
 
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"
@@ -46,6 +52,12 @@ class Witness:
         right_counts: hits and draws of the right input.
         p_lower: lower bound on P(event), on its own at half the failure probability.
         q_upper: upper bound on Q(event), likewise.
+
+    Example:
+        >>> import epsilometer as em
+        >>> witness = em.audit(em.zoo.dp_mean(), samples=1000, seed=0).witness
+        >>> witness.counts[0].trials
+        700
     """
 
     pair: Pair
@@ -114,6 +126,12 @@ class Finding:
         witness: the counterexample behind it, when there is one.
         claim: the notion and its fixed parameters.
         details: method-specific figures, plain data.
+
+    Example:
+        >>> import epsilometer as em
+        >>> finding = em.audit(em.zoo.dp_mean(), samples=1000, seed=0).findings[0]
+        >>> finding.method, finding.guarantee
+        ('events', 'exact')
     """
 
     method: str
@@ -189,6 +207,14 @@ class AuditResult:
         p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
             claim; 1 if not even 0.5 would. None for a measurement, and where the draws cannot be trusted. Worked out
             when it is first asked for.
+
+    Example:
+        >>> import epsilometer as em
+        >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
+        >>> result.is_refuted, result.lower_bound > 1.0, result.p_value < 0.05
+        (True, True, True)
+        >>> em.AuditResult.from_json(result.to_json()) == result
+        True
     """
 
     verdict: Verdict | None

@@ -147,7 +147,7 @@ class AuditRun:
             for side, outputs in enumerate(training)
         )
         proposal = self.settings.method.propose(left, right, task)
-        self.settings.tell(f"estimate {self.question.claim.symbol} ≈ {proposal.predicted:.3g}")
+        self.settings.tell(f"estimated bound on {self.question.claim.symbol}: {proposal.predicted:.3g}")
         return proposal
 
     def certify(

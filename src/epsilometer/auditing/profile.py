@@ -59,6 +59,12 @@ class Profile:
         bits: the same for how floats are written, where representation="all" asked for it.
 
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
+
+    Example:
+        >>> import epsilometer as em
+        >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
+        >>> found.check("eps=0.5,delta=1e-3").verdict
+        <Verdict.REFUTED: 'refuted'>
     """
 
     band: Band
@@ -225,6 +231,12 @@ def profile(
 
     Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the profile
         exceeds the truth of the pair, if the draws are independent.
+
+    Example:
+        >>> import epsilometer as em
+        >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
+        >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
+        (True, True)
     """
     measured = measure(
         mechanism,

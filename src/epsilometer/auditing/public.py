@@ -97,6 +97,14 @@ def audit(
 
     Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are independent. Exact for
         the method `events`.
+
+    Example:
+        >>> import epsilometer as em
+        >>> def noisy_count(rows, rng):
+        ...     return sum(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
+        >>> result = em.audit(noisy_count, em.Pair([1, 0], [1, 1]), em.PureDP(1.0), samples=5000, seed=0)
+        >>> result.verdict, round(result.lower_bound, 1)
+        (<Verdict.REFUTED: 'refuted'>, 1.8)
     """
     settings = open_settings(
         samples=samples,
@@ -154,6 +162,13 @@ def measure(
             (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.measure(em.zoo.laplace(), samples=5000, seed=0).lower_bound  # pure ε; the truth is 1
+        0.9...
+        >>> em.measure(em.zoo.gaussian(), delta=0.01, samples=5000, seed=0).claim  # ε at this δ
+        ApproxDP(epsilon=0.0, delta=0.01)
     """
     settings = open_settings(
         samples=samples,
@@ -195,6 +210,14 @@ def compare(
     sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
     `audit`. Two arrays of different kinds of numbers (say int64 and float64) are compared by numeric value, and the
     settings of the result note it.
+
+    Example:
+        >>> import epsilometer as em
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> left, right = rng.laplace(size=2000), 1.0 + rng.laplace(size=2000)
+        >>> em.compare(left, right, em.PureDP(0.5), seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
@@ -270,6 +293,13 @@ def replay(
         samples: draws per side.
         confidence: that of the stored result unless given.
         pair: the inputs, when the stored result only has their digest, which they must match.
+
+    Example:
+        >>> import epsilometer as em
+        >>> entry = em.zoo.dp_mean()
+        >>> found = em.audit(entry, samples=1000, seed=0)
+        >>> em.replay(found, entry, samples=1000, seed=1).verdict  # the same event, fresh draws
+        <Verdict.REFUTED: 'refuted'>
     """
     witness = result.witness
     if witness is None:

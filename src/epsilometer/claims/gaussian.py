@@ -25,6 +25,11 @@ class GaussianDP(Claim):
     Attributes:
         mu: how far apart the two normal distributions are.
         at_delta: the user's δ, if it was calibrated for (ε, δ); it changes no bound.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.GaussianDP(1.0).epsilon(delta=1e-5)
+        4.37...
     """
 
     mu: float

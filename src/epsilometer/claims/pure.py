@@ -14,7 +14,13 @@ from epsilometer.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class PureDP(Claim):
-    """Pure ε-differential privacy."""
+    """Pure ε-differential privacy.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.PureDP(1.0).max_power(0.25)  # the greatest P(E) it allows when Q(E) = 0.25
+        0.679...
+    """
 
     epsilon: float
     notion = "pure"
@@ -51,7 +57,13 @@ class PureDP(Claim):
 
 @dataclass(frozen=True, slots=True)
 class ApproxDP(Claim):
-    """(ε, δ)-differential privacy. Its own parameter is ε at the given δ."""
+    """(ε, δ)-differential privacy. Its own parameter is ε at the given δ.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.ApproxDP(epsilon=1.0, delta=0.01).max_power(0.25)
+        0.689...
+    """
 
     epsilon: float
     delta: float

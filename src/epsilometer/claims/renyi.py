@@ -25,7 +25,13 @@ _STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class RenyiDP(Claim):
-    """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε."""
+    """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.RenyiDP(order=2.0, epsilon=0.5)
+        RenyiDP(order=2.0, epsilon=0.5)
+    """
 
     order: float
     epsilon: float
@@ -77,7 +83,13 @@ class RenyiDP(Claim):
 
 @dataclass(frozen=True, slots=True)
 class ZCDP(Claim):
-    """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1."""
+    """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1.
+
+    Example:
+        >>> import epsilometer as em
+        >>> em.ZCDP(0.5).composed(3)
+        ZCDP(rho=1.5)
+    """
 
     rho: float
     notion = "zcdp"

@@ -131,6 +131,12 @@ def from_callable(
             A function without it draws its own randomness, and its audits cannot be repeated exactly.
         on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a separate output.
         name: its name in reports.
+
+    Example:
+        >>> import epsilometer as em
+        >>> mechanism = em.from_callable(lambda x, rng: x + rng.laplace(), name="laplace")
+        >>> mechanism.name, mechanism.is_seeded
+        ('laplace', True)
     """
     return SingleMechanism(function, on_error, name)
 
@@ -139,6 +145,12 @@ def from_batch(function: Callable[..., Any], *, name: str | None = None) -> Batc
     """A mechanism from a function f(dataset, n, rng) or f(dataset, n) that returns n independent outputs.
 
     The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of length n.
+
+    Example:
+        >>> import epsilometer as em
+        >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
+        >>> em.audit(mechanism, em.Pair(0, 1), em.PureDP(0.5), samples=1000, seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     return BatchMechanism(function, name)
 

@@ -165,6 +165,14 @@ def from_recording(
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
     quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
     numbers of any length are exact. Nothing is ever unpickled.
+
+    Example:
+        >>> import epsilometer as em
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> np.savez("draws.npz", left=rng.laplace(size=2000), right=1.0 + rng.laplace(size=2000))
+        >>> em.audit(em.from_recording("draws.npz"), claim=em.PureDP(0.5), samples=2000, seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     most = None if max_output_bytes is None else check_most(max_output_bytes)
     header = True if columns and header is None else header

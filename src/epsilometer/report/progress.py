@@ -96,7 +96,7 @@ class ProgressBar:
         >>> bar = em.ProgressBar()
         >>> result = em.audit(em.zoo.laplace(), samples=2000, seed=0, progress=bar)
         >>> print(bar.summary())
-        4,000 of 4,000 draws (estimate ε ≈ 0.955)
+        4,000 of 4,000 draws (estimated bound on ε: 0.8...)
     """
 
     def __init__(

@@ -82,7 +82,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     em.audit(em.from_batch(laplace), (0, 1), "eps=1", samples=100_000, seed=0, progress=ProgressBar(stream))
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("drawing: 0 % of 200 k draws, ")  # the first block of one side
-    assert any(line.startswith("estimate ε ≈ 0.9") and ": 50 % of 200 k draws, " in line for line in lines)
+    assert any(line.startswith("estimated bound on ε: 0.9") and ": 50 % of 200 k draws, " in line for line in lines)
     assert ": 100 % of 200 k draws, " in lines[-1]
     assert lines[-1].endswith("0 s left")
 
@@ -224,7 +224,7 @@ class TestSignsOfLife:
 
         with pytest.raises(KeyboardInterrupt):
             em.audit(interrupted, (0, 1), "eps=1", samples=1000, seed=0, progress=bar)
-        assert re.fullmatch(r"1,\d{3} of 2,000 draws \(estimate ε ≈ [\d.]+\)", bar.summary())
+        assert re.fullmatch(r"1,\d{3} of 2,000 draws \(estimated bound on ε: [\d.]+\)", bar.summary())
 
 
 def wait_until(holds, seconds):
