@@ -650,7 +650,6 @@ def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Chec
     """Checks an `AuditResult`, its plain data, its JSON text or its file; given the draws, counts the event again.
 
     Example:
-        >>> import epsilometer as em
         >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
         >>> em.verify(result).holds
         True

@@ -32,7 +32,6 @@ class EpsilometerError(Exception):
     """The root of all our exceptions. Its text never holds what looks like a secret: see `public`.
 
     Example:
-        >>> import epsilometer as em
         >>> issubclass(em.InputError, em.EpsilometerError)
         True
     """
@@ -45,7 +44,6 @@ class MechanismError(EpsilometerError):
     """The mechanism raised, hung, or returned something that cannot be used.
 
     Example:
-        >>> import epsilometer as em
         >>> try:
         ...     em.audit(lambda x: 1 / x, em.Pair(0, 1), em.PureDP(1.0), samples=100)
         ... except em.MechanismError as error:
@@ -58,7 +56,6 @@ class InputError(EpsilometerError, ValueError):
     """A parameter, a file or a claim that makes no sense.
 
     Example:
-        >>> import epsilometer as em
         >>> try:
         ...     em.PureDP(-1.0)
         ... except em.InputError as error:
@@ -71,7 +68,6 @@ class MissingExtraError(EpsilometerError, ImportError):
     """An optional package is needed; the text names the command that installs it.
 
     Example:
-        >>> import epsilometer as em
         >>> print(em.MissingExtraError("pyarrow", "parquet", "reading draws.parquet"))
         reading draws.parquet needs the package pyarrow, which is not installed; ...
     """
@@ -87,7 +83,6 @@ class EngineError(EpsilometerError):
     """Workers died again and again, a scheduler went away, or there is none at the given address.
 
     Example:
-        >>> import epsilometer as em
         >>> issubclass(em.EngineError, em.EpsilometerError)
         True
     """
@@ -101,7 +96,6 @@ class PrivacyViolation(EpsilometerError, AssertionError):
     """A claim was refuted. `result` holds the audit with its counterexample.
 
     Example:
-        >>> import epsilometer as em
         >>> try:
         ...     em.audit(em.zoo.dp_mean(), samples=1000, seed=0).raise_if_refuted()
         ... except em.PrivacyViolation as violation:
@@ -118,7 +112,6 @@ class EpsilometerWarning(UserWarning):
     """Something the user should know that does not change the answer.
 
     Example:
-        >>> import epsilometer as em
         >>> issubclass(em.EpsilometerWarning, UserWarning)
         True
     """

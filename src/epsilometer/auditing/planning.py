@@ -114,7 +114,6 @@ def plan(
         approximation of the power), and assumes that training finds an event as good as the one described.
 
     Example:
-        >>> import epsilometer as em
         >>> em.plan(claim="eps=1", truth=1.2).samples > 1000
         True
     """

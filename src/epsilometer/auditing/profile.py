@@ -61,7 +61,6 @@ class Profile:
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
 
     Example:
-        >>> import epsilometer as em
         >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
         >>> found.check("eps=0.5,delta=1e-3").verdict
         <Verdict.REFUTED: 'refuted'>
@@ -233,7 +232,6 @@ def profile(
         exceeds the truth of the pair, if the draws are independent.
 
     Example:
-        >>> import epsilometer as em
         >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
         >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
         (True, True)

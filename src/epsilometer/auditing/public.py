@@ -79,8 +79,7 @@ def audit(
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: True shows how far it is, and the time left, False nothing; None shows it in a notebook. Or an object
-            that is notified of every drawn chunk, such as a `ProgressBar`.
+        progress: True shows how far it is, False nothing, None does so in a notebook; or a `ProgressBar`, or its like.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: ends the audit after so long, also in the middle of a call that hangs. With stop_early the result
@@ -99,7 +98,6 @@ def audit(
         the method `events`.
 
     Example:
-        >>> import epsilometer as em
         >>> def noisy_count(rows, rng):
         ...     return sum(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
         >>> result = em.audit(noisy_count, em.Pair([1, 0], [1, 1]), em.PureDP(1.0), samples=5000, seed=0)
@@ -164,11 +162,8 @@ def measure(
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
 
     Example:
-        >>> import epsilometer as em
         >>> em.measure(em.zoo.laplace(), samples=5000, seed=0).lower_bound  # pure ε; the truth is 1
         0.9...
-        >>> em.measure(em.zoo.gaussian(), delta=0.01, samples=5000, seed=0).claim  # ε at this δ
-        ApproxDP(epsilon=0.0, delta=0.01)
     """
     settings = open_settings(
         samples=samples,
@@ -212,8 +207,6 @@ def compare(
     settings of the result note it.
 
     Example:
-        >>> import epsilometer as em
-        >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> left, right = rng.laplace(size=2000), 1.0 + rng.laplace(size=2000)
         >>> em.compare(left, right, em.PureDP(0.5), seed=0).verdict
@@ -295,7 +288,6 @@ def replay(
         pair: the inputs, when the stored result only has their digest, which they must match.
 
     Example:
-        >>> import epsilometer as em
         >>> entry = em.zoo.dp_mean()
         >>> found = em.audit(entry, samples=1000, seed=0)
         >>> em.replay(found, entry, samples=1000, seed=1).verdict  # the same event, fresh draws

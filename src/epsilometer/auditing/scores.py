@@ -83,8 +83,6 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
         Scores of many canaries of one run are not independent; use `one_run` for them.
 
     Example:
-        >>> import epsilometer as em
-        >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> em.from_scores(1.0 + rng.normal(size=1000), rng.normal(size=1000)).epsilon(delta=0.01) > 0.5
         True
@@ -161,7 +159,6 @@ def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95
     Reference: Steinke, Nasr, Jagielski (2023), Theorem 5.2.
 
     Example:
-        >>> import epsilometer as em
         >>> round(em.one_run(m=1000, r=100, v=95, delta=1e-5).epsilon, 1)
         2.2
     """

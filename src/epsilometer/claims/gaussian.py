@@ -27,7 +27,6 @@ class GaussianDP(Claim):
         at_delta: the user's δ, if it was calibrated for (ε, δ); it changes no bound.
 
     Example:
-        >>> import epsilometer as em
         >>> em.GaussianDP(1.0).epsilon(delta=1e-5)
         4.37...
     """

@@ -17,7 +17,6 @@ class PureDP(Claim):
     """Pure ε-differential privacy.
 
     Example:
-        >>> import epsilometer as em
         >>> em.PureDP(1.0).max_power(0.25)  # the greatest P(E) it allows when Q(E) = 0.25
         0.679...
     """
@@ -60,7 +59,6 @@ class ApproxDP(Claim):
     """(ε, δ)-differential privacy. Its own parameter is ε at the given δ.
 
     Example:
-        >>> import epsilometer as em
         >>> em.ApproxDP(epsilon=1.0, delta=0.01).max_power(0.25)
         0.689...
     """

@@ -28,7 +28,6 @@ class RenyiDP(Claim):
     """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε.
 
     Example:
-        >>> import epsilometer as em
         >>> em.RenyiDP(order=2.0, epsilon=0.5)
         RenyiDP(order=2.0, epsilon=0.5)
     """
@@ -86,7 +85,6 @@ class ZCDP(Claim):
     """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1.
 
     Example:
-        >>> import epsilometer as em
         >>> em.ZCDP(0.5).composed(3)
         ZCDP(rho=1.5)
     """

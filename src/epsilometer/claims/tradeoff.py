@@ -29,7 +29,6 @@ class TradeOffDP(Claim):
             bound in `excess` is the certified excess of power over the claimed curve.
 
     Example:
-        >>> import epsilometer as em
         >>> claim = em.TradeOffDP(([0.0, 0.3, 1.0], [1.0, 0.3, 0.0]))  # type-I errors, least type-II errors
         >>> round(claim.max_power(0.3), 3)
         0.7

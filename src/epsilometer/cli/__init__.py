@@ -25,26 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _BAD_INPUT
     if given == ["--version"]:  # answered before anything slow is imported
         return _print_version()
-    says_so = _say_starting(given)
-    try:
-        from epsilometer.cli import files
-        from epsilometer.cli.application import run_command
+    from epsilometer.cli import files
+    from epsilometer.cli.application import run_command
 
-        files.for_good = arguments is None
-    finally:
-        if says_so:
-            sys.stderr.write("\r\x1b[2K")
+    files.for_good = arguments is None
     return run_command(given)
-
-
-def _say_starting(given: Sequence[str]) -> bool:
-    """A sign of life on a terminal, before anything slow is imported; what comes next replaces it."""
-    is_work = bool(given) and given[0] in ("audit", "measure", "profile", "compare", "replay", "demo")
-    if not is_work or {"-h", "--help"} & set(given) or sys.stderr is None or not sys.stderr.isatty():
-        return False
-    sys.stderr.write("epsilometer: starting")
-    sys.stderr.flush()
-    return True
 
 
 def _print_version() -> int:

@@ -106,40 +106,29 @@ def doctor() -> int:
     Examples:
       epsilometer doctor
     """
-    from importlib.metadata import PackageNotFoundError, version
+    import os
+    from importlib.metadata import distributions
 
     from epsilometer.environment import describe_environment
-
-    def found(package: str) -> str:
-        try:
-            return f"{package} {version(package)}"
-        except PackageNotFoundError:
-            return ""
-
-    print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **_machine()}.items()])
-    core = ("numpy", "scipy", "matplotlib", "rich", "typer", "jinja2", "cloudpickle", "threadpoolctl")
-    missing = [package for package in core if not found(package)]
-    own_output().write(f"\ncore: {'complete' if not missing else 'lacks ' + ', '.join(missing)}\n\n")
-    rows = []
-    for extra, (packages, purpose) in EXTRAS.items():
-        there = [found(package) for package in packages]
-        status = ", ".join(there) if all(there) else f"missing: pip install 'epsilometer[{extra}]'"
-        rows.append((extra, purpose, status))
-    print_rows(("extra", "for", "status"), rows)
-    return 0
-
-
-def _machine() -> dict[str, object]:
-    """What an audit could use; `jobs` is the largest --jobs that makes sense."""
-    import os
-
     from epsilometer.storage.exchange import memory_share
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return {
-        "jobs": f"up to {usable} (--jobs {usable})",
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    machine = {
+        "jobs": f"up to {cores} (--jobs {cores})",
         "memory for outputs": f"{memory_share() / 1e9:.1f} GB per side",
     }
+    print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()])
+    own_output().write("\n")
+    installed = {str(each.name).lower(): each.version for each in distributions()}
+    rows = []
+    for extra, (packages, purpose) in EXTRAS.items():
+        there = [f"{package} {installed[package]}" for package in packages if package in installed]
+        is_complete = len(there) == len(packages)
+        rows.append(
+            (extra, purpose, ", ".join(there) if is_complete else f"missing: pip install 'epsilometer[{extra}]'")
+        )
+    print_rows(("extra", "for", "status"), rows)
+    return 0
 
 
 def history(

@@ -39,7 +39,6 @@ class Pair:
             mistake.
 
     Example:
-        >>> import epsilometer as em
         >>> pair = em.Pair([1, 1, 0], [1, 1, 1])
         >>> pair.left, pair.right
         ([1, 1, 0], [1, 1, 1])

@@ -331,7 +331,6 @@ def from_command(
     `audit(…, record=path)`. It needs a system with process groups (not Windows).
 
     Example:
-        >>> import epsilometer as em
         >>> mechanism = em.from_command(["python3", "-c", "print(1)", "{dataset}"])
         >>> mechanism.is_seeded
         False

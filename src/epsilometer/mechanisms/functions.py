@@ -76,11 +76,10 @@ class BatchMechanism(Mechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the function once, with a copy of the dataset."""
-        places = _places(self.function)
-        positional = self.is_seeded and (places is None or len(places) > 2)
-        keywords = {"rng": rng} if self.is_seeded and not positional else {}
+        by_name = len(_places(self.function) or "any") < 3
+        given = () if by_name or not self.is_seeded else (rng,)
         try:
-            values = self.function(copier(dataset)(), n, *([rng] if positional else []), **keywords)
+            values = self.function(copier(dataset)(), n, *given, **({"rng": rng} if self.is_seeded and by_name else {}))
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
         self._check(values, n)
@@ -133,7 +132,6 @@ def from_callable(
         name: its name in reports.
 
     Example:
-        >>> import epsilometer as em
         >>> mechanism = em.from_callable(lambda x, rng: x + rng.laplace(), name="laplace")
         >>> mechanism.name, mechanism.is_seeded
         ('laplace', True)
@@ -147,7 +145,6 @@ def from_batch(function: Callable[..., Any], *, name: str | None = None) -> Batc
     The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of length n.
 
     Example:
-        >>> import epsilometer as em
         >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
         >>> em.audit(mechanism, em.Pair(0, 1), em.PureDP(0.5), samples=1000, seed=0).verdict
         <Verdict.REFUTED: 'refuted'>

@@ -276,7 +276,6 @@ def from_http(
     `audit(…, record=path)`. Proxies of the environment are not used.
 
     Example:
-        >>> import epsilometer as em
         >>> mechanism = em.from_http("http://localhost:8000/draw", batch=True)
         >>> mechanism.name
         'http://localhost:8000/draw'

@@ -106,7 +106,6 @@ def from_opendp(
         name: its name in reports.
 
     Example:
-        >>> import epsilometer as em
         >>> import opendp.prelude as dp
         >>> dp.enable_features("contrib")
         >>> laplace = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1.0)

@@ -167,8 +167,6 @@ def from_recording(
     numbers of any length are exact. Nothing is ever unpickled.
 
     Example:
-        >>> import epsilometer as em
-        >>> import numpy as np
         >>> rng = np.random.default_rng(0)
         >>> np.savez("draws.npz", left=rng.laplace(size=2000), right=1.0 + rng.laplace(size=2000))
         >>> em.audit(em.from_recording("draws.npz"), claim=em.PureDP(0.5), samples=2000, seed=0).verdict

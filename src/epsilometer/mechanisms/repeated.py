@@ -45,7 +45,6 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
         times: runs per output. The claim about them is `claim.composed(times)`.
 
     Example:
-        >>> import epsilometer as em
         >>> three_runs = em.repeated(em.zoo.laplace(), 3)
         >>> em.audit(three_runs, em.Pair(0.0, 1.0), em.PureDP(3.5), samples=500, seed=0).verdict
         <Verdict.NOT_REFUTED: 'not refuted'>

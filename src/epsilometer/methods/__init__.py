@@ -1,7 +1,6 @@
 """Ways to find and prove a loss of privacy. Each learns on some draws and certifies on fresh ones.
 
 Example:
-    >>> import epsilometer as em
     >>> em.methods.find_method("events").guarantee
     'exact'
 """

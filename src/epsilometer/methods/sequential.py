@@ -1,7 +1,6 @@
 """Method `sequential`: bets on an event against the claim, exact at any stopping time.
 
 Example:
-    >>> import epsilometer as em
     >>> result = em.audit(em.zoo.dp_mean(), samples=20_000, seed=0, stop_early=True)
     >>> result.is_refuted, result.samples_used[0] < 20_000
     (True, True)

@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
 _KINDS = (".svg", ".png", ".pdf")
 _CERTIFIED, _EXACT = "#0b6b69", "#59616b"
-# On a page, the scheme of the reader recolours all but the claims.
-_VARIABLES = {
-    figures.CARD: "--card",
-    figures.INK: "--ink",
-    figures.MUTED: "--muted",
-    figures.LINE: "--line",
-    _CERTIFIED: "--left",
-}
 # Claims differ in colour and dashes, so that a print in grey tells them apart, too.
 _STYLES = tuple(
     {"color": color, "linestyle": dashes}
@@ -151,33 +143,19 @@ def render_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = 
     checks = [profile.check(claim) for claim in claims]
     with figures.styled():
         drawn = draw_profile(profile, [check.claim for check in checks], exact)
-    picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile", _VARIABLES)
-    return (
-        page_environment()
-        .get_template("profile.html.j2")
-        .render(
-            name=plain(profile.settings.get("target") or profile.settings.get("mechanism", "")),
-            checks=[
-                (
-                    TONES[each.verdict],
-                    str(each.verdict).capitalize(),
-                    plain(each.claim.describe()),
-                    each.claim.symbol,
-                    bound_against(each.lower_bound, each.claim.value),
-                )
-                for each in checks
-            ],
-            readings=[(f"ε at δ = {delta:g}", figure_down(profile.epsilon(delta))) for delta in SHOWN_DELTAS]
-            + [("μ", figure_down(profile.mu))],
-            confidence=percent(profile.confidence),
-            guarantee=plain(profile.guarantee),
-            samples=profile.samples_used,
-            health=[(report.name, plain(report.message, 500)) for report in profile.health],
-            settings=[(plain(name).replace("_", " "), plain(value, 200)) for name, value in profile.settings.items()],
-            picture=Markup(picture),
-            json=json.dumps(profile.to_dict(), indent=1),
-            version=package_version(),
-        )
+    picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
+    page = page_environment().get_template("profile.html.j2")
+    readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
+    shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
+    stored = json.dumps(profile.to_dict(), indent=1)
+    return page.render(
+        shown,
+        profile=profile,
+        checks=checks,
+        readings=readings,
+        picture=Markup(picture),
+        json=stored,
+        version=package_version(),
     )
 
 

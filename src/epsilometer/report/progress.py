@@ -92,7 +92,6 @@ class ProgressBar:
         waited: seconds that somebody has been waiting before the work begins, for Python to start.
 
     Example:
-        >>> import epsilometer as em
         >>> bar = em.ProgressBar()
         >>> result = em.audit(em.zoo.laplace(), samples=2000, seed=0, progress=bar)
         >>> print(bar.summary())
@@ -230,10 +229,9 @@ class _NotebookCell:
             self._handle = None
 
     def _write(self, html: str, text: str) -> None:
-        display: Any = sys.modules["IPython"].display  # loaded in every notebook
         data = {"text/html": html, "text/plain": text}
-        if self._handle is None:
-            self._handle = display.display(data, raw=True, display_id=True)
+        if self._handle is None:  # IPython is loaded in every notebook
+            self._handle = sys.modules["IPython"].display.display(data, raw=True, display_id=True)
         else:
             self._handle.update(data, raw=True)
 

@@ -17,8 +17,7 @@ from epsilometer.storage.exchange import check_whole, memory_share, number_or_te
 _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
-
-# Characters of a row. Nobody has so many columns; a file without ends of lines would otherwise fill the memory.
+# Characters of a row; a file without ends of lines would otherwise fill the memory.
 _LONGEST_ROW = 1 << 27
 
 Cell = int | float | str | None
@@ -209,8 +208,9 @@ def _picked(value: Any, columns: Sequence[str], place: str) -> Any:
 
 
 def no_column(place: object, name: str, there: Sequence[str]) -> InputError:
-    """That a file lacks a column, and which it has."""
-    return InputError(f"{place} has no column {shown(name)}; it has {shown(', '.join(there))}")
+    """That a file lacks a column, or has two of that name, and which it has."""
+    lack = "two columns called" if name in there else "no column"
+    return InputError(f"{place} has {lack} {shown(name)}; it has {shown(', '.join(there))}")
 
 
 def has_side(value: Any) -> bool:
@@ -336,11 +336,7 @@ class CsvRows:
         names = [name for name in self.names() or () if self.side is None or name != "side"]
         for name in self.columns:
             if names.count(name) != 1:
-                raise (
-                    no_column(self.path, name, names)
-                    if name not in names
-                    else InputError(f"{self.path} has two columns called {shown(name)}; rename one")
-                )
+                raise no_column(self.path, name, names)
         return [names.index(name) for name in self.columns]
 
     def names(self) -> list[str] | None:

@@ -1,7 +1,6 @@
 """Domains: which datasets a search may try, and which of them are neighbours.
 
 Example:
-    >>> import epsilometer as em
     >>> domain = em.domains.Vector(4, low=0, high=1)
     >>> "add-remove" in domain.relations
     True

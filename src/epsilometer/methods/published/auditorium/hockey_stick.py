@@ -1,7 +1,6 @@
 """Method `hockey-stick`: the event of a classifier on the weighted mixture of both distributions.
 
 Example:
-    >>> import epsilometer as em
     >>> em.audit(em.zoo.dp_mean(), samples=2000, seed=0, method="hockey-stick").verdict
     <Verdict.REFUTED: 'refuted'>
 """

@@ -1,7 +1,6 @@
 """Method `mmd`: a lower bound on the maximum mean discrepancy of the two distributions.
 
 Example:
-    >>> import epsilometer as em
     >>> em.audit(em.zoo.laplace(), None, em.PureDP(0.5), samples=2000, seed=0, method="mmd").verdict
     <Verdict.NOT_REFUTED: 'not refuted'>
 """

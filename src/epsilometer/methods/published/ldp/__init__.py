@@ -4,7 +4,6 @@ Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possib
 differential privacy".
 
 Example:
-    >>> import epsilometer as em
     >>> options = em.ldp.Options(domain=(0.0, 1.0), lipschitz=0.5)
     >>> options.lipschitz
     0.5
