@@ -27,6 +27,7 @@ import click
 import typer
 
 import epsilometer as em
+from epsilometer.report.wording import figure_down, figure_up
 
 DOCS = Path(__file__).resolve().parent
 FIGURES = DOCS / "figures.json"
@@ -40,7 +41,8 @@ _WIDTH = 96
 def svt5() -> dict[str, Any]:
     """The first audit of the tutorial."""
     result = em.audit(em.zoo.svt5(), em.zoo.svt5().worst_pair, em.PureDP(1.0), samples=100_000, seed=0)
-    return {"command": "epsilometer audit zoo:svt5 --epsilon 1 --seed 0", "lower_bound": result.lower_bound}
+    command = "epsilometer audit zoo:svt5 --epsilon 1 --seed 0"
+    return {"command": command, "lower_bound": result.lower_bound, "p_value": result.p_value}
 
 
 def confidence() -> dict[str, Any]:
@@ -96,11 +98,11 @@ MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def _svt5_text(figures: dict[str, Any]) -> str:
-    bound = figures["svt5"]["lower_bound"]
+    bound, p_value = figures["svt5"]["lower_bound"], figures["svt5"]["p_value"]
     return (
         "```text\nREFUTED: zoo:svt5 violates ε-differential privacy with ε = 1.\n\n"
-        f"    bound          ε is at least {_down(bound)}, but the claim allows only 1.\n"
-        "    confidence     95%. The guarantee is exact: …\n\n"
+        f"    bound          ε is at least {figure_down(bound)}, but the claim allows only 1.\n"
+        f"    confidence     95%, p-value {figure_up(p_value, 2)}. The guarantee is exact: …\n\n"
         "  Counterexample\n    left input     …\n    event          …\n```\n"
     )
 
@@ -108,7 +110,7 @@ def _svt5_text(figures: dict[str, Any]) -> str:
 def _confidence_text(figures: dict[str, Any]) -> str:
     found = figures["confidence"]
     pairs = zip(found["confidence"], found["lower_bound"], strict=True)
-    rows = [f"| {each:g} | {_down(bound)} |" for each, bound in pairs]
+    rows = [f"| {each:g} | {figure_down(bound)} |" for each, bound in pairs]
     return "\n".join(["| confidence | ε is at least |", "|---|---|", *rows, ""])
 
 
@@ -192,12 +194,6 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
     "cli": _cli,
     "toml": _toml,
 }
-
-
-def _down(value: float) -> str:
-    from epsilometer.report.wording import figure_down
-
-    return figure_down(value)
 
 
 def filled(page: str, figures: dict[str, Any]) -> str:
