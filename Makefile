@@ -41,7 +41,8 @@ $(CORE_READY): $(CORE) pyproject.toml
 	@sed -n '/^uv==/,/[^\\]$$/p' $(CORE) > $(VENV)/uv.txt
 	@{ $(PYTHON) -m pip --python $(PY) install -qq --require-hashes -r $(VENV)/uv.txt \
 		&& echo "setup: … then NumPy, SciPy, Matplotlib and the rest" \
-		&& $(UV) pip install --quiet --require-hashes --python $(PY) -r $(CORE); } \
+		&& $(UV) pip install --require-hashes --python $(PY) -r $(CORE) \
+		&& echo "setup: the first start compiles what it imports"; } \
 		|| { echo "setup: uv did not work here, going on with pip (may take a minute)"; \
 		$(PYTHON) -m pip --python $(PY) install --progress-bar off --require-hashes -r $(CORE); }
 	$(install_checkout)
