@@ -15,9 +15,9 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-# Pages whose name begins so belong to this section; all others are methods.
+# Pages whose name begins so belong to this section; all others explain something.
 _SECTIONS = {"how-to-": "How to"}
-_DEFAULT = "Methods"
+_DEFAULT = "Explanation"
 # A link that leaves the folder of the documentation for the code.
 _CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples|tests)/[^)#]*)\)")
 

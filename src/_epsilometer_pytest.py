@@ -6,6 +6,7 @@ Loaded by every pytest run where Epsilometer is installed, so it imports nothing
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Samples, profile and seed of all audits."""
     group = parser.getgroup("epsilometer", "audits of differential privacy")
     group.addoption(
-        "--epsilometer-samples", type=int, metavar="N", help="draws per input of every audit, whatever the test says"
+        "--epsilometer-samples", type=_count, metavar="N", help="draws per input of every audit, whatever the test says"
     )
     group.addoption(
         "--epsilometer-profile",
@@ -48,6 +49,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="S",
         help="draws that belong to this number (default: 0; nightly: fresh)",
     )
+
+
+def _count(text: str) -> int:
+    """As on our command line: 20000, 2e4, 20k."""
+    import typer
+
+    from epsilometer.cli.options import count
+
+    try:
+        return count(text)
+    except typer.BadParameter as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:

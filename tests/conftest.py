@@ -8,16 +8,22 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import faulthandler
 import itertools
+import re
 import signal
 import sys
 import threading
+import tomllib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from epsilometer.errors import MissingExtraError
 
 # No test may hang. One that takes so many seconds, where the slowest takes 30 on a quiet machine, fails and shows what
 # every thread was doing. `faulthandler_timeout` in pyproject.toml ends the process where even that is not possible.
@@ -40,6 +46,51 @@ def pytest_configure(config: pytest.Config) -> None:
     timer.daemon = True
     timer.start()
     config.add_cleanup(timer.cancel)
+
+
+def optional_packages() -> dict[str, str]:
+    """What may be missing, by the name that is imported: the extras, and what tests use besides them."""
+    root = Path(__file__).parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    names = {re.match(r"[\w-]+", need)[0]: f"the extra {extra}" for extra, needs in extras.items() for need in needs}
+    tools = re.findall(r"^[\w-]+", (root / "requirements" / "dev.in").read_text(encoding="utf-8"), re.MULTILINE)
+    found = {name: f"the package {name}" for name in tools} | names
+    imported = {"scikit-learn": "sklearn", "pure-ldp": "pure_ldp", "dp-accounting": "dp_accounting"}
+    return {imported.get(name, name): needed for name, needed in found.items()}
+
+
+def reason_to_skip(error: BaseException | None) -> str | None:
+    """Why a test cannot run here, if an optional package is what it lacks; else None, and it fails."""
+    known = optional_packages()
+    if isinstance(error, MissingExtraError):
+        extra = re.search(r"epsilometer\[(\w+)\]", str(error))[1]
+        packages = [name for name, needed in known.items() if needed == f"the extra {extra}"]
+        return str(error) if any(find_spec(name) is None for name in packages) else None  # ours, if all are there
+    if isinstance(error, ModuleNotFoundError):
+        needed = known.get((error.name or "").partition(".")[0])
+        return None if needed is None else f"needs {needed}, which is not installed"
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report = yield
+    error = getattr(getattr(report, "call", None), "excinfo", None)
+    reason = None if error is None else reason_to_skip(error.value.__cause__ or error.value)
+    if report.outcome == "failed" and reason is not None:
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {reason}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    try:
+        return (yield)
+    except (ModuleNotFoundError, MissingExtraError) as error:
+        reason = reason_to_skip(error)
+        if reason is None:
+            raise
+        pytest.skip(reason)
 
 
 @pytest.hookimpl(tryfirst=True)

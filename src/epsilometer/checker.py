@@ -648,7 +648,13 @@ def _score(score: Any, values: Sequence[Any]) -> float:
 
 
 def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Check:
-    """Checks an `AuditResult`, its plain data, its JSON text or its file; given the draws, counts the event again."""
+    """Checks an `AuditResult`, its plain data, its JSON text or its file; given the draws, counts the event again.
+
+    Example:
+        >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
+        >>> em.verify(result).holds
+        True
+    """
     try:
         return _verified(_read(result), recording)
     except Stop as stop:

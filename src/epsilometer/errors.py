@@ -29,22 +29,48 @@ if TYPE_CHECKING:  # the result is only carried, never inspected
 
 
 class EpsilometerError(Exception):
-    """The root of all our exceptions. Its text never holds what looks like a secret: see `public`."""
+    """The root of all our exceptions. Its text never holds what looks like a secret: see `public`.
+
+    Example:
+        >>> issubclass(em.InputError, em.EpsilometerError)
+        True
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(public(each) if isinstance(each, str) else each for each in args))
 
 
 class MechanismError(EpsilometerError):
-    """The mechanism raised, hung, or returned something that cannot be used."""
+    """The mechanism raised, hung, or returned something that cannot be used.
+
+    Example:
+        >>> try:
+        ...     em.audit(lambda x: 1 / x, em.Pair(0, 1), em.PureDP(1.0), samples=100)
+        ... except em.MechanismError as error:
+        ...     print(error)
+        <lambda> raised ZeroDivisionError on the input 0: 'division by zero'
+    """
 
 
 class InputError(EpsilometerError, ValueError):
-    """A parameter, a file or a claim that makes no sense."""
+    """A parameter, a file or a claim that makes no sense.
+
+    Example:
+        >>> try:
+        ...     em.PureDP(-1.0)
+        ... except em.InputError as error:
+        ...     print(error)
+        epsilon=-1.0 makes no sense: it must be a finite number of at least 0
+    """
 
 
 class MissingExtraError(EpsilometerError, ImportError):
-    """An optional package is needed; the text names the command that installs it."""
+    """An optional package is needed; the text names the command that installs it.
+
+    Example:
+        >>> print(em.MissingExtraError("pyarrow", "parquet", "reading draws.parquet"))
+        reading draws.parquet needs the package pyarrow, which is not installed; ...
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -54,7 +80,12 @@ class MissingExtraError(EpsilometerError, ImportError):
 
 
 class EngineError(EpsilometerError):
-    """Workers died again and again, a scheduler went away, or there is none at the given address."""
+    """Workers died again and again, a scheduler went away, or there is none at the given address.
+
+    Example:
+        >>> issubclass(em.EngineError, em.EpsilometerError)
+        True
+    """
 
 
 class BudgetError(EpsilometerError):
@@ -62,7 +93,15 @@ class BudgetError(EpsilometerError):
 
 
 class PrivacyViolation(EpsilometerError, AssertionError):
-    """A claim was refuted. `result` holds the audit with its counterexample."""
+    """A claim was refuted. `result` holds the audit with its counterexample.
+
+    Example:
+        >>> try:
+        ...     em.audit(em.zoo.dp_mean(), samples=1000, seed=0).raise_if_refuted()
+        ... except em.PrivacyViolation as violation:
+        ...     print(violation.result.is_refuted)
+        True
+    """
 
     def __init__(self, message: str, result: AuditResult) -> None:
         super().__init__(message)
@@ -70,7 +109,12 @@ class PrivacyViolation(EpsilometerError, AssertionError):
 
 
 class EpsilometerWarning(UserWarning):
-    """Something the user should know that does not change the answer."""
+    """Something the user should know that does not change the answer.
+
+    Example:
+        >>> issubclass(em.EpsilometerWarning, UserWarning)
+        True
+    """
 
 
 # How much of a dataset or of a text is shown in messages.

@@ -27,7 +27,12 @@ SCHEMA_VERSION = 1
 
 
 class Verdict(StrEnum):
-    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that."""
+    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that.
+
+    Example:
+        >>> em.audit(em.zoo.laplace(), samples=1000, seed=0).verdict
+        <Verdict.NOT_REFUTED: 'not refuted'>
+    """
 
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"
@@ -46,6 +51,10 @@ class Witness:
         right_counts: hits and draws of the right input.
         p_lower: lower bound on P(event), on its own at half the failure probability.
         q_upper: upper bound on Q(event), likewise.
+
+    Example:
+        >>> em.audit(em.zoo.dp_mean(), samples=1000, seed=0).witness.counts[0].trials
+        700
     """
 
     pair: Pair
@@ -114,6 +123,10 @@ class Finding:
         witness: the counterexample behind it, when there is one.
         claim: the notion and its fixed parameters.
         details: method-specific figures, plain data.
+
+    Example:
+        >>> em.audit(em.zoo.dp_mean(), samples=1000, seed=0).findings[0].guarantee
+        'exact'
     """
 
     method: str
@@ -186,6 +199,13 @@ class AuditResult:
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
         seconds: how long it took.
+        p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
+            claim, 1 if not even 0.5 would; None for a measurement or untrusted draws. Worked out when asked for.
+
+    Example:
+        >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
+        >>> result.is_refuted, result.lower_bound > 1.0, result.p_value < 0.05
+        (True, True, True)
     """
 
     verdict: Verdict | None
@@ -198,6 +218,7 @@ class AuditResult:
     settings: Mapping[str, Any]
     environment: Mapping[str, Any]
     seconds: float
+    p_value: float | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -297,6 +318,7 @@ class AuditResult:
             "settings": dict(self.settings),
             "environment": dict(self.environment),
             "seconds": self.seconds,
+            "p_value": self.p_value,
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -323,6 +345,7 @@ class AuditResult:
                 settings=dict(data["settings"]),
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
+                p_value=None if data.get("p_value") is None else float(data["p_value"]),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
@@ -338,10 +361,7 @@ class AuditResult:
 
 
 class _WhenAsked:
-    """A field that may hold a function instead of its value, which is called when the value is first needed.
-
-    For `detectable`, whose value takes longer than most audits. Readers always get a figure.
-    """
+    """A field that may hold a function, called when the value, which may take longer than the audit, is needed."""
 
     def __init__(self, slot: Any) -> None:
         self.slot = slot
@@ -361,10 +381,12 @@ class _WhenAsked:
 
 def changed(result: AuditResult, **fields: Any) -> AuditResult:
     """The result with other fields. Unlike `dataclasses.replace`, it does not compute values not yet asked for."""
-    return replace(result, **{"detectable": vars(AuditResult)["detectable"].slot.__get__(result), **fields})
+    return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | fields)
 
 
-AuditResult.detectable = _WhenAsked(vars(AuditResult)["detectable"])  # type: ignore[assignment, misc]
+_LATE = ("detectable", "p_value")
+for _name in _LATE:
+    setattr(AuditResult, _name, _WhenAsked(vars(AuditResult)[_name]))
 
 
 def _finite(value: Any) -> Any:

@@ -114,7 +114,7 @@ def case(name: str, *, everywhere: bool = False) -> Callable[[Case], Case]:
 
 def plain(result: em.AuditResult) -> dict[str, Any]:
     """A result as plain data, without what it would have to rehearse: a few cases ask for that themselves."""
-    return dataclasses.replace(result, detectable=None).to_dict()
+    return dataclasses.replace(result, detectable=None, p_value=None).to_dict()
 
 
 def audits(name: str, *arguments: Any, everywhere: bool = False, **keywords: Any) -> None:
@@ -355,7 +355,7 @@ def _(folder, engine):
 
 # --- what is compared -------------------------------------------------------------------------------------------------
 # What differs from run to run or from machine to machine, and says nothing about the answer.
-_PASSING = {"seconds", "environment", "date", "identity", "engine", "jobs", "recorded_to", "code_digest"}
+_PASSING = {"seconds", "p_value", "environment", "date", "identity", "engine", "jobs", "recorded_to", "code_digest"}
 
 
 def lasting(data: Any) -> Any:

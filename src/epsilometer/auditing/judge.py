@@ -2,11 +2,13 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from epsilometer.arrays import Floats
 from epsilometer.auditing.settings import Settings
@@ -53,6 +55,11 @@ class Question:
     judged: bool
 
 
+def bound_of(proposal: Proposal, tallies: tuple[Any, Any], pair: Pair, share: float, failure: float) -> float:
+    """The bound at another failure probability, of which the certificate gets a share."""
+    return proposal.certify(*tallies, pair, share * failure).lower_bound
+
+
 def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> tuple[Finding, ...]:
     """Spends a whole budget on the proof of a proposal: the one place where a deciding bound is paid for.
 
@@ -71,6 +78,51 @@ def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, A
     return findings
 
 
+# A p-value is looked for between these normal quantiles: beyond a probability of 0.5 the score tests turn round, and
+# below 1e-300 floats end. It is found to this distance, which is a percent or two of the probability.
+_QUANTILES, _CLOSE = (-37.0, 0.0), 2e-3
+
+
+def least_failure(bound_at: Callable[[float], float], claimed: float, failure: float, bound: float) -> float | None:
+    """The p-value of a certificate: the least failure probability at which its bound is above the claim.
+
+    The bound is nearly a straight line over the normal quantile of the failure probability, so that few steps
+    find the crossing. What is returned was seen to refute, and is consistent with the verdict.
+
+    Args:
+        bound_at: the certified bound at a failure probability.
+        claimed: the claimed value.
+        failure: the failure probability of the audit.
+        bound: the bound that it certified.
+
+    Returns:
+        1 if not even a failure probability of 0.5 refutes; None if the certificate has no other confidence.
+    """
+    from scipy.optimize import brentq  # slow to import, and only needed by those who ask
+
+    start = float(ndtri(failure))
+    far = _QUANTILES[0] if bound > claimed else max(_QUANTILES[1], start)
+    seen = {start: bound - claimed}
+
+    def height(quantile: float) -> float:
+        if quantile not in seen:
+            seen[quantile] = bound_at(float(ndtr(quantile))) - claimed
+        # A bound of exactly the claim does not refute it, and a root finder would stop there.
+        return seen[quantile] or -1e-300
+
+    try:
+        ends = sorted((start, far))
+        if height(ends[0]) > 0.0:  # even at the lowest
+            return float(ndtr(ends[0]))
+        if height(ends[1]) < 0.0:
+            return 1.0
+        root = brentq(height, *ends, xtol=_CLOSE)
+        height(min(root + 2.0 * _CLOSE, ends[1]))
+    except EpsilometerError:
+        return None
+    return float(ndtr(min(quantile for quantile, above in seen.items() if above > 0.0)))
+
+
 def conclude(
     question: Question,
     settings: Settings,
@@ -80,8 +132,14 @@ def conclude(
     used: Sequence[int],
     began: float,
     training: tuple[Outputs, Outputs] | None = None,
+    bound_at: Callable[[float], float] | None = None,
 ) -> AuditResult:
-    """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
+    """The result of an audit.
+
+    Args:
+        training: draws that leave their shape in it, for a picture.
+        bound_at: the deciding bound at another failure probability, for a p-value.
+    """
     finding, *beside = findings
     reports = without(reports, settings.suppressed)
     try:
@@ -91,8 +149,12 @@ def conclude(
     if densities is not None:
         finding = replace(finding, details={**finding.details, "densities": densities})
     judged = question.judged
+    verdict = judge(question.claim, finding, reports) if judged else None
+    p_value: Any = None  # or a function that is called when it is asked for
+    if bound_at is not None and verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED):
+        p_value = partial(least_failure, bound_at, question.claim.value, 1.0 - settings.confidence, finding.lower_bound)
     return AuditResult(
-        verdict=judge(question.claim, finding, reports) if judged else None,
+        verdict=verdict,
         claim=question.claim,
         confidence=settings.confidence,
         findings=(finding, *beside, *(_implied(finding) if isinstance(question.claim, GaussianDP) else ())),
@@ -103,6 +165,7 @@ def conclude(
         settings=settings.record,
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
+        p_value=p_value,
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import epsilometer.auditing.settings as limits
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.power import with_power
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
@@ -137,7 +137,9 @@ class AuditRun:
             outputs.take(order_rng(self.settings.seed, number, side).permutation(len(outputs)))
             for side, outputs in enumerate(training)
         )
-        return self.settings.method.propose(left, right, task)
+        proposal = self.settings.method.propose(left, right, task)
+        self.settings.tell(f"estimated bound on {self.question.claim.symbol}: {proposal.predicted:.3g}")
+        return proposal
 
     def certify(
         self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
@@ -152,13 +154,16 @@ class AuditRun:
         folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
         for side in (0, 1):  # a journal may still have to write those of the draws
             self.fingerprints[side] = folded[side].fingerprints.copy()
-        finding, *beside = pay_and_prove(self.budget, proposal, (folded[0].total, folded[1].total), pair)
+        tallies = folded[0].total, folded[1].total
+        finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
+        # A search pays several certificates from one failure probability.
+        share = self.budget.total / self.settings.failure_probability
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports = self._examine(proposal, folded, training)
         findings, shown = [finding, *beside], training if len(training[0]) else None
-        used = self.sampler.drawn
-        return conclude(self.question, self.settings, proposal, findings, reports, used, self.began, shown)
+        used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
+        return conclude(self.question, self.settings, proposal, findings, reports, used, self.began, shown, bound_at)
 
     def _draw(self, number: int, n: int) -> Sides:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])

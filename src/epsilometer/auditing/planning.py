@@ -111,6 +111,10 @@ def plan(
 
     Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is approximate (normal
         approximation of the power), and assumes that training finds an event as good as the one described.
+
+    Example:
+        >>> em.plan(claim="eps=1", truth=1.2).samples > 1000
+        True
     """
     made: HistogramPlan | EventsPlan
     if claim is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+from epsilometer.storage.writing import write_whole
 
 SCHEMA_VERSION = 1
 # What a stored profile shows to readers of the bare file.
-_SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Profile:
         bits: the same for how floats are written, where representation="all" asked for it.
 
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
+
+    Example:
+        >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
+        >>> found.check("eps=0.5,delta=1e-3").verdict
+        <Verdict.REFUTED: 'refuted'>
     """
 
     band: Band
@@ -99,21 +105,32 @@ class Profile:
             return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
         return ClaimCheck(promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED)
 
-    def plot(self, path: str | Path | None = None, claim: Claim | str | None = None, exact: Any = None) -> Any:
+    def plot(
+        self,
+        path: str | Path | None = None,
+        claim: Claim | str | Sequence[Claim | str] | None = None,
+        exact: Any = None,
+    ) -> Any:
         """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
 
         Args:
             path: ends in .svg, .png or .pdf.
-            claim: drawn beside the band.
+            claim: drawn beside the band; may be several.
             exact: the true curve, a function from δ to ε, a zoo entry, or a privacy-loss distribution of
                 dp-accounting (anything with `get_epsilon_for_delta`).
         """
         from epsilometer.report.profile_figure import draw_profile, save_figure  # a result may look up to the report
 
-        figure = draw_profile(self, None if claim is None else as_claim(claim), exact)
+        figure = draw_profile(self, _claims(claim), exact)
         if path is not None:
             save_figure(figure, Path(path))
         return figure
+
+    def save_html(self, path: str | Path, claim: Claim | str | Sequence[Claim | str] | None = None) -> Path:
+        """Writes a page with the curves, and what they say about one claim or several; returns its path."""
+        from epsilometer.report.profile_figure import render_profile
+
+        return write_whole(path, render_profile(self, _claims(claim)))
 
     def __bool__(self) -> bool:
         raise TypeError("a profile is neither true nor false: ask profile.epsilon(delta) or profile.mu")
@@ -124,7 +141,7 @@ class Profile:
 
         left, right = self.samples_used
         lines = [f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"]
-        lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in _SHOWN_DELTAS]
+        lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS]
         lines += [f"  μ                at least {self.mu:.4g}", f"  samples          {left:,} left, {right:,} right"]
         lines += [f"  draws            {report.name}: {report.message}" for report in self.health]
         return "\n".join(lines)
@@ -136,7 +153,7 @@ class Profile:
             "kind": "profile",
             "confidence": self.confidence,
             "guarantee": self.guarantee,
-            "epsilon": {f"{delta:g}": self.epsilon(delta) for delta in _SHOWN_DELTAS},
+            "epsilon": {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS},
             "mu": self.mu,
             "p_lower": list(self.band.p_lower),
             "q_upper": list(self.band.q_upper),
@@ -184,6 +201,11 @@ class Profile:
             raise InputError(f"this is not JSON: {error}") from error
 
 
+def _claims(given: Claim | str | Sequence[Claim | str] | None) -> list[Claim]:
+    several = [] if given is None else [given] if isinstance(given, Claim | str) else given
+    return [as_claim(each) for each in several]
+
+
 def profile(
     mechanism: object,
     inputs: Inputs | Finder | None = None,
@@ -194,7 +216,7 @@ def profile(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
     representation: str = "value",
@@ -208,6 +230,11 @@ def profile(
 
     Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the profile
         exceeds the truth of the pair, if the draws are independent.
+
+    Example:
+        >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
+        >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
+        (True, True)
     """
     measured = measure(
         mechanism,

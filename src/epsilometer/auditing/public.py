@@ -7,13 +7,14 @@ import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epsilometer.auditing.journals import journal_of
-from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.power import with_power
 from epsilometer.auditing.search import check_search, run_search
@@ -24,7 +25,7 @@ from epsilometer.auditing.settings import (
     training_size,
 )
 from epsilometer.bounds import ErrorBudget
-from epsilometer.claims import Claim, as_claim, open_claim
+from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
@@ -36,7 +37,7 @@ from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs
-from epsilometer.result import AuditResult, HealthReport
+from epsilometer.result import AuditResult, HealthReport, changed
 
 
 def audit(
@@ -52,7 +53,7 @@ def audit(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
@@ -78,7 +79,7 @@ def audit(
         engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
             ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: notified of every drawn chunk; `ProgressBar()` shows how far it is, and the time left.
+        progress: True shows how far it is, False nothing, None does so in a notebook; or a `ProgressBar`, or its like.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
         max_seconds: ends the audit after so long, also in the middle of a call that hangs. With stop_early the result
@@ -95,6 +96,13 @@ def audit(
 
     Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are independent. Exact for
         the method `events`.
+
+    Example:
+        >>> def noisy_count(rows, rng):
+        ...     return sum(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
+        >>> result = em.audit(noisy_count, em.Pair([1, 0], [1, 1]), em.PureDP(1.0), samples=5000, seed=0)
+        >>> result.verdict, round(result.lower_bound, 1)
+        (<Verdict.REFUTED: 'refuted'>, 1.8)
     """
     settings = open_settings(
         samples=samples,
@@ -132,7 +140,7 @@ def measure(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
@@ -144,7 +152,7 @@ def measure(
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
     Args: those of `audit`, and
-        notion: a claim class, e.g. `PureDP` or `RenyiDP`.
+        notion: a claim class, e.g. `RenyiDP`; None is the one that the fixed parameters belong to, `PureDP` without.
         stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
             samples are drawn.
         distance: noted in the result; the bound is about the inputs as they are.
@@ -152,6 +160,10 @@ def measure(
             (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
+
+    Example:
+        >>> em.measure(em.zoo.laplace(), samples=5000, seed=0).lower_bound  # pure ε; the truth is 1
+        0.9...
     """
     settings = open_settings(
         samples=samples,
@@ -193,6 +205,12 @@ def compare(
     sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
     `audit`. Two arrays of different kinds of numbers (say int64 and float64) are compared by numeric value, and the
     settings of the result note it.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> left, right = rng.laplace(size=2000), 1.0 + rng.laplace(size=2000)
+        >>> em.compare(left, right, em.PureDP(0.5), seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
@@ -228,7 +246,8 @@ def compare(
     findings = pay_and_prove(budget, proposal, tallies, pair)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = examine_draws(proposal, *recorded)
-    result = conclude(question, settings, proposal, findings, reports, sizes, began, train)
+    bound_at = partial(bound_of, proposal, tallies, pair, 1.0)
+    result = conclude(question, settings, proposal, findings, reports, sizes, began, train, bound_at)
     return with_power(result, settings.method, task, train, settings.seed) if settings.method.is_quick else result
 
 
@@ -242,7 +261,7 @@ def replay(
     pair: Pair | tuple[Any, Any] | None = None,
     jobs: int = 1,
     engine: object = "local",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> AuditResult:
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
@@ -254,6 +273,12 @@ def replay(
         samples: draws per side.
         confidence: that of the stored result unless given.
         pair: the inputs, when the stored result only has their digest, which they must match.
+
+    Example:
+        >>> entry = em.zoo.dp_mean()
+        >>> found = em.audit(entry, samples=1000, seed=0)
+        >>> em.replay(found, entry, samples=1000, seed=1).verdict  # the same event, fresh draws
+        <Verdict.REFUTED: 'refuted'>
     """
     witness = result.witness
     if witness is None:
@@ -277,7 +302,7 @@ def replay(
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
-    return replace(again, health=(*again.health, *_without_noise(again)))
+    return changed(again, health=(*again.health, *_without_noise(again)))
 
 
 def _run(
@@ -343,6 +368,8 @@ def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:
+    if notion is None:
+        notion = RenyiDP if "order" in fixed else ApproxDP if fixed else PureDP
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)

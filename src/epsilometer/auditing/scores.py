@@ -79,6 +79,11 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
 
     Guarantee: exact if the scores of each side are independent and identically distributed, e.g. one canary per run.
         Scores of many canaries of one run are not independent; use `one_run` for them.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> em.from_scores(1.0 + rng.normal(size=1000), rng.normal(size=1000)).epsilon(delta=0.01) > 0.5
+        True
     """
     inside, outside = _as_scores("in_scores", in_scores), _as_scores("out_scores", out_scores)
     band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
@@ -141,6 +146,10 @@ def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95
         number of guesses must not depend on which of them turned out right.
 
     Reference: Steinke, Nasr, Jagielski (2023), Theorem 5.2.
+
+    Example:
+        >>> round(em.one_run(m=1000, r=100, v=95, delta=1e-5).epsilon, 1)
+        2.2
     """
     check_guesses(m, r, v)
     failure = 1.0 - check_confidence(confidence)

@@ -26,7 +26,7 @@ from epsilometer.inputs.pairs import pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, changed
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
@@ -189,10 +189,9 @@ class SearchRun:
         return trial
 
     def _show_progress(self) -> None:
-        tell = getattr(self.run.settings.progress, "tell", None)
-        if tell is not None:
-            best = max(map(_promise, self.trials))
-            tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
+        best = max(map(_promise, self.trials))
+        text = f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}"
+        self.run.settings.tell(text)
 
     def _explore(self, number: int, pair: Pair) -> Sides:
         return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
@@ -279,7 +278,7 @@ class SearchRun:
         others = [each.findings[0] for each in self.certified if each is not best]
         run = self.run
         settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
-        return replace(
+        return changed(
             best,
             findings=(self._with_history(best.findings[0]), *best.findings[1:], *others),
             samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),

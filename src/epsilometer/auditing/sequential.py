@@ -10,6 +10,7 @@ import math
 import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class SequentialRun:
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
+        self.run.settings.tell(f"at most {self.run.settings.samples:,} draws per side")
         if not self.state.stakes and not self._start():
             self.state.stopped = "seconds"
         while not self.state.stopped:
@@ -208,10 +210,8 @@ class SequentialRun:
                 self.journal.put_state(self.state.to_bytes())
 
     def _tell(self, bound: float) -> None:
-        tell = getattr(self.run.settings.progress, "tell", None)
-        if tell is not None:
-            claim = self.run.question.claim
-            tell(f"{self.state.spent} draws per side, {claim.symbol} ≥ {bound:.3g}")
+        symbol = self.run.question.claim.symbol
+        self.run.settings.tell(f"{self.state.spent} draws per side, {symbol} ≥ {bound:.3g} for sure")
 
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question
@@ -235,8 +235,9 @@ class SequentialRun:
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
-        used = state.spent, state.spent
-        return conclude(question, self.run.settings, proposal, [finding], reports, used, self.run.began)
+        used, bound_at = (state.spent, state.spent), partial(self.ladder.bound, state.best)
+        settings, began = self.run.settings, self.run.began
+        return conclude(question, settings, proposal, [finding], reports, used, began, bound_at=bound_at)
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]

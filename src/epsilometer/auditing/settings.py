@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,12 @@ class Settings:
         """Adds facts to the record; the one way to write into it."""
         self.record.update(facts)
 
+    def tell(self, text: str) -> None:
+        """Says how the work stands to a progress that wants to know it."""
+        listener = getattr(self.progress, "tell", None)
+        if listener is not None:
+            listener(text)
+
     @property
     def failure_probability(self) -> float:
         """What the whole audit may spend."""
@@ -79,7 +86,7 @@ def open_settings(
     jobs: int = 1,
     engine: object = "local",
     suppress: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     stop_early: bool | None = None,
     max_seconds: float | None = None,
     checkpoint: str | Path | None = None,
@@ -105,7 +112,7 @@ def open_settings(
         as_method(method, options),
     )
     runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
-    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), progress or NoProgress())
+    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), _opened(progress))
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
     settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
@@ -117,6 +124,16 @@ def open_settings(
     if distance != 1:
         settings.note(distance=check_whole("distance", distance))
     return settings
+
+
+def _opened(progress: Progress | bool | None) -> Progress:
+    """What is told about the work: to whom it was asked for; without a word about it, to the reader of a notebook."""
+    if progress is True or (progress is None and "IPython" in sys.modules):
+        from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
+
+        if progress or in_notebook():
+            return ProgressBar()
+    return NoProgress() if progress is None or isinstance(progress, bool) else progress
 
 
 def _sequential(
@@ -159,8 +176,10 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def check_samples(samples: int) -> int:
-    """A whole number that can be split."""
+def check_samples(samples: float) -> int:
+    """A whole number that can be split; 1e5 is one, too."""
+    if isinstance(samples, float) and samples.is_integer():
+        samples = int(samples)
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
         raise InputError(f"samples={samples!r} must be a whole number")
     if samples < FEWEST:

@@ -26,6 +26,10 @@ class GaussianDP(Claim):
     Attributes:
         mu: how far apart the two normal distributions are.
         at_delta: the user's δ, if it was calibrated for (ε, δ); it changes no bound.
+
+    Example:
+        >>> em.GaussianDP(1.0).epsilon(delta=1e-5)
+        4.37...
     """
 
     mu: float

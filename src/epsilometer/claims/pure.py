@@ -31,7 +31,12 @@ class HockeyStick(Claim):
 
 @dataclass(frozen=True, slots=True)
 class PureDP(HockeyStick):
-    """Pure ε-differential privacy."""
+    """Pure ε-differential privacy.
+
+    Example:
+        >>> em.PureDP(1.0).max_power(0.25)  # the greatest P(E) it allows when Q(E) = 0.25
+        0.679...
+    """
 
     epsilon: float
     delta: ClassVar[float] = 0.0  # type: ignore[misc]  # a claim of its own notion, not a parameter
@@ -53,7 +58,12 @@ class PureDP(HockeyStick):
 
 @dataclass(frozen=True, slots=True)
 class ApproxDP(HockeyStick):
-    """(ε, δ)-differential privacy. Its own parameter is ε at the given δ."""
+    """(ε, δ)-differential privacy. Its own parameter is ε at the given δ.
+
+    Example:
+        >>> em.ApproxDP(epsilon=1.0, delta=0.01).max_power(0.25)
+        0.689...
+    """
 
     epsilon: float
     delta: float

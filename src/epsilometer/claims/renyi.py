@@ -49,7 +49,12 @@ class DivergenceClaim(Claim):
 
 @dataclass(frozen=True, slots=True)
 class RenyiDP(DivergenceClaim):
-    """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε."""
+    """Rényi differential privacy of one order: D_order(P‖Q) ≤ ε and D_order(Q‖P) ≤ ε.
+
+    Example:
+        >>> em.RenyiDP(order=2.0, epsilon=0.5)
+        RenyiDP(order=2.0, epsilon=0.5)
+    """
 
     order: float
     epsilon: float
@@ -58,8 +63,21 @@ class RenyiDP(DivergenceClaim):
     symbol = "ε"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "order", check_order(self.order))
+        try:
+            object.__setattr__(self, "order", check_order(self.order))
+        except InputError as error:
+            raise InputError(f"{error}{self._mixed_up()}") from None
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
+
+    def _mixed_up(self) -> str:
+        """The order comes first, where most people say ε first."""
+        swapped = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float) and self.epsilon > 1.0
+        given = (
+            f"order={self.epsilon!r}, epsilon={self.order!r}"
+            if swapped and self.order >= 0.0
+            else "order=2, epsilon=0.5"
+        )
+        return f"; name the two numbers: RenyiDP({given})"
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """The larger divergence of the two coins."""
@@ -76,7 +94,12 @@ class RenyiDP(DivergenceClaim):
 
 @dataclass(frozen=True, slots=True)
 class ZCDP(DivergenceClaim):
-    """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1."""
+    """Zero-concentrated differential privacy: D_order ≤ ρ·order for every order above 1.
+
+    Example:
+        >>> em.ZCDP(0.5).composed(3)
+        ZCDP(rho=1.5)
+    """
 
     rho: float
     notion = "zcdp"

@@ -27,6 +27,11 @@ class TradeOffDP(Claim):
             that are joined by straight lines.
         excess: how far above the curve power is tolerated; 0 is the claim itself. Its own parameter: a lower
             bound in `excess` is the certified excess of power over the claimed curve.
+
+    Example:
+        >>> claim = em.TradeOffDP(([0.0, 0.3, 1.0], [1.0, 0.3, 0.0]))  # type-I errors, least type-II errors
+        >>> round(claim.max_power(0.3), 3)
+        0.7
     """
 
     curve: Callable[[float], float] | tuple[Sequence[float], Sequence[float]]

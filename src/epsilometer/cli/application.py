@@ -17,7 +17,7 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
 from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms, own_output
-from epsilometer.cli.listing import history, methods, zoo
+from epsilometer.cli.listing import doctor, history, methods, zoo
 from epsilometer.cli.measure import measure
 from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from epsilometer.cli.plan import plan
@@ -30,14 +30,16 @@ from epsilometer.report.wording import clean, cut
 
 # One line, but enough of it to quote what another program said.
 _MOST_MESSAGE = 1500
-_EPILOG = "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, 3 inconclusive."
+_EPILOG = (
+    "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, or a file that could not be "
+    "written, 3 inconclusive, 130 interrupted."
+)
 
 
 def make_app() -> typer.Typer:
-    """The application with all its commands."""
+    """The application with all its commands, and with the options that install shell completion."""
     app = typer.Typer(
         name="epsilometer",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # plain help: loading rich for it would double the time
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -56,6 +58,7 @@ def make_app() -> typer.Typer:
         history,
         zoo,
         methods,
+        doctor,
         plan,
         reproduce,
     ):
@@ -91,14 +94,14 @@ def run_command(arguments: list[str]) -> int:
     """Runs one command and turns any error into a line on standard error and an exit status."""
     _write_what_cannot_be_encoded()
     debug = "--debug" in arguments
+    if "_EPSILOMETER_COMPLETE" in os.environ:  # a shell asks what may follow
+        make_app()(prog_name="epsilometer")
     try:
         status = _invoke([each for each in arguments if each != "--debug"])
         own_output().flush()
         return status
-    except KeyboardInterrupt:
-        kept = any(each.startswith("--checkpoint") for each in arguments)
-        advice = ", but the same command resumes from the checkpoint" if kept else ""
-        _complain(f"interrupted; nothing was decided{advice}", debug)
+    except KeyboardInterrupt as stop:
+        _complain(_interrupted(str(stop), arguments), debug)
         return INTERRUPTED
     except BaseException as error:  # all of them: Python's own status for an error that nobody caught is our "refuted"
         if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
@@ -117,10 +120,27 @@ def _invoke(arguments: list[str]) -> int:
             sys.stdout.write(context.get_help() + "\n")
         return BAD_INPUT
     try:
-        with command.make_context("epsilometer", arguments) as context:
+        context = command.make_context("epsilometer", arguments)
+    except SystemExit as ended:  # --install-completion is done, or does not know this shell; 1 would be a verdict
+        return BAD_INPUT if ended.code else 0
+    except typer.Exit as ended:
+        return ended.exit_code
+    try:
+        with context:
             return int(command.invoke(context) or 0)
     except typer.Exit as ended:
         return ended.exit_code
+
+
+def _interrupted(how_far: str, arguments: list[str]) -> str:
+    """What is known after a Ctrl-C, and how to go on."""
+    text = f"interrupted{f' after {how_far}' if how_far else ''}; nothing was decided"
+    if any(each.startswith("--checkpoint") for each in arguments):
+        return f"{text}, but the same command resumes from the checkpoint"
+    if not how_far:
+        return text
+    early = "" if "--stop-early" in arguments else "; with --stop-early there is a certified bound at any time"
+    return f"{text}. With --checkpoint FILE the same command could go on from here{early}"
 
 
 def _message(error: BaseException, debug: bool) -> str:

@@ -23,6 +23,10 @@ def compare(
         bool | None,
         typer.Option("--header/--no-header", help="Of csv files.  [default: a word above numbers is one]"),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="A,B", help="The columns that are the output.  [default: all]"),
+    ] = None,
     max_output_bytes: Annotated[
         float | None,
         typer.Option(
@@ -52,6 +56,7 @@ def compare(
     Examples:
       epsilometer compare left.npy right.npy --epsilon 1
       epsilometer compare runs.npz:left runs.npz:right --epsilon 1 --delta 1e-6
+      epsilometer compare left.csv right.csv --columns count,city --epsilon 1
       epsilometer compare left.csv right.csv --notion pure --html report.html
     """
     from epsilometer.auditing.public import compare as compare_outputs
@@ -67,6 +72,8 @@ def compare(
     settings["options"] = None if option is None else read_options(option)
     keywords = {name: value for name, value in settings.items() if value is not None} | fixed
     reading: dict[str, Any] = {"header": header, "max_output_bytes": max_output_bytes}
+    if columns is not None:
+        reading["columns"] = [name.strip() for name in columns.split(",")]
     outputs = from_recording(left, **reading), from_recording(right, **reading)
     result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
     if "note" in result.settings:

@@ -58,6 +58,7 @@ def demo() -> int:
     results = []
     for number, act in enumerate(ACTS, start=1):
         results.append(perform(act, number, console))
+    say("Writing the report…", console)
     from epsilometer.report.html import render_page
 
     write_whole(REPORT, render_page(results, "A correct and a broken mechanism"))

@@ -1,4 +1,4 @@
-"""`epsilometer methods`, `epsilometer zoo` and `epsilometer history`: lists for people and for pipes."""
+"""`epsilometer methods`, `zoo`, `doctor` and `history`: lists for people and for pipes."""
 
 from __future__ import annotations
 
@@ -82,6 +82,52 @@ def zoo() -> int:
         sys.stdout.write("\n")
         plugins = sorted(brought("mechanisms").values(), key=lambda each: each.name)
         print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
+    return 0
+
+
+# What each extra brings: its packages, and what they are for. The same as in pyproject.toml, which a test compares.
+EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
+    "parquet": (("pyarrow",), "recordings in .parquet files"),
+    "search": (("optuna",), "the tree-structured surrogate of finders.Bayesian (its Gaussian process needs nothing)"),
+    "neural": (("jax", "optax"), "a network as the variational function of renyi-variational"),
+    "dask": (("distributed",), "engine dask://host:port: more than one machine"),
+    "ray": (("ray",), "engine ray://host:port: more than one machine"),
+    "accounting": (("dp-accounting",), "exact curves beside a measured profile"),
+    "opendp": (("opendp",), "audit measurements of OpenDP"),
+    "diffprivlib": (("diffprivlib", "scikit-learn"), "audit mechanisms, tools and models of diffprivlib"),
+}
+
+
+def doctor() -> int:
+    """Tell what is installed, what is missing for which feature, and what this machine offers.
+
+    Nothing is imported for it. Always ends with status 0: nothing that is missing is an error.
+
+    Examples:
+      epsilometer doctor
+    """
+    import os
+    from importlib.metadata import distributions
+
+    from epsilometer.environment import describe_environment
+    from epsilometer.storage.exchange import memory_share
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    machine = {
+        "jobs": f"up to {cores} (--jobs {cores})",
+        "memory for outputs": f"{memory_share() / 1e9:.1f} GB per side",
+    }
+    print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()])
+    own_output().write("\n")
+    installed = {str(each.name).lower(): each.version for each in distributions()}
+    rows = []
+    for extra, (packages, purpose) in EXTRAS.items():
+        there = [f"{package} {installed[package]}" for package in packages if package in installed]
+        is_complete = len(there) == len(packages)
+        rows.append(
+            (extra, purpose, ", ".join(there) if is_complete else f"missing: pip install 'epsilometer[{extra}]'")
+        )
+    print_rows(("extra", "for", "status"), rows)
     return 0
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,12 +26,27 @@ INCONCLUSIVE = 3
 # The statuses by which shells report SIGINT and SIGPIPE.
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+# What is larger is not even turned into a whole number: 1e999999999 has that many digits.
+_BEYOND_COUNTING = Decimal(10) ** 30
 
 
 def status_of(result: AuditResult) -> int:
     """The exit status for the verdict; 0 for a measurement."""
     statuses = {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}
     return NOT_REFUTED if result.verdict is None else statuses[result.verdict.name]
+
+
+def count(text: str) -> int:
+    """A whole number as people write it: 100000, 100_000, 1e5, 100k, 2.5M."""
+    plain = text.strip().replace("_", "")
+    scale = {"k": 3, "m": 6, "g": 9}.get(plain[-1:].lower(), 0)
+    try:
+        value = Decimal(plain[:-1] if scale else plain).scaleb(scale)
+        if abs(value) < _BEYOND_COUNTING and value == int(value):
+            return int(value)
+    except ArithmeticError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number such as 100000, 1e5 or 100k")
 
 
 TARGET_HELP = (
@@ -62,7 +79,10 @@ Notion = Annotated[
         "--notion", metavar="NAME", help="pure, approx, renyi, zcdp or gaussian: what to measure.", show_default=False
     ),
 ]
-Samples = Annotated[int | None, typer.Option("--samples", help="Draws per input.  [default: 100000]")]
+Samples = Annotated[
+    int | None,
+    typer.Option("--samples", parser=count, metavar="N", help="Draws per input: 50000, 1e6, 100k.  [default: 100000]"),
+]
 Confidence = Annotated[float | None, typer.Option("--confidence", help="Of the bound.  [default: 0.95]")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatable.  [default: fresh]")]
 MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
@@ -84,7 +104,8 @@ Engine = Annotated[
     ),
 ]
 Batch = Annotated[
-    bool | None, typer.Option("--batch", help="The target draws many outputs at once: f(dataset, n, rng).")
+    bool | None,
+    typer.Option("--batch", help="The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n)."),
 ]
 Suppress = Annotated[
     list[str] | None, typer.Option("--suppress", metavar="CHECK", help="Switch off a health check; may be repeated.")
@@ -139,9 +160,13 @@ Relation = Annotated[
         "--relation", metavar="NAME", help="Which are neighbours: replace, add-remove, l1, linf.", show_default=False
     ),
 ]
-Trials = Annotated[int | None, typer.Option("--trials", help="Pairs that a search tries.  [default: 50]")]
+Trials = Annotated[
+    int | None,
+    typer.Option("--trials", parser=count, metavar="N", help="Pairs that a search tries.  [default: 50]"),
+]
 TrialSamples = Annotated[
-    int | None, typer.Option("--trial-samples", help="Draws per input and trial.  [default: 20000]")
+    int | None,
+    typer.Option("--trial-samples", parser=count, metavar="N", help="Draws per input and trial.  [default: 20000]"),
 ]
 SearchOn = Annotated[
     bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, even after a refutation.")
@@ -154,12 +179,19 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     Args:
         work: gets a progress.
         record: what to add.
+
+    Raises:
+        KeyboardInterrupt: with a text that says how far the work came.
     """
     from epsilometer.report.progress import ProgressBar
 
+    hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
+    progress = ProgressBar(hint=hint, waited=time.process_time())
     try:
-        result = work(ProgressBar())
-    except (Exception, KeyboardInterrupt):
+        result = work(progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(progress.summary()) from None
+    except Exception:
         raise
     except SystemExit as error:
         # Its status would pass for our verdict.

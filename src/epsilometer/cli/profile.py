@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -32,6 +32,7 @@ def profile(
     batch: options.Batch = None,
     suppress: options.Suppress = None,
     json: options.JsonFile = None,
+    html: options.HtmlFile = None,
     plot: _Plot = None,
     checkpoint: options.CheckpointFile = None,
     representation: options.Representation = None,
@@ -45,7 +46,7 @@ def profile(
     Examples:
       epsilometer profile zoo:gaussian --seed 0
       epsilometer profile zoo:gaussian --claim mu=1 --claim eps=1,delta=1e-3 --plot profile.svg
-      epsilometer profile my_module:noisy_count --left 0 --right 1 --json profile.json
+      epsilometer profile my_module:noisy_count --left 0 --right 1 --html profile.html --json profile.json
     """
     flags = dict(locals())
     from epsilometer.claims import parse_claim
@@ -63,20 +64,23 @@ def profile(
         return profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords)
 
     found = run(work, plan.record)
-    return _deliver(found, claims, plan.files["json"], picture)
+    return _deliver(found, claims, plan.files, picture)
 
 
-def _deliver(found: Any, claims: list[Any], json_file: str | None, plot: str | None) -> int:
+def _deliver(found: Any, claims: list[Any], files: Mapping[str, str | None], plot: str | None) -> int:
     from epsilometer.cli.files import own_output, write_all
     from epsilometer.cli.options import INCONCLUSIVE, NOT_REFUTED, REFUTED
     from epsilometer.storage.writing import write_whole
 
     checks = [found.check(claim) for claim in claims]
     writers: list[Callable[[], object]] = []
+    json_file = files["json"]
     if json_file not in (None, "-"):
         writers.append(partial(write_whole, str(json_file), found.to_json() + "\n"))
+    if files["html"] is not None:
+        writers.append(partial(found.save_html, files["html"], claims))
     if plot is not None:
-        writers.append(partial(found.plot, plot, claim=claims[0] if claims else None))
+        writers.append(partial(found.plot, plot, claim=[check.claim for check in checks]))
     problem = write_all(writers)
     lines = [found.to_json()] if json_file == "-" else [str(found), *(_check_line(check) for check in checks)]
     own_output().write("\n".join(lines) + "\n")

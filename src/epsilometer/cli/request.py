@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from epsilometer.cli.files import read_options, read_value, writable
-from epsilometer.cli.options import files_of
+from epsilometer.cli.options import count, files_of
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
 from epsilometer.errors import InputError, public, public_address, public_arguments
 
@@ -30,10 +30,12 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
         folders: searched for modules after the current folder.
     """
     kind, colon, rest = target.partition(":")
-    if not colon or not kind or not rest:
+    if not colon and target.endswith(".py"):  # a script: the one function that it defines
+        colon, rest = ":", ""
+    elif not colon or not kind or not rest:
         raise InputError(
-            f"target {public_target(target)!r} is neither package.module:function nor zoo:NAME, command:PROGRAM, an "
-            "http(s) address, recording:FILE, plugin:NAME or a .toml file"
+            f"target {public_target(target)!r} is neither package.module:function nor file.py:function, zoo:NAME, "
+            "command:PROGRAM, an http(s) address, recording:FILE, plugin:NAME or a .toml file"
         )
     if kind == "zoo":
         if batch:
@@ -111,22 +113,65 @@ def _open_zoo(text: str) -> Any:
 
 
 def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:
-    if module_name.endswith(".py") or "/" in module_name:
-        hint = Path(module_name).stem
-        raise InputError(f"{module_name!r} is a file; write its module instead, like {hint}:{path}, from its folder")
-    for folder in reversed((Path.cwd(), *folders)):
+    searched = (Path.cwd(), *folders)
+    if module_name.endswith(".py"):
+        file = next((each / module_name for each in searched if (each / module_name).is_file()), None)
+        if file is None:
+            raise InputError(f"there is no file {module_name!r}")
+        module_name, searched = file.stem, (file.parent.resolve(), *searched)
+    elif "/" in module_name:
+        raise InputError(f"{module_name!r} is neither a module nor a Python file: write it with its ending .py")
+    else:
+        file = None
+    for folder in reversed(searched):
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
     try:
-        found: Any = importlib.import_module(module_name)
+        found: Any = importlib.import_module(module_name) if file is None else _module_of(file)
     except (Exception, SystemExit) as error:
         raise InputError(f"cannot import {module_name!r}: {type(error).__name__}: {error}") from error
+    if not path:
+        path = _only_function(found)
     for name in path.split("."):
         try:
             found = getattr(found, name)
         except AttributeError:
             raise InputError(f"module {module_name!r} has no {path!r}{_suggest(name, found)}") from None
     return found
+
+
+def _module_of(file: Path) -> Any:
+    """The module of a file, by its own name if that means this file: then workers import it, too."""
+    from importlib.util import find_spec, module_from_spec, spec_from_file_location
+
+    if file.stem.isidentifier():
+        known = find_spec(file.stem)
+        if known is not None and known.origin is not None and Path(known.origin).resolve() == file.resolve():
+            return importlib.import_module(file.stem)
+    name = f"_epsilometer_target_{''.join(each if each.isalnum() else '_' for each in file.stem)}"
+    spec = spec_from_file_location(name, file)
+    assert spec is not None  # every .py file has one, and a loader
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)  # workers could not import it
+    return module
+
+
+def _only_function(module: Any) -> str:
+    own: list[str] = [
+        name
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    if len(own) == 1:
+        return own[0]
+    file = Path(module.__file__).name
+    if not own:
+        raise InputError(f"{file} defines no function; to run it as a program: 'command:python {file} {{dataset}}'")
+    raise InputError(f"{file} defines {', '.join(own)}; say which: {file}:{own[0]}")
 
 
 def _suggest(name: str, owner: object) -> str:
@@ -257,6 +302,8 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         folders: searched for modules after the current folder.
     """
     files = files_of(given)
+    if isinstance(given.get("samples"), str):  # of a file
+        given = {**given, "samples": count(given["samples"])}
     keywords = {name: given[name] for name in RUN_KEYS if name in given}
     if "checkpoint" in keywords:
         keywords["checkpoint"] = writable(keywords["checkpoint"], "--checkpoint")

@@ -37,6 +37,11 @@ class Pair:
         right: the dataset whose outputs have the distribution Q.
         equal: whether the two may be equal, for a control that nothing can refute. Otherwise equal inputs count as a
             mistake.
+
+    Example:
+        >>> pair = em.Pair([1, 1, 0], [1, 1, 1])
+        >>> pair.left, pair.right
+        ([1, 1, 0], [1, 1, 1])
     """
 
     left: Any

@@ -331,6 +331,11 @@ def from_command(
 
     The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. It needs a system with process groups (not Windows).
+
+    Example:
+        >>> mechanism = em.from_command(["python3", "-c", "print(1)", "{dataset}"])
+        >>> mechanism.is_seeded
+        False
     """
     if os.name != "posix":  # pragma: no cover
         raise InputError("from_command needs process groups, which this system does not have")

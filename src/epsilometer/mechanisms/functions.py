@@ -54,28 +54,70 @@ class SingleMechanism(Mechanism):
             if self.on_error == "outcome":
                 # A failed run is a separate outcome: dropping it would hide what failures reveal.
                 return failed_run(type(error).__name__)
-            raise MechanismError(failure_text(self.name, dataset, error)) from error
+            hint = ""
+            if isinstance(error, TypeError) and "n" in (_places(self.function) or ())[1:2]:
+                hint = "; a function of (dataset, n, rng) that draws many outputs at once is audited as from_batch(f)"
+            raise MechanismError(failure_text(self.name, dataset, error) + hint) from error
 
 
 class BatchMechanism(Mechanism):
-    """f(dataset, n, rng) returns n outputs."""
+    """f(dataset, n, rng) or f(dataset, n) returns n outputs."""
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        self.function, self.name, _ = _described(function, name)
-        self.is_seeded = True
+        self.function, self.name, takes_rng = _described(function, name)
+        places = _places(function)
+        if places is not None and (len(places) < 2 or places[1] == "rng"):
+            raise InputError(
+                f"{self.name}({', '.join(places)}) returns one output per call: audit it as it is, without from_batch "
+                "(and without --batch); a batch function is f(dataset, n, rng) or f(dataset, n)"
+            )
+        self.is_seeded = takes_rng or places is None or len(places) > 2
         self.chunk_size = _BATCH_CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the function once, with a copy of the dataset."""
+        by_name = len(_places(self.function) or "any") < 3
+        given = () if by_name or not self.is_seeded else (rng,)
         try:
-            values = self.function(copier(dataset)(), n, rng)
+            values = self.function(copier(dataset)(), n, *given, **({"rng": rng} if self.is_seeded and by_name else {}))
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
-        if values is None:
-            raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
+        self._check(values, n)
         if isinstance(values, Iterator):  # it may yield the same buffer again and again
             values = map(snapshot, values)
         return read_outputs(values, expected=n)
+
+    def _check(self, values: Any, n: int) -> None:
+        """The usual mistakes, in words."""
+        if values is None:
+            raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
+        if isinstance(values, int | float | complex | np.generic) or getattr(values, "shape", None) == ():
+            hint = f"draw all of them at once, as in rng.laplace(size={n}), or audit it without from_batch"
+            raise MechanismError(
+                f"{self.name} returned the single value {shown(values)} instead of {n} outputs; {hint}"
+            )
+        shape = getattr(values, "shape", None)
+        if isinstance(shape, tuple) and shape[0] != n and n in shape[1:]:
+            raise MechanismError(
+                f"{self.name} returned an array of shape {shape} instead of {n} outputs: the first axis counts "
+                f"outputs, so return np.moveaxis(array, {shape.index(n)}, 0)"
+            )
+
+
+def _places(function: Callable[..., Any]) -> list[str] | None:
+    """The names of the positional parameters, up to the third if that may be a generator.
+
+    None if any number is taken, or nobody can tell.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some builtins have no signature
+        return None
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    found = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    may_be_generator = [each.name == "rng" or each.default is each.empty or each.default is None for each in found[2:3]]
+    return [each.name for each in found[: 3 if all(may_be_generator) else 2]]
 
 
 def from_callable(
@@ -88,14 +130,24 @@ def from_callable(
             A function without it draws its own randomness, and its audits cannot be repeated exactly.
         on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a separate output.
         name: its name in reports.
+
+    Example:
+        >>> mechanism = em.from_callable(lambda x, rng: x + rng.laplace(), name="laplace")
+        >>> mechanism.name, mechanism.is_seeded
+        ('laplace', True)
     """
     return SingleMechanism(function, on_error, name)
 
 
 def from_batch(function: Callable[..., Any], *, name: str | None = None) -> BatchMechanism:
-    """A mechanism from a function f(dataset, n, rng) that returns n independent outputs.
+    """A mechanism from a function f(dataset, n, rng) or f(dataset, n) that returns n independent outputs.
 
     The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of length n.
+
+    Example:
+        >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
+        >>> em.audit(mechanism, em.Pair(0, 1), em.PureDP(0.5), samples=1000, seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     return BatchMechanism(function, name)
 
@@ -204,6 +256,11 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
     Args:
         mechanism: anything that `audit` takes. An entry of the zoo keeps its pair, and its claim is composed.
         times: runs per output. The claim about them is `claim.composed(times)`.
+
+    Example:
+        >>> three_runs = em.repeated(em.zoo.laplace(), 3)
+        >>> em.audit(three_runs, em.Pair(0.0, 1.0), em.PureDP(3.5), samples=500, seed=0).verdict
+        <Verdict.NOT_REFUTED: 'not refuted'>
     """
     subject = as_subject(mechanism)
     inner = RepeatedMechanism(subject.mechanism, times)

@@ -273,6 +273,11 @@ def from_http(
 
     The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. Proxies of the environment are not used.
+
+    Example:
+        >>> mechanism = em.from_http("http://localhost:8000/draw", batch=True)
+        >>> mechanism.name
+        'http://localhost:8000/draw'
     """
     kind: Callable[..., HttpMechanism] = BatchHttpMechanism if batch else HttpMechanism
     chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size

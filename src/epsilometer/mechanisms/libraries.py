@@ -103,6 +103,13 @@ def from_opendp(
         distance: of the two inputs, by the measurement's metric; worked out for common metrics.
         delta: where to read a claim off a privacy map that is a whole profile.
         name: its name in reports.
+
+    Example:
+        >>> import opendp.prelude as dp
+        >>> dp.enable_features("contrib")
+        >>> laplace = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1.0)
+        >>> em.audit(em.from_opendp(laplace), em.Pair(0.0, 1.0), samples=300, seed=0).claim
+        PureDP(epsilon=1.0)
     """
     return OpenDPMechanism(measurement, distance=distance, delta=delta, name=name)
 

@@ -22,7 +22,7 @@ from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, first_line, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
-from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values
+from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values, no_column
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -126,6 +126,7 @@ def from_recording(
     *,
     pair: Pair | tuple[Any, Any] | None = None,
     header: bool | None = None,
+    columns: Sequence[str] | None = None,
     max_output_bytes: float | None = None,
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
@@ -141,6 +142,7 @@ def from_recording(
         right: the file of the right outputs.
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
+        columns: the columns of a csv or parquet file, or the keys of JSON objects, that are the output; None takes all.
         max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
             `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
             needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
@@ -148,10 +150,33 @@ def from_recording(
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
     quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
     numbers of any length are exact. Nothing is ever unpickled.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> np.savez("draws.npz", left=rng.laplace(size=2000), right=1.0 + rng.laplace(size=2000))
+        >>> em.audit(em.from_recording("draws.npz"), claim=em.PureDP(0.5), samples=2000, seed=0).verdict
+        <Verdict.REFUTED: 'refuted'>
     """
     most = None if max_output_bytes is None else check_most(max_output_bytes)
+    header = True if columns and header is None else header
     found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
-    return Recording([replace(side, max_bytes=most).checked() for side in found.sides], found.about)
+    sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
+    return Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
+
+
+def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
+    """The same outputs, but only these parts of them."""
+    chosen, source = tuple(columns), side.source
+    if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
+        raise InputError(f"columns={columns!r} must name columns, each once: ['count', 'city']")
+    if isinstance(source, ParquetColumns) and source.beside is None:
+        missing = [name for name in chosen if name not in source.names]
+        if missing:
+            raise no_column(source.path, missing[0], source.names)
+        return replace(side, source=replace(source, names=chosen))
+    if not isinstance(source, CsvRows | JsonLines | JsonList):
+        raise InputError(f"columns={list(chosen)} needs names of columns, which {source} does not have")
+    return replace(side, source=replace(source, columns=chosen))
 
 
 def _from_files(

@@ -1,4 +1,9 @@
-"""Ways to find and prove a loss of privacy. Each learns on some draws and certifies on fresh ones."""
+"""Ways to find and prove a loss of privacy. Each learns on some draws and certifies on fresh ones.
+
+Example:
+    >>> em.methods.find_method("events").guarantee
+    'exact'
+"""
 
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.registry import as_method, find_method, names

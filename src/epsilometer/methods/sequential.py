@@ -1,4 +1,10 @@
-"""Method `sequential`: bets on an event against the claim, exact at any stopping time."""
+"""Method `sequential`: bets on an event against the claim, exact at any stopping time.
+
+Example:
+    >>> result = em.audit(em.zoo.dp_mean(), samples=20_000, seed=0, stop_early=True)
+    >>> result.is_refuted, result.samples_used[0] < 20_000
+    (True, True)
+"""
 
 import math
 from dataclasses import dataclass, replace

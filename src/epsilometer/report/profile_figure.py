@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,11 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, Claim
+from epsilometer.environment import package_version
 from epsilometer.errors import InputError
-from epsilometer.report.wording import percent
+from epsilometer.report import figures
+from epsilometer.report.html import TONES, page_environment
+from epsilometer.report.wording import bound_against, figure_down, percent, plain
 from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
@@ -21,7 +26,17 @@ if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile
 
 _KINDS = (".svg", ".png", ".pdf")
-_CERTIFIED, _CLAIMED, _EXACT = "#0b6b69", "#b3261e", "#59616b"
+_CERTIFIED, _EXACT = "#0b6b69", "#59616b"
+# Claims differ in colour and dashes, so that a print in grey tells them apart, too.
+_STYLES = tuple(
+    {"color": color, "linestyle": dashes}
+    for color, dashes in (
+        ("#b3261e", "--"),
+        ("#7a4fb5", "-."),
+        ("#9a6700", (0, (1, 1))),
+        ("#1f5fa8", (0, (5, 1, 1, 1, 1, 1))),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +46,23 @@ class ProfileCurves:
     Attributes:
         deltas: shape (k,), where ε is drawn.
         epsilons: certified lower bounds.
-        claimed_epsilons: the least ε that the claim still allows at each δ; None without a claim.
+        claimed_epsilons: for every claim the least ε that it still allows at each δ.
         exact_epsilons: the truth; None if it was not given.
         errors: shape (j,), type-I errors.
         powers: certified lower bounds on the power.
-        claimed_powers: what the claim allows; None without a claim.
+        claimed_powers: for every claim what it allows.
     """
 
     deltas: Floats
     epsilons: Floats
-    claimed_epsilons: Floats | None
+    claimed_epsilons: tuple[Floats, ...]
     exact_epsilons: Floats | None
     errors: Floats
     powers: Floats
-    claimed_powers: Floats | None
+    claimed_powers: tuple[Floats, ...]
 
 
-def profile_curves(profile: Profile, claim: Claim | None = None, exact: Any = None) -> ProfileCurves:
+def profile_curves(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> ProfileCurves:
     """The data of both pictures."""
     deltas = np.geomspace(1e-8, 0.9, 160)
     errors = np.linspace(0.0, 1.0, 201)
@@ -55,11 +70,11 @@ def profile_curves(profile: Profile, claim: Claim | None = None, exact: Any = No
     return ProfileCurves(
         deltas,
         np.array([profile.epsilon(float(delta)) for delta in deltas]),
-        None if claim is None else _claimed_epsilons(claim, deltas),
+        tuple(_claimed_epsilons(claim, deltas) for claim in claims),
         None if truth is None else np.array([truth(float(delta)) for delta in deltas]),
         errors,
         np.array([profile.power(float(error)) for error in errors]),
-        None if claim is None else np.asarray(claim.max_power(errors)),
+        tuple(np.asarray(claim.max_power(errors)) for claim in claims),
     )
 
 
@@ -94,11 +109,11 @@ def _known(value: float | None) -> float:
     return np.nan if value is None else float(value)
 
 
-def draw_profile(profile: Profile, claim: Claim | None = None, exact: Any = None) -> Figure:
+def draw_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> Figure:
     """ε over δ on the left, power over type-I error on the right."""
     from matplotlib.figure import Figure
 
-    data = profile_curves(profile, claim, exact)
+    data = profile_curves(profile, claims, exact)
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
     curve, tests = figure.subplots(1, 2)
     certified = f"certified, {percent(profile.confidence)} for all points together"
@@ -106,17 +121,42 @@ def draw_profile(profile: Profile, claim: Claim | None = None, exact: Any = None
     curve.plot(data.deltas, data.epsilons, color=_CERTIFIED, label=certified)
     if data.exact_epsilons is not None:
         curve.plot(data.deltas, data.exact_epsilons, color=_EXACT, linestyle=":", label="exact")
-    if data.claimed_epsilons is not None:
-        label = claim.describe() if claim is not None else ""
-        curve.plot(data.deltas, data.claimed_epsilons, color=_CLAIMED, linestyle="--", label=label)
+    styles = list(zip(claims, cycle(_STYLES)))
+    for (claim, style), epsilons in zip(styles, data.claimed_epsilons, strict=True):
+        curve.plot(data.deltas, epsilons, label=claim.describe(), **style)
     curve.set(xscale="log", xlabel="δ", ylabel="ε at least", ylim=(0.0, None))
     curve.legend(frameon=False, fontsize="small")
     tests.plot(data.errors, data.powers, color=_CERTIFIED)
-    if data.claimed_powers is not None:
-        tests.plot(data.errors, data.claimed_powers, color=_CLAIMED, linestyle="--")
+    for (_, style), powers in zip(styles, data.claimed_powers, strict=True):
+        tests.plot(data.errors, powers, **style)
     tests.plot([0, 1], [0, 1], color=_EXACT, linewidth=0.7)
     tests.set(xlabel="type-I error", ylabel="power at least", xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     return figure
+
+
+def render_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> str:
+    """A page that needs nothing else: the claims, the figures and the curves, and the profile itself as data."""
+    from markupsafe import Markup
+
+    from epsilometer.auditing.profile import SHOWN_DELTAS
+
+    checks = [profile.check(claim) for claim in claims]
+    with figures.styled():
+        drawn = draw_profile(profile, [check.claim for check in checks], exact)
+    picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
+    page = page_environment().get_template("profile.html.j2")
+    readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
+    shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
+    stored = json.dumps(profile.to_dict(), indent=1)
+    return page.render(
+        shown,
+        profile=profile,
+        checks=checks,
+        readings=readings,
+        picture=Markup(picture),
+        json=stored,
+        version=package_version(),
+    )
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -205,7 +205,9 @@ def beside_sentence(finding: Finding) -> str:
 def confidence_sentence(result: AuditResult) -> str:
     """With which confidence the bound holds, and what kind of guarantee that is."""
     kind = _GUARANTEES.get(result.guarantee, plain(result.guarantee, 300))
-    return f"{percent(result.confidence)}. The guarantee is {kind}."
+    p_value = result.p_value if result.is_refuted else None
+    also = "" if p_value is None else f", p-value {figure_up(p_value, 2)}"
+    return f"{percent(result.confidence)}{also}. The guarantee is {kind}."
 
 
 def meaning_sentence(result: AuditResult) -> str:

@@ -160,7 +160,7 @@ _TABLES: dict[tuple[str, str], Parts] = {
 
 
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_HAS_DOCSTRING = 0x4000000  # the compiler says so from Python 3.13 on
+_HAS_DOCSTRING = 0x4000000  # the compiler says so from Python 3.14 on
 # Attributes of a class that the interpreter adds, or derives from the rest.
 _NOT_BODY = frozenset(
     {"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"}
@@ -335,9 +335,9 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _has_docstring(code: types.CodeType) -> bool:
-    if sys.version_info >= (3, 13):
+    if sys.version_info >= (3, 14):
         return bool(code.co_flags & _HAS_DOCSTRING)
-    # Before Python 3.13, the first constant of a function was always its docstring or None.
+    # Before Python 3.14, the first constant of a function was always its docstring or None.
     is_function = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
     return is_function and bool(code.co_consts) and (code.co_consts[0] is None or isinstance(code.co_consts[0], str))
 

@@ -1,7 +1,7 @@
 """Outputs in .jsonl, .json and .csv files, read in pieces; an error names the line that cannot be read."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
@@ -15,8 +15,7 @@ from epsilometer.storage.exchange import check_whole, memory_share, number_or_te
 _LONGEST_CELL = 1 << 20
 # Rows that are looked at to find out whether the first one is a header.
 _LOOK = 1000
-
-# Characters of a row. Nobody has so many columns; a file without ends of lines would otherwise fill the memory.
+# Characters of a row; a file without ends of lines would otherwise fill the memory.
 _LONGEST_ROW = 1 << 27
 
 Cell = int | float | str | None
@@ -169,6 +168,7 @@ class JsonLines:
 
     path: Path
     side: str | None = None
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
@@ -184,12 +184,31 @@ class JsonLines:
 
     def _value(self, number: int, value: Any) -> tuple[bool, Any]:
         if self.side is None:
-            return True, settle(value)
+            return True, settle(_picked(value, self.columns, f"{self.path}, line {number}"))
         if not has_side(value) or value["side"] not in SIDES:
             raise InputError(
                 f'{self.path}, line {number}: {shown(value)} must be {{"side": "left" or "right", "output": …}}'
             )
-        return value["side"] == self.side, settle(value["output"])
+        picked = _picked(value["output"], self.columns, f"{self.path}, line {number}")
+        return value["side"] == self.side, settle(picked)
+
+
+def _picked(value: Any, columns: Sequence[str], place: str) -> Any:
+    """The entries of an object that were asked for; a single one by itself."""
+    if not columns:
+        return value
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: {shown(value)} has no columns, of which {', '.join(columns)} were asked for")
+    missing = [name for name in columns if name not in value]
+    if missing:
+        raise no_column(place, missing[0], list(value))
+    return value[columns[0]] if len(columns) == 1 else {name: value[name] for name in columns}
+
+
+def no_column(place: object, name: str, there: Sequence[str]) -> InputError:
+    """That a file lacks a column, or has two of that name, and which it has."""
+    lack = "two columns called" if name in there else "no column"
+    return InputError(f"{place} has {lack} {shown(name)}; it has {shown(', '.join(there))}")
 
 
 def has_side(value: Any) -> bool:
@@ -245,6 +264,7 @@ class JsonList:
     """A .json file that holds a list of outputs. It is read as a whole."""
 
     path: Path
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.path)
@@ -255,7 +275,10 @@ class JsonList:
 
     def pieces(self) -> Iterator[list[Any]]:
         """Lists of outputs, in order."""
-        return in_pieces(settle(value) for value in self._values())
+        return in_pieces(
+            settle(_picked(value, self.columns, f"{self.path}, entry {number}"))
+            for number, value in enumerate(self._values(), 1)
+        )
 
     def _values(self) -> list[Any]:
         try:
@@ -277,11 +300,13 @@ class CsvRows:
         path: the file.
         header: whether the first row names the columns; None detects it: words above numbers do.
         side: with a column `side`, which rows are kept; with the columns `left` and `right`, which of them is read.
+        columns: those that make an output; all of them if none is named.
     """
 
     path: Path
     header: bool | None = None
     side: str | None = None
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.path} ({self.side})" if self.side else str(self.path)
@@ -290,14 +315,27 @@ class CsvRows:
         """How many lines there are below the header, which is at least the number of outputs."""
         return count_lines(self.path) - (self.names() is not None)
 
-    def pieces(self) -> Iterator[list[Any]]:
-        """Lists of outputs, in order: the cell itself if there is one column, else a tuple."""
+    def pieces(self) -> Iterator[list[Any] | dict[str, Any]]:
+        """Outputs, in order: the cell itself if there is one column, else a tuple; a dict of chosen columns."""
         rows = self._rows()
         first: Row = next(rows, [])
+        places = self._places() if self.columns else range(len(first))
         # The cells of many rows in one list: lists of lists would keep the garbage collector busy.
         for cells in in_pieces(chain(first, chain.from_iterable(rows)), len(first)):
-            columns = [settled_texts(cells[place :: len(first)]) for place in range(len(first))]
-            yield columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+            columns = [settled_texts(cells[place :: len(first)]) for place in places]
+            if len(columns) == 1:
+                yield columns[0]
+            elif self.columns:
+                yield dict(zip(self.columns, columns, strict=True))
+            else:
+                yield list(zip(*columns, strict=True))
+
+    def _places(self) -> list[int]:
+        names = [name for name in self.names() or () if self.side is None or name != "side"]
+        for name in self.columns:
+            if names.count(name) != 1:
+                raise no_column(self.path, name, names)
+        return [names.index(name) for name in self.columns]
 
     def names(self) -> list[str] | None:
         """The header, if there is one."""

@@ -76,11 +76,11 @@ def test_both_directions_are_seen():
 
 
 def test_picture(gaussian, tmp_path):
-    data = profile_curves(gaussian, em.GaussianDP(1.0), em.zoo.gaussian())
+    data = profile_curves(gaussian, [em.GaussianDP(1.0)], em.zoo.gaussian())
     assert np.all(data.epsilons <= data.exact_epsilons + 1e-9)
-    assert np.all(data.powers <= data.claimed_powers + 1e-9)
+    assert np.all(data.powers <= data.claimed_powers[0] + 1e-9)
     # The claim's own curve at each δ is the exact one, here.
-    assert data.claimed_epsilons == pytest.approx(data.exact_epsilons, abs=0.03)
+    assert data.claimed_epsilons[0] == pytest.approx(data.exact_epsilons, abs=0.03)
     path = tmp_path / "profile.svg"
     gaussian.plot(path, claim="mu=1", exact=em.GaussianDP(1.0).epsilon)
     assert path.read_text(encoding="utf-8").startswith("<?xml")
@@ -89,7 +89,7 @@ def test_picture(gaussian, tmp_path):
         def get_epsilon_for_delta(self, delta):
             return em.GaussianDP(1.0).epsilon(delta)
 
-    assert profile_curves(gaussian, None, Distribution()).exact_epsilons == pytest.approx(data.exact_epsilons, abs=1e-6)
+    assert profile_curves(gaussian, (), Distribution()).exact_epsilons == pytest.approx(data.exact_epsilons, abs=1e-6)
     with pytest.raises(em.InputError, match="must end in"):
         gaussian.plot(tmp_path / "profile.doc")
     with pytest.raises(em.InputError, match="exact="):

@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -24,6 +25,9 @@ from epsilometer.outputs.columns import Labels, Numbers
 from epsilometer.outputs.reading import read_outputs
 from epsilometer.outputs.reading_pieces import MAX_DEPTH, MAX_LEAVES
 
+with warnings.catch_warnings():  # NumPy 2.5 warns of times without a unit; programs return them all the same
+    warnings.simplefilter("ignore", DeprecationWarning)
+    NO_DATE = np.datetime64("NaT")
 Colour = enum.Enum("Colour", "RED GREEN")
 Level = enum.IntEnum("Level", "LOW HIGH")
 Bits = enum.Flag("Bits", "A B")
@@ -91,7 +95,7 @@ def shape_of(value):
         (Tricky.ONE, "'int'", ["ONE"]),
         (np.datetime64("1970-01-02", "D"), "datetime64[D]", [1]),
         (np.timedelta64(5, "s"), "timedelta64[s]", [5]),
-        (np.datetime64("NaT"), "NaT datetime64", []),
+        (NO_DATE, "NaT datetime64", []),
         (np.datetime64("2262-01-01", "ns"), "long datetime64[ns]", [9214646400.0e9, 281562399965184]),
         ((), "tuple()", []),
         ([], "list()", []),

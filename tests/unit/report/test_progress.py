@@ -1,6 +1,8 @@
 """The pace of an audit, by a clock that the tests turn; the bar on a terminal that is none."""
 
 import io
+import re
+import time
 
 import pytest
 
@@ -63,30 +65,37 @@ def test_short_numbers(value, text):
     assert short_number(value) == text
 
 
+def talk_at_once(monkeypatch):
+    monkeypatch.setattr(progress, "_PULSE", 1e-4)
+    for name in ("_PATIENCE", "_PATIENCE_FOR_LINES", "_BETWEEN_LINES"):
+        monkeypatch.setattr(progress, name, 0.0)
+    monkeypatch.setattr(progress, "_SOON", -1.0)
+
+
 def laplace(dataset, n, rng):
     return rng.laplace(dataset, 1.0, n)
 
 
 def test_lines_where_there_is_no_terminal(monkeypatch):
-    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    talk_at_once(monkeypatch)
     stream = io.StringIO()
     em.audit(em.from_batch(laplace), (0, 1), "eps=1", samples=100_000, seed=0, progress=ProgressBar(stream))
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("drawing: 0 % of 200 k draws, ")  # the first block of one side
-    assert any(line.startswith("drawing: 50 % of 200 k draws, ") for line in lines)
-    assert lines[-1].startswith("drawing: 100 % of 200 k draws, ")
+    assert any(line.startswith("estimated bound on ε: 0.9") and ": 50 % of 200 k draws, " in line for line in lines)
+    assert ": 100 % of 200 k draws, " in lines[-1]
     assert lines[-1].endswith("0 s left")
 
 
 def test_evidence_is_told_beside_the_figures(monkeypatch):
-    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.0)
+    talk_at_once(monkeypatch)
     stream = io.StringIO()
     em.audit(em.zoo.svt5(epsilon=0.7), samples=500, seed=0, stop_early=True, progress=ProgressBar(stream))
     assert "draws per side, ε ≥" in stream.getvalue()
 
 
 def test_a_bar_on_a_terminal(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    talk_at_once(monkeypatch)
     stream = Terminal()
     bar = ProgressBar(stream)
     em.audit(em.from_batch(laplace), (0, 1), "eps=1", samples=100_000, seed=0, progress=bar)
@@ -103,7 +112,7 @@ def test_short_work_shows_nothing():
 
 
 def test_the_bar_goes_when_the_audit_fails(monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    talk_at_once(monkeypatch)
     bar = ProgressBar(Terminal())
 
     countdown = iter(range(600, -1, -1))
@@ -147,3 +156,79 @@ def test_a_progress_hears_where_work_begins_and_ends():
     assert listening.heard[0] == ("begin", 2000)
     assert listening.heard[-1] == "end"
     assert sum(listening.heard[1:-1]) == 2000
+
+
+class TestSignsOfLife:
+    """Whatever a mechanism does, somebody who waits learns that it is at work."""
+
+    def test_before_anything_is_drawn(self):
+        stream = Terminal()
+        bar = ProgressBar(stream)
+        bar.begin(1000)
+        try:
+            wait_until(lambda: "0 % of 1 k draws, waiting for the first ones" in stream.getvalue(), 1.5)
+        finally:
+            bar.end()
+
+    def test_in_a_log_of_something_slow(self, monkeypatch):
+        monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.3)
+        stream = io.StringIO()
+        bar = ProgressBar(stream)
+        bar.begin(1000)
+        try:
+            wait_until(lambda: stream.getvalue().count("\n") >= 3, 5.0)
+        finally:
+            bar.end()
+        said = stream.getvalue()
+        time.sleep(0.5)
+        assert stream.getvalue() == said  # it ends with the work
+
+    def test_long_work_gets_a_hint_once(self, monkeypatch):
+        talk_at_once(monkeypatch)
+        stream = io.StringIO()
+        bar = ProgressBar(stream, hint="--stop-early usually needs fewer draws")
+        bar.begin(200_000)
+        time.sleep(0.05)
+        for _ in range(3):
+            bar.advance(1)
+        bar.end()
+        hints = [line for line in stream.getvalue().splitlines() if "ms per draw: about" in line]
+        assert len(hints) == 1
+        assert hints[0].endswith("; --stop-early usually needs fewer draws")
+
+    def test_work_that_may_stop_early_gets_none(self, monkeypatch):
+        talk_at_once(monkeypatch)
+        stream = io.StringIO()
+        bar = ProgressBar(stream)
+        bar.begin(200_000)
+        bar.tell("at most 100,000 draws per side")
+        time.sleep(0.05)
+        bar.advance(1)
+        bar.end()
+        assert "ms per draw" not in stream.getvalue()
+
+    def test_true_and_false(self, capsys, monkeypatch):
+        talk_at_once(monkeypatch)
+        em.audit(em.zoo.laplace(), samples=1000, seed=0, progress=False)
+        assert capsys.readouterr().err == ""
+        em.audit(em.zoo.laplace(), samples=1000, seed=0, progress=True)
+        assert "of 2 k draws" in capsys.readouterr().err
+
+    def test_what_is_known_when_it_is_interrupted(self):
+        bar = ProgressBar(io.StringIO())
+
+        def interrupted(dataset, rng):
+            if bar._pace.drawn > 1000:
+                raise KeyboardInterrupt
+            return dataset + rng.laplace()
+
+        with pytest.raises(KeyboardInterrupt):
+            em.audit(interrupted, (0, 1), "eps=1", samples=1000, seed=0, progress=bar)
+        assert re.fullmatch(r"1,\d{3} of 2,000 draws \(estimated bound on ε: [\d.]+\)", bar.summary())
+
+
+def wait_until(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "nothing was said"
+        time.sleep(0.02)

@@ -24,7 +24,7 @@ def test_a_refutation_tells_everything(make_result):
     for part in (
         "REFUTED: noisy_count violates ε-differential privacy with ε = 1.",
         "ε is at least 1.987, but the claim allows only 1.",
-        "95%. The guarantee is exact",
+        "The guarantee is exact",
         "probability of at most 5%",
         "Counterexample",
         "[0, 0]",

@@ -54,7 +54,7 @@ def refused(capfd, *arguments, seconds=2.0):
     took = time.monotonic() - began
     said = capfd.readouterr().err
     assert status == 2, said
-    assert not any(word in said for word in ("Traceback", "unexpected", "object at 0x")), said
+    assert not any(word in said for word in ("Traceback", "epsilometer: unexpected", "object at 0x")), said
     assert len(said.strip().splitlines()) == 1, said
     assert took < seconds, f"{took:.1f} s"
     return said

@@ -1,4 +1,10 @@
-"""Domains: which datasets a search may try, and which of them are neighbours."""
+"""Domains: which datasets a search may try, and which of them are neighbours.
+
+Example:
+    >>> domain = em.domains.Vector(4, low=0, high=1)
+    >>> "add-remove" in domain.relations
+    True
+"""
 
 from epsilometer.inputs.coordinates import RELATIONS
 from epsilometer.inputs.domains.numbers import Category, Domain, Integer, Neighbours, Number

@@ -1,4 +1,9 @@
-"""Method `hockey-stick`: the event of a classifier on the weighted mixture of both distributions."""
+"""Method `hockey-stick`: the event of a classifier on the weighted mixture of both distributions.
+
+Example:
+    >>> em.audit(em.zoo.dp_mean(), samples=2000, seed=0, method="hockey-stick").verdict
+    <Verdict.REFUTED: 'refuted'>
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Method `mmd`: a lower bound on the maximum mean discrepancy of the two distributions."""
+"""Method `mmd`: a lower bound on the maximum mean discrepancy of the two distributions.
+
+Example:
+    >>> em.audit(em.zoo.laplace(), None, em.PureDP(0.5), samples=2000, seed=0, method="mmd").verdict
+    <Verdict.NOT_REFUTED: 'not refuted'>
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Method `poisson-histogram`: the cells with x_j > e^ε·y_j, as an event on fresh draws."""
+"""Method `poisson-histogram`: the cells with x_j > e^ε·y_j, as an event on fresh draws.
+
+Example:
+    >>> em.audit(em.zoo.dp_mean(), samples=2000, seed=0, method="poisson-histogram").verdict
+    <Verdict.REFUTED: 'refuted'>
+"""
 
 from __future__ import annotations
 

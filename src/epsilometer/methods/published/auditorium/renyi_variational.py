@@ -1,4 +1,10 @@
-"""Method `renyi-variational`: a Rényi divergence bounded from below by a learned bounded function."""
+"""Method `renyi-variational`: a Rényi divergence bounded from below by a learned bounded function.
+
+Example:
+    >>> claim = em.RenyiDP(order=2.0, epsilon=0.1)
+    >>> em.audit(em.zoo.laplace(), None, claim, samples=5000, seed=0, method="renyi-variational").verdict
+    <Verdict.REFUTED: 'refuted'>
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possibility of estimating various notions of
 differential privacy".
+
+Example:
+    >>> options = em.ldp.Options(domain=(0.0, 1.0), lipschitz=0.5)
+    >>> options.lipschitz
+    0.5
 """
 
 from __future__ import annotations

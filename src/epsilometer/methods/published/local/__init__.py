@@ -2,6 +2,12 @@
 
 Public as `epsilometer.local`. Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a
 local approach".
+
+Example:
+    >>> rng = np.random.default_rng(0)
+    >>> loss = em.local.loss_function(rng.laplace(size=2000), 1.0 + rng.laplace(size=2000), region=(-2.0, 3.0))
+    >>> -2.0 <= loss.location <= 3.0
+    True
 """
 
 from __future__ import annotations

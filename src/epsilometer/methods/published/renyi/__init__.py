@@ -1,4 +1,11 @@
-"""Rényi lower bounds by floored densities, as published (asymptotic). The public namespace `epsilometer.renyi`."""
+"""Rényi lower bounds by floored densities, as published (asymptotic). The public namespace `epsilometer.renyi`.
+
+Example:
+    >>> rng = np.random.default_rng(0)
+    >>> bound = em.renyi.lower_bound(rng.laplace(size=5000), 1.0 + rng.laplace(size=5000), 2.0, floor=0.01)
+    >>> 0.0 < bound.lower_bound < 1.0
+    True
+"""
 
 from __future__ import annotations
 
