@@ -51,10 +51,11 @@ def print_table(results: Results) -> None:
     for heading in ("expected", "measured", "± s.e.", "runs"):
         table.add_column(heading, justify="right")
     table.add_column("met")
+    table.add_column("source", overflow="fold")
     for row in results.rows:
         table.add_row(*table_cells(row))
-    # A pipe has no width of its own; 120 columns hold every row.
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    # A pipe has no width of its own; 140 columns hold every row.
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def table_cells(row: Row) -> tuple[str, ...]:
@@ -67,12 +68,13 @@ def table_cells(row: Row) -> tuple[str, ...]:
         "" if row.standard_error is None else f"{row.standard_error:.2g}",
         str(len(row.values)),
         {True: "yes", False: "no", None: ""}[row.is_met],
+        row.target.source if row.target else "",
     )
 
 
 def write_json(results: Results, path: Path) -> None:
     """Writes strict JSON: a figure that is not finite is null."""
-    write_whole(path, json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False))
+    write_whole(path, json.dumps(finite(results.to_dict()), indent=1, allow_nan=False))
 
 
 def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path]:
@@ -90,11 +92,12 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
     return paths
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Plain data for strict JSON: None for what is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return value

@@ -11,7 +11,16 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, PAPER_CONFIDENCE, SIZES, TESTERS
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    RELEASED_PROGRAM,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes, words
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ def make_cases(settings: Settings) -> list[Case]:
 def _expected(samples: int) -> dict[str, Target]:
     bars = {method: times[samples] * _SHARE for method, times in MEASURED.items() if samples in times}
     bars.pop("poisson-histogram", None)
-    return {seconds_of(method): Target(bar, "≤") for method, bar in bars.items()}
+    return {seconds_of(method): Target(bar, "≤", source=RELEASED_PROGRAM) for method, bar in bars.items()}
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -102,4 +111,5 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     parallel=False,
+    quick=Quick(1, {"samples": "5e4"}),
 )

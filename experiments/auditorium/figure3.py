@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_CONFIDENCE, SIZES
 from epsilometer_experiments.auditorium.table2 import TRIALS, search
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes, words
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def make_cases(settings: Settings) -> list[Case]:
         Case(
             f"{title} n={samples}",
             {"mechanism": MECHANISMS[title], "samples": samples},
-            {DIVERGENCE: Target(_truth(title))},
+            {DIVERGENCE: Target(_truth(title), source=EXACT)},
         )
         for title in settings["mechanism"]
         for samples in settings["samples"]
@@ -86,4 +86,5 @@ EXPERIMENT = Experiment(
         TRIALS,
     ),
     draw=draw,
+    quick=Quick(1),
 )

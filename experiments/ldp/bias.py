@@ -13,7 +13,7 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.outputs import Numbers, Outputs
-from epsilometer_experiments.experiment import Case, Experiment, Results, Settings, Target
+from epsilometer_experiments.experiment import BAR, Case, Experiment, Quick, Results, Settings, Target
 from epsilometer_experiments.experiment import Numbers as Figures
 from epsilometer_experiments.ldp.practice import histogram_estimate
 from epsilometer_experiments.options import Option, whole
@@ -43,7 +43,7 @@ def make_cases(settings: Settings) -> list[Case]:
 
 
 # 10 of 10 runs at 5e5 samples: METHODS section 4 and issue 5 of our notes.
-_PLAIN = {ABOVE: Target(1.0, "≥")}
+_PLAIN = {ABOVE: Target(1.0, "≥", source=BAR)}
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Figures:
@@ -89,4 +89,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("samples", "draws per input", 500_000, whole),),
     draw=draw,
+    quick=Quick(2),
 )

@@ -9,7 +9,7 @@ import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.methods.published.ldp.formulas import Cells, divergence
 from epsilometer.outputs import Outputs
-from epsilometer_experiments.experiment import Case, Numbers, Rate, Results, Settings
+from epsilometer_experiments.experiment import PROMISED, Case, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, words
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def options(precision: float, epsilons: Sequence[float], parts: Sequence[float])
     )
 
 
+def _source(part: float) -> str:
+    return PROMISED if part <= 1 else "paper: Section 2, practice needs less than the theory"
+
+
 def make_cases(settings: Settings, order: float | None, sure_part: float) -> list[Case]:
     """One case per level and part of the planned n; up to `sure_part` the share must still be the confidence."""
     cases = []
@@ -55,7 +59,7 @@ def make_cases(settings: Settings, order: float | None, sure_part: float) -> lis
             if n > settings["most"]:
                 continue
             parameters = {"epsilon": epsilon, "n": n, "part": part, "truth": truth, "planned": planned, **given}
-            expected = {WITHIN: Rate(settings["confidence"], "≥")} if part <= sure_part else {}
+            expected = {WITHIN: Rate(settings["confidence"], "≥", source=_source(part))} if part <= sure_part else {}
             name = f"epsilon={epsilon:g}" + (f" order={order:g}" if order else "") + f" n/{part:g}={n}"
             cases.append(Case(name, parameters, expected))
     return cases

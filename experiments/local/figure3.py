@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ ESTIMATE = "estimated loss"
 
 def make_cases(settings: Settings) -> list[Case]:
     """The Laplace mechanism at ε = 1."""
-    return [Case("Laplace mechanism", {}, {ESTIMATE: Target(LEVEL, "≈", 0.25)})]
+    return [Case("Laplace mechanism", {}, {ESTIMATE: Target(LEVEL, "≈", 0.25, EXACT)})]
 
 
 def _estimate(seed: int) -> em.local.DataSpecificLoss:
@@ -56,4 +56,5 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     draw=draw,
+    quick=Quick(3),
 )

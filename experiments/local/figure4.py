@@ -6,7 +6,18 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EARLIER,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.local.settings import (
     ALGORITHMS,
     BOUND,
@@ -35,10 +46,14 @@ def _case(algorithm: Algorithm, place: int) -> Case:
     level, truth = LEVELS[place], algorithm.truths[place]
     share = algorithm.shares[place]
     if math.isinf(truth):
-        expected: dict[str, Target] = {BOUND: Target(share, "≈", round(0.03 * share, 3))}
+        expected: dict[str, Target] = {BOUND: Target(share, "≈", round(0.03 * share, 3), EARLIER)}
     else:
-        covered = Rate(algorithm.coverages[place]) if algorithm.coverages else Rate(CONFIDENCE, "≥")
-        expected = {SHARE: Target(share, "≈", 0.03), COVERED: covered}
+        covered = (
+            Rate(algorithm.coverages[place], source=EARLIER)
+            if algorithm.coverages
+            else Rate(CONFIDENCE, "≥", source=PROMISED)
+        )
+        expected = {SHARE: Target(share, "≈", 0.03, EARLIER), COVERED: covered}
     name = f"({algorithm.letter}) {algorithm.title} ε0={level:g}"
     return Case(name, {"letter": algorithm.letter, "level": level, "truth": truth}, expected)
 
@@ -92,4 +107,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("algorithms", "letters a to h, separated by commas", tuple(ALGORITHMS), words),),
     draw=draw,
+    quick=Quick(2),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.zoo import ZooEntry
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings
 from epsilometer_experiments.options import Option, whole
 
 if TYPE_CHECKING:
@@ -78,4 +78,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("samples", "draws per side", 100_000, whole),),
     draw=draw,
+    quick=Quick(1, {"samples": 20_000}),
 )

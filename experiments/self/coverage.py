@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from epsilometer.errors import InputError
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings
+from epsilometer_experiments.experiment import PROMISED, Case, Experiment, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, whole
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
@@ -36,7 +36,7 @@ def _case(spec: str, settings: Settings) -> Case:
     truth = truth_of(entry_of(spec), settings["claim"])
     if truth is None:
         raise InputError(f"entry={spec!r}: the truth of this notion is not known, so coverage cannot be counted")
-    return Case(spec, {"truth": truth, "samples": settings["samples"]}, {ABOVE: Rate(LEVEL, "≤")})
+    return Case(spec, {"truth": truth, "samples": settings["samples"]}, {ABOVE: Rate(LEVEL, "≤", source=PROMISED)})
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:

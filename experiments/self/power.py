@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import BAR, EARLIER, Case, Experiment, Numbers, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
@@ -49,13 +49,20 @@ def make_cases(settings: Settings) -> list[Case]:
         sizes = chosen or (DEFAULT_SAMPLES,)
         return [_case(spec, n, _known(spec, n), settings) for spec in settings["entry"] for n in sizes]
     if not chosen:
-        return [_case(spec, n, Target(least, "≥"), settings) for spec, n, least in REQUIRED]
-    return [_case(spec, n, Target(means[n]), settings) for spec, means in PROTOTYPE for n in chosen if n in means]
+        return [_case(spec, n, Target(least, "≥", source=BAR), settings) for spec, n, least in REQUIRED]
+    return [
+        _case(spec, n, Target(means[n], source=EARLIER), settings)
+        for spec, means in PROTOTYPE
+        for n in chosen
+        if n in means
+    ]
 
 
 def _known(spec: str, samples: int) -> Target | None:
-    required = [Target(least, "≥") for entry, n, least in REQUIRED if (entry, n) == (spec, samples)]
-    prototype = [Target(means[samples]) for entry, means in PROTOTYPE if entry == spec and samples in means]
+    required = [Target(least, "≥", source=BAR) for entry, n, least in REQUIRED if (entry, n) == (spec, samples)]
+    prototype = [
+        Target(means[samples], source=EARLIER) for entry, means in PROTOTYPE if entry == spec and samples in means
+    ]
     return next(iter(required + prototype), None)
 
 

@@ -122,6 +122,10 @@ def _finish(best: _Candidate) -> ScoreChoice:
     return ScoreChoice(score, best.flipped, best.predicted)
 
 
+# e^300 can be squared and summed over any number of draws.
+_LARGEST_POWER = 300.0
+
+
 def best_stake(score: LogRatio, n_fresh: tuple[int, int], n_train: int, failure_probability: float) -> float:
     """The stake with the best predicted bound; uses expected frequencies only.
 
@@ -164,8 +168,9 @@ def predict(
     other = counted / counted.sum(axis=1, keepdims=True)
     shifted = scores - _shift(scores, order, share)[:, None]
     growth = order / (order - 1.0)
-    gain = growth * np.expm1((order - 1.0) * shifted)
-    pay = np.exp(order * shifted)
+    # Only a forecast: cells that the larger distribution never showed may have powers whose squares would overflow.
+    gain = growth * np.expm1(np.minimum((order - 1.0) * shifted, _LARGEST_POWER))
+    pay = np.exp(np.minimum(order * shifted, _LARGEST_POWER))
     mean = (other * pay).sum(axis=1)
     variance = (gain**2) @ share + n / m * ((other * pay**2).sum(axis=1) / mean**2 - 1.0)
     needed = -math.log(failure_probability)
