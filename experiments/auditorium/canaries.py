@@ -68,9 +68,9 @@ def make_cases(settings: Settings) -> list[Case]:
     """Three ways to draw a canary; the truth is that of the greatest norm, 1/σ."""
     cases = []
     for name, (_, norm) in CANARIES.items():
-        expected = {NORM: Target(norm, "≈", 0.12, EXACT)}
+        expected = {NORM: Target(norm, source=EXACT)}
         if name == "on the unit sphere":
-            expected[MU] = Target(0.95 / SIGMA, "≥", source=BAR)
+            expected = {NORM: Target(norm, "≈", 1e-9, EXACT), MU: Target(0.95 / SIGMA, "≥", source=BAR)}
         cases.append(Case(name, {}, expected))
     return cases
 
