@@ -1,4 +1,4 @@
-"""Pieces of the papers that are no table of theirs: figure 1, example 2, anecdotes, canaries, impossibility, agreement."""
+"""Pieces of the papers that are no table of theirs: examples, anecdotes, canaries, impossibility."""
 
 import math
 
@@ -94,7 +94,7 @@ def test_published_columns_bring_the_papers_options():
 
 
 def test_the_cells_of_the_histogram_decide_what_it_finds():
-    """On [-1, 1] NonDPLaplace1 is hard and NonDPLaplace2 easy, as in Table 1; with cells of equal mass both are easy."""
+    """On [-1, 1] NonDPLaplace1 is hard and NonDPLaplace2 easy, as in Table 1; of equal mass, they make both easy."""
     found = {}
     for name in ("nondp_laplace1", "nondp_laplace2"):
         entry = em.zoo.find(name, epsilon=0.01)
