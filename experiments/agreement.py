@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.storage.writing import write_whole
-from epsilometer_experiments.experiment import Experiment, Results
+from epsilometer_experiments.experiment import Experiment, Rate, Results, Row
 from epsilometer_experiments.reporting import finite
 
 JSON, TABLE = "agreement.json", "agreement.md"
@@ -46,7 +46,7 @@ class Agreement:
         size: how large it was run.
         agreed: figures as expected.
         differences: figures that are not.
-        unjudged: figures beside one that is only shown, or beside none.
+        unjudged: figures beside one that is only shown, or beside none, or that so few runs cannot tell from it.
         seconds: wall time.
         error: what ended it, if something did.
     """
@@ -83,11 +83,21 @@ def compare(experiment: Experiment, results: Results, quick: bool) -> Agreement:
             why(experiment, f"{row.case}: {row.quantity}", quick, size),
         )
         for row, met in judged
-        if met is False and row.target is not None
+        if met is False and row.target is not None and not _may_be_chance(row)
     )
     agreed = sum(met is True for _, met in judged)
     unjudged = len(results.rows) - agreed - len(differences)
     return Agreement(experiment.name, size, agreed, differences, unjudged, results.seconds)
+
+
+def _may_be_chance(row: Row) -> bool:
+    """Whether so few runs cannot tell: the mean may be as expected within four standard errors, or there are none."""
+    assert row.target is not None
+    if isinstance(row.target, Rate):  # judges with its own allowance for chance
+        return False
+    if row.standard_error is None:
+        return len(row.values) == 1 and row.target.relation != "≤"
+    return abs(row.measured - row.target.value) <= (row.target.tolerance or 0.0) + 4.0 * row.standard_error
 
 
 def why(experiment: Experiment, figure: str, quick: bool, size: str) -> str:
@@ -159,7 +169,7 @@ def as_markdown(lines: Sequence[Agreement]) -> str:
     text = [
         f"{len(lines)} experiments in {total / 60:.1f} minutes.",
         "",
-        "| experiment | state | agreed | differs | only shown | size | seconds |",
+        "| experiment | state | agreed | differs | not judged | size | seconds |",
         "|---|---|---|---|---|---|---|",
     ]
     for line in lines:

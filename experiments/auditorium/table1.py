@@ -148,8 +148,8 @@ _WHY = {
     f"NonDPGaussian2 ε=0.01 {_AT} hockey-stick/published": _RANKS,
     f"NonDPGaussian2 ε=0.01 {_AT} poisson-histogram/published": "the estimate lies at the threshold: .169 less the "
     "fitted η = .16 against δ = .01, so that some runs exceed it",
-    f"NonDPGaussian1 ε=0.01 {_AT} hockey-stick/published": "the true divergence is .32 against δ = .01 on our pair; the "
-    "paper states neither its pair nor its Gaussian deviation (its program multiplies it by 3.1)",
+    f"NonDPGaussian1 ε=0.01 {_AT} hockey-stick/published": "the true divergence is .32 against δ = .01 on our pair; "
+    "the paper states neither its pair nor its Gaussian deviation (its program multiplies it by 3.1)",
     f"NonDPGaussian1 ε=1 {_AT} renyi-variational/published": "the two deviations differ by a factor of 2, and the "
     "divergence of order 1.5 is infinite; why the paper's network did not see it is not known",
     f"SVT5 ε=1 {_AT} renyi-variational/published": "some answers are impossible on one side, which free values on the "
