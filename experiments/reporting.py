@@ -92,6 +92,16 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
     return paths
 
 
+def legend_below(figure: Figure, columns: int = 3) -> None:
+    """One legend for all panels, below them, where it covers nothing; entries of the same name once."""
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    handles, labels = list(entries.values()), list(entries)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+
+
 def finite(value: Any) -> Any:
     """Plain data for strict JSON: None for what is not finite."""
     if isinstance(value, float):

@@ -22,6 +22,7 @@ from epsilometer_experiments.experiment import (
     Target,
 )
 from epsilometer_experiments.options import Option, wholes, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,7 +96,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yscale("log")
     axes.set_xlabel("draws per side")
     axes.set_ylabel("seconds")
-    axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure1", figure
 
 

@@ -20,6 +20,7 @@ from epsilometer_experiments.experiment import (
     Target,
 )
 from epsilometer_experiments.options import Option, whole, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +84,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yscale("log")
     axes.set_xlabel("noise as a share of what is accounted for")
     axes.set_ylabel(f"Rényi divergence of order {ORDER:g}")
-    axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure2", figure
 
 

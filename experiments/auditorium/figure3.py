@@ -10,6 +10,7 @@ from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_
 from epsilometer_experiments.auditorium.table2 import TRIALS, search
 from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +71,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         axes.set_xscale("log")
         axes.set_xlabel("draws per side")
         axes.set_ylabel(quantity)
-        axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure3", figure
 
 

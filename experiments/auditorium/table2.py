@@ -24,6 +24,7 @@ from epsilometer_experiments.auditorium.settings import (
 )
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, whole, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,7 +132,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(list(places), [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xlabel("mean trials to the first refutation")
-    axes.legend(fontsize=8)
+    legend_below(figure)
     yield "table2", figure
 
 

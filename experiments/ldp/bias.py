@@ -17,6 +17,7 @@ from epsilometer_experiments.experiment import BAR, Case, Experiment, Quick, Res
 from epsilometer_experiments.experiment import Numbers as Figures
 from epsilometer_experiments.ldp.practice import histogram_estimate
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +67,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     """Every estimate and every bound."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 0.5 * len(results.cases) + 1.4))
+    figure = Figure(figsize=(7, 0.5 * len(results.cases) + 1.4), layout="constrained")
     axes = figure.subplots()
     for place, case in enumerate(results.cases):
         for quantity, colour, shift in ((HISTOGRAM, "C1", -0.12), (EVENTS, "C0", 0.12)):
@@ -77,7 +78,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(range(len(results.cases)), [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xlabel("ε")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.2), ncols=3, frameon=False)
+    legend_below(figure)
     yield "bias", figure
 
 

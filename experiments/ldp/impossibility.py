@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Rate, Results, Settings, Target
 from epsilometer_experiments.ldp.practice import histogram_estimate, numbers
 from epsilometer_experiments.options import Option
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +101,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     """True levels and estimates against n."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 3.4))
+    figure = Figure(figsize=(6, 3.4), layout="constrained")
     axes = figure.subplots()
     sizes = [case.parameters["n"] for case in results.cases]
     for which, colour in (("with spike", "C3"), ("without spike", "C0")):
@@ -112,7 +113,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_xscale("log")
     axes.set_xlabel("samples per input, the spike chosen after them")
     axes.set_ylabel("ε")
-    axes.legend(frameon=False, fontsize=8)
+    legend_below(figure)
     yield "impossibility", figure
 
 

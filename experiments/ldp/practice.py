@@ -11,6 +11,7 @@ from epsilometer.methods.published.ldp.formulas import Cells, divergence
 from epsilometer.outputs import Outputs
 from epsilometer_experiments.experiment import PROMISED, Case, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +84,7 @@ def draw_shares(results: Results, stem: str) -> Iterator[tuple[str, Figure]]:
     """The share within γ against how far n is below the planned one, and the estimates against the truth."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.4))
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
     shares, estimates = figure.subplots(1, 2)
     for epsilon in dict.fromkeys(case.parameters["epsilon"] for case in results.cases):
         cases = [case for case in results.cases if case.parameters["epsilon"] == epsilon]
@@ -101,8 +102,7 @@ def draw_shares(results: Results, stem: str) -> Iterator[tuple[str, Figure]]:
         axes.set_xscale("log")
         axes.set_xlabel("planned n / n")
         axes.set_ylabel(label)
-    shares.legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    legend_below(figure)
     yield stem, figure
 
 

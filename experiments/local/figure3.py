@@ -9,6 +9,7 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +46,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.axvline(found.location, color="0.4", linestyle="--", label="location of its maximum")
     axes.axhline(found.estimate, color="0.4", linestyle=":", label="its maximum")
     axes.set_xlabel("output t")
-    axes.legend(fontsize="small")
+    legend_below(figure)
     yield "figure3", figure
 
 

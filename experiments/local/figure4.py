@@ -28,6 +28,7 @@ from epsilometer_experiments.local.settings import (
     Algorithm,
 )
 from epsilometer_experiments.options import Option, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,12 +82,12 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         for case in results.cases:
             if case.parameters["letter"] == letter:
                 draw_distribution(axes, results.row(case.name, BOUND).values, case.parameters["level"])
-        axes.axhline(CONFIDENCE, color="C3", linewidth=0.8)
+        axes.axhline(CONFIDENCE, color="C3", linewidth=0.8, label=f"confidence {CONFIDENCE:g}")
     for axes in panels[len(letters) :]:
         axes.set_axis_off()
-    panels[0].legend(fontsize="small")
     figure.supxlabel("lower bound LB (dashed: the targeted level)")
     figure.supylabel("share of runs")
+    legend_below(figure, 7)
     yield "figure4", figure
 
 
@@ -96,7 +97,7 @@ def draw_distribution(axes: Axes, values: tuple[float, ...], level: float, colou
     ordered = sorted(values)
     heights = [(place + 1) / len(ordered) for place in range(len(ordered))]
     axes.step([ordered[0], *ordered], [0.0, *heights], where="post", color=colour, label=f"ε0 = {level:g}")
-    axes.axvline(level, color=colour, linestyle="--", linewidth=0.8)
+    axes.axvline(level, color=colour, linestyle="--", linewidth=0.8, label=f"targeted {level:g}")
 
 
 EXPERIMENT = Experiment(

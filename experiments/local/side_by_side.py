@@ -11,6 +11,7 @@ import epsilometer as em
 from epsilometer.zoo import ZooEntry
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +67,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.invert_yaxis()
     axes.axvline(1, color="0.4", linestyle="--")
     axes.set_xlabel("mean lower bound / truth (/ larger bound where it is infinite)")
-    axes.legend()
+    legend_below(figure)
     yield "side_by_side", figure
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.local.settings import ALGORITHMS
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +53,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("seconds per bound")
-    axes.legend()
+    legend_below(figure)
     yield "table2", figure
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from epsilometer.errors import InputError
 from epsilometer_experiments.experiment import PROMISED, Case, Experiment, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     from matplotlib.figure import Figure
 
     rows = results.of(ABOVE)
-    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2))
+    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots()
     places = range(len(rows))
     axes.axvspan(0, _likely(len(rows[0].values)), color="0.93", label="99 % range of a true 5 %")
@@ -60,7 +61,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(f"{ABOVE}, {len(rows[0].values)} runs each")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.25 if len(rows) < 5 else -0.15), ncols=3, frameon=False)
+    legend_below(figure)
     yield "coverage", figure
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from epsilometer_experiments.experiment import BAR, EARLIER, Case, Experiment, Numbers, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes
+from epsilometer_experiments.reporting import legend_below
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     from matplotlib.figure import Figure
 
     rows = results.of(BOUND)
-    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2))
+    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots()
     for place, (case, row) in enumerate(zip(results.cases, rows, strict=True)):
         unit = _unit(case.parameters["truth"], row.values)
@@ -96,7 +97,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(range(len(rows)), [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xlabel("certified lower bound / truth")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncols=3, frameon=False)
+    legend_below(figure)
     yield "power", figure
 
 

@@ -195,9 +195,12 @@ def _solve(wealth: Floats, stake: Floats, pay: Floats, counts: Floats) -> Floats
 
 def _shift(scores: Floats, order: float, share: Floats) -> Floats:
     """What must be subtracted from each row of scores so that e^((order − 1)·score) has mean 1."""
-    powers = (order - 1.0) * scores
+    # Relative to the greatest power that counts: relative to one of share 0, all others may vanish.
+    counts = share > 0.0 if share.any() else share == 0.0
+    powers = np.where(counts, (order - 1.0) * scores, -np.inf)
     top = powers.max(axis=1)
-    return np.asarray((top + np.log(np.exp(powers - top[:, None]) @ share)) / (order - 1.0), dtype=np.float64)
+    mean = np.exp(powers - top[:, None]) @ (share if share.any() else np.ones(len(share)))
+    return np.asarray((top + np.log(mean)) / (order - 1.0), dtype=np.float64)
 
 
 NAME = "renyi-bet"
