@@ -83,17 +83,18 @@ def compare(experiment: Experiment, results: Results, quick: bool) -> Agreement:
             why(experiment, f"{row.case}: {row.quantity}", quick, size),
         )
         for row, met in judged
-        if met is False and row.target is not None and not _may_be_chance(row)
+        if met is False and row.target is not None and not _may_be_chance(experiment, row)
     )
     agreed = sum(met is True for _, met in judged)
     unjudged = len(results.rows) - agreed - len(differences)
     return Agreement(experiment.name, size, agreed, differences, unjudged, results.seconds)
 
 
-def _may_be_chance(row: Row) -> bool:
+def _may_be_chance(experiment: Experiment, row: Row) -> bool:
     """Whether so few runs cannot tell: the mean may be as expected within four standard errors, or there are none."""
     assert row.target is not None
-    if isinstance(row.target, Rate):  # judges with its own allowance for chance
+    is_known = any(piece in f"{row.case}: {row.quantity}" for piece in experiment.why)
+    if is_known or isinstance(row.target, Rate):  # a rate is judged with its own allowance for chance
         return False
     if row.standard_error is None:
         return len(row.values) == 1 and row.target.relation != "≤"
