@@ -93,13 +93,17 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
 
 
 def legend_below(figure: Figure, columns: int = 3) -> None:
-    """One legend for all panels, below them, where it covers nothing; entries of the same name once."""
+    """One legend for all panels, outside of them, where it covers nothing; entries of the same name once.
+
+    Below, or above where a common label of the panels is below.
+    """
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     handles, labels = list(entries.values()), list(entries)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    place: dict[str, Any] = {"loc": f"outside {'upper' if figure.get_supxlabel() else 'lower'} center"}
+    figure.legend(handles, labels, **place, ncols=columns, frameon=False, fontsize="small")
 
 
 def finite(value: Any) -> Any:

@@ -87,7 +87,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         axes.set_axis_off()
     figure.supxlabel("lower bound LB (dashed: the targeted level)")
     figure.supylabel("share of runs")
-    legend_below(figure, 7)
+    legend_below(figure, 4)
     yield "figure4", figure
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import epsilometer as em
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,10 +82,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         axes.plot([n for n, _ in said], [value for _, value in said], "v", color="C3", label="the paper: at most")
         axes.set_title(name, fontsize="medium")
         axes.set_ylim(bottom=0)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.supxlabel("draws per side n")
     figure.supylabel("mean squared error")
+    legend_below(figure)
     yield "figure6", figure
 
 
