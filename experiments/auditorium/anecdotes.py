@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.auditorium.settings import PAPER_CONFIDENCE
+from epsilometer_experiments.auditorium.settings import PAPER_CONFIDENCE, PAPER_LEVEL
 from epsilometer_experiments.experiment import EXACT, PROMISED, Case, Experiment, Numbers, Quick, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole
 
@@ -58,10 +58,9 @@ def make_cases(settings: Settings) -> list[Case]:
     for name, (_, _, private) in MECHANISMS.items():
         expected: dict[str, Target] = {}
         for method in METHODS:
-            flagged = FLAGGED.format(method)
-            expected[flagged] = (
-                Rate(0.05, "≤", source=PROMISED) if private else Target(1.0, "≥", source="paper: Section 6.7")
-            )
+            level = 0.05 if method == "auto" else PAPER_LEVEL
+            kept, broken = Rate(level, "≤", source=PROMISED), Target(1.0, "≥", source="paper: Section 6.7")
+            expected[FLAGGED.format(method)] = kept if private else broken
         if name.startswith("sum and count"):
             expected[BOUND] = Target(1.0 if private else 2.0, "≤", source=EXACT)
         cases.append(Case(name, {}, expected))
