@@ -5,6 +5,6 @@ add an experiment.
 """
 
 from epsilometer_experiments.experiment import Case, Experiment, Rate, Target
-from epsilometer_experiments.registry import find, names, run, summaries
+from epsilometer_experiments.registry import find, names, run, run_all, summaries
 
-__all__ = ["Case", "Experiment", "Rate", "Target", "find", "names", "run", "summaries"]
+__all__ = ["Case", "Experiment", "Rate", "Target", "find", "names", "run", "run_all", "summaries"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import bdtr, bdtrc
 
+from epsilometer.errors import InputError
 from epsilometer_experiments.options import Option
 
 if TYPE_CHECKING:
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
 # A table of 50 rows shows a "no" by bad luck alone once in 20 times.
 _INCOMPATIBLE = 1e-3
+
+# Where a figure comes from that no paper prints. "exact": a formula or an enumeration. "promised": by the guarantee.
+# "our earlier measurement": by a prototype, before the project began. "the released program, measured by us": the
+# paper's own code on our machine. "our bar": what we ask of ourselves.
+EXACT, PROMISED, BAR = "exact", "promised", "our bar"
+EARLIER, RELEASED_PROGRAM = "our earlier measurement", "the released program, measured by us"
+SOURCES = (EXACT, PROMISED, BAR, EARLIER, RELEASED_PROGRAM)
+# Of a figure that nothing is compared with.
+NOT_COMPARED = "measured here, nothing to compare with"
 
 Settings = Mapping[str, Any]
 Numbers = Mapping[str, float]
@@ -29,11 +39,17 @@ class Target:
         value: the figure.
         relation: "≥" or "≤" for a bar to clear, "≈" for a figure of a paper to come near.
         tolerance: how near, for "≈"; None makes no judgement.
+        source: where the figure comes from, such as "paper: Table 1"; see `SOURCES` for the others.
     """
 
     value: float
     relation: str = "≈"
     tolerance: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES and not self.source.startswith("paper: "):
+            raise InputError(f"source={self.source!r} must be one of {', '.join(SOURCES)}, or paper: and a place in it")
 
     def is_met(self, measured: float, runs: int) -> bool | None:
         """Whether a figure measured over some runs is as expected; None where no judgement is made."""
@@ -107,6 +123,8 @@ class Row:
             "case": self.case,
             "quantity": self.quantity,
             "expected": self.target.value if self.target else None,
+            "relation": self.target.relation if self.target else None,
+            "source": self.target.source if self.target else NOT_COMPARED,
             "measured": self.measured,
             "standard_error": self.standard_error,
             "runs": len(self.values),
@@ -165,6 +183,19 @@ def _mean_row(case: Case, quantity: str, values: list[float]) -> Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Quick:
+    """How an experiment is run by `reproduce --quick`: everything, but small.
+
+    Attributes:
+        runs: per case.
+        options: its options that are set to something smaller.
+    """
+
+    runs: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """A figure or table to reproduce.
 
@@ -179,6 +210,8 @@ class Experiment:
         draw: makes figures, each with the stem of its file name.
         parallel: False where runs are timed and must not disturb each other.
         wide: prints a line per case with a column per quantity, instead of a line per figure, and writes `table.md`.
+        quick: how it is run small.
+        why: known reasons for figures that differ from what was expected, by a piece of "case: quantity".
     """
 
     name: str
@@ -191,3 +224,5 @@ class Experiment:
     draw: Callable[[Results], Iterable[tuple[str, Figure]]] | None = None
     parallel: bool = True
     wide: bool = False
+    quick: Quick = field(default_factory=Quick)
+    why: Mapping[str, str] = field(default_factory=dict)

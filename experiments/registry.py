@@ -52,6 +52,7 @@ def run(
     seed: int = 0,
     jobs: int = 2,
     options: Mapping[str, Any] | None = None,
+    quick: bool = False,
 ) -> Path:
     """Runs an experiment, prints its table, and writes its results and figures.
 
@@ -62,6 +63,7 @@ def run(
         seed: every run of every case has a seed of its own made of this one.
         jobs: worker processes; the results do not depend on it.
         options: the experiment's own options, as text or values.
+        quick: runs it small, as `run_all` does; `runs` and `options` still win.
 
     Returns:
         The path of `results.json`. After an interruption it holds what was done until then, and the interruption goes
@@ -70,10 +72,34 @@ def run(
     from epsilometer_experiments.running import run_experiment
 
     experiment = find(name)
-    settings = read_options(name, experiment.options, options)
-    n_runs = experiment.runs if runs is None else _check_count("runs", runs)
+    small = experiment.quick.options if quick else {}
+    settings = read_options(name, experiment.options, {**small, **(options or {})})
+    usual = experiment.quick.runs if quick else experiment.runs
+    n_runs = usual if runs is None else _check_count("runs", runs)
     folder = Path("results") / name if out is None else Path(out)
     return run_experiment(experiment, n_runs, folder, _check_seed(seed), _check_count("jobs", jobs), settings)
+
+
+def run_all(
+    quick: bool = False, runs: int | None = None, out: str | Path | None = None, seed: int = 0, jobs: int = 2
+) -> Path:
+    """Runs every experiment, and writes the table of what agreed, what differs, and why.
+
+    Args:
+        quick: runs each of them small: everything in minutes.
+        runs: runs per case of every experiment; None for their defaults.
+        out: the folder to write to; None for `results`.
+
+    Returns:
+        The path of `agreement.md`; `agreement.json` beside it says the same.
+    """
+    from epsilometer_experiments.agreement import TABLE
+    from epsilometer_experiments.agreement import run_all as run_these
+
+    folder = Path("results") if out is None else Path(out)
+    n_runs = None if runs is None else _check_count("runs", runs)
+    run_these(list(_experiments().values()), folder, _check_seed(seed), _check_count("jobs", jobs), quick, n_runs)
+    return folder / TABLE
 
 
 def _check_count(name: str, value: int) -> int:

@@ -16,7 +16,7 @@ from epsilometer_experiments.experiment import Results, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_HEADINGS = ("case", "quantity", "expected", "measured", "± s.e.", "runs", "met")
+_HEADINGS = ("case", "quantity", "expected", "measured", "± s.e.", "runs", "met", "source")
 
 
 @contextmanager
@@ -51,11 +51,11 @@ def print_table(results: Results, wide: bool = False) -> None:
     table = Table(title=f"{results.experiment} ({results.seconds:.1f} s)", title_justify="left")
     table.add_column(headings[0], overflow="fold")
     for heading in headings[1:]:
-        table.add_column(heading, justify="left" if heading in ("quantity", "met") else "right")
+        table.add_column(heading, justify="left" if heading in ("quantity", "met", "source") else "right")
     for line in lines:
         table.add_row(*line)
-    # A pipe has no width of its own; 120 columns hold every row.
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    # A pipe has no width of its own; 140 columns hold every row.
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def wide_table(results: Results) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -78,6 +78,7 @@ def table_cells(row: Row) -> tuple[str, ...]:
         "" if row.standard_error is None else f"{row.standard_error:.2g}",
         str(len(row.values)),
         {True: "yes", False: "no", None: ""}[row.is_met],
+        row.target.source if row.target else "",
     )
 
 
@@ -90,7 +91,7 @@ def write_markdown(results: Results, path: Path) -> None:
 
 def write_json(results: Results, path: Path) -> None:
     """Writes strict JSON: a figure that is not finite is null."""
-    write_whole(path, json.dumps(_finite(results.to_dict()), indent=1, allow_nan=False))
+    write_whole(path, json.dumps(finite(results.to_dict()), indent=1, allow_nan=False))
 
 
 def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path]:
@@ -108,11 +109,26 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
     return paths
 
 
-def _finite(value: Any) -> Any:
+def legend_below(figure: Figure, columns: int = 3) -> None:
+    """One legend for all panels, outside of them, where it covers nothing; entries of the same name once.
+
+    Below, or above where a common label of the panels is below.
+    """
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    handles, labels = list(entries.values()), list(entries)
+    place: dict[str, Any] = {"loc": f"outside {'upper' if figure.get_supxlabel() else 'lower'} center"}
+    figure.legend(handles, labels, **place, ncols=columns, frameon=False, fontsize="small")
+
+
+def finite(value: Any) -> Any:
+    """Plain data for strict JSON: None for what is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return value

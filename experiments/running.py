@@ -28,6 +28,12 @@ Done = dict[Place, Numbers]
 
 def run_experiment(experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings) -> Path:
     """Runs everything, prints the table and writes results and figures; returns the path of `results.json`."""
+    run_and_collect(experiment, runs, out, seed, jobs, options)
+    return out / RESULTS
+
+
+def run_and_collect(experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings) -> Results:
+    """The same; returns the results."""
     cases = list(experiment.cases(options))
     _check_names(cases)
     _make_folder(out)
@@ -43,11 +49,12 @@ def run_experiment(experiment: Experiment, runs: int, out: Path, seed: int, jobs
     finally:
         # Also after Ctrl-C or an error, which then goes on: hours of work are not thrown away.
         settings = _describe(runs, seed, workers, options, len(done) < total)
+        results = collect(experiment, cases, done, settings, time.perf_counter() - began)
         if done:
-            _publish(experiment, collect(experiment, cases, done, settings, time.perf_counter() - began), out)
+            _publish(experiment, results, out)
         if 0 < len(done) < total:
             print(f"stopped after {len(done)} of {total} runs; what was done is in {out}", file=sys.stderr)
-    return out / RESULTS
+    return results
 
 
 def collect(

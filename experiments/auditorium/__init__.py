@@ -1,6 +1,15 @@
 """DP-Auditorium's tables and figures, and what our finders do."""
 
-from epsilometer_experiments.auditorium import figure1, figure2, figure3, rare_leak, table1, table2
+from epsilometer_experiments.auditorium import (
+    anecdotes,
+    canaries,
+    figure1,
+    figure2,
+    figure3,
+    rare_leak,
+    table1,
+    table2,
+)
 
 EXPERIMENTS = (
     table1.EXPERIMENT,
@@ -8,5 +17,7 @@ EXPERIMENTS = (
     figure1.EXPERIMENT,
     figure2.EXPERIMENT,
     figure3.EXPERIMENT,
+    anecdotes.EXPERIMENT,
+    canaries.EXPERIMENT,
     *rare_leak.EXPERIMENTS,
 )

@@ -11,8 +11,18 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, PAPER_CONFIDENCE, SIZES, TESTERS
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    RELEASED_PROGRAM,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +53,7 @@ def make_cases(settings: Settings) -> list[Case]:
 def _expected(samples: int) -> dict[str, Target]:
     bars = {method: times[samples] * _SHARE for method, times in MEASURED.items() if samples in times}
     bars.pop("poisson-histogram", None)
-    return {seconds_of(method): Target(bar, "≤") for method, bar in bars.items()}
+    return {seconds_of(method): Target(bar, "≤", source=RELEASED_PROGRAM) for method, bar in bars.items()}
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -86,7 +96,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yscale("log")
     axes.set_xlabel("draws per side")
     axes.set_ylabel("seconds")
-    axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure1", figure
 
 
@@ -102,4 +112,5 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     parallel=False,
+    quick=Quick(1, {"samples": "5e4"}),
 )

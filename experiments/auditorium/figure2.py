@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING
 
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, ORDER, floats
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,11 +49,11 @@ def _case(scale: float, methods: tuple[str, ...]) -> Case:
     entry = em.zoo.scaled_gd(scale=scale, order=ORDER)
     truth = entry.truth()
     assert truth is not None  # a Gaussian's divergences are closed forms
-    expected: dict[str, Target] = {bound_of(method): Target(truth) for method in methods}
+    expected: dict[str, Target] = {bound_of(method): Target(truth, source=EXACT) for method in methods}
     if scale <= PAPER_CATCHES:
-        expected |= {caught_by(method): Target(1.0, "≥") for method in methods}
+        expected |= {caught_by(method): Target(1.0, "≥", source="paper: Figure 2") for method in methods}
     if entry.keeps_claim:
-        expected |= {caught_by(method): Rate(0.05, "≤") for method in methods}
+        expected |= {caught_by(method): Rate(0.05, "≤", source=PROMISED) for method in methods}
     return Case(f"s={scale:g}", {"scale": scale, "truth": truth, "claim": entry.claim.value}, expected)
 
 
@@ -72,7 +84,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yscale("log")
     axes.set_xlabel("noise as a share of what is accounted for")
     axes.set_ylabel(f"Rényi divergence of order {ORDER:g}")
-    axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure2", figure
 
 
@@ -88,4 +100,5 @@ EXPERIMENT = Experiment(
         Option("method", "methods for Rényi claims", (AUTO, "renyi-variational"), words),
     ),
     draw=draw,
+    quick=Quick(1),
 )

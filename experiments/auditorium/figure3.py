@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_CONFIDENCE, SIZES
 from epsilometer_experiments.auditorium.table2 import TRIALS, search
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +28,7 @@ def make_cases(settings: Settings) -> list[Case]:
         Case(
             f"{title} n={samples}",
             {"mechanism": MECHANISMS[title], "samples": samples},
-            {DIVERGENCE: Target(_truth(title))},
+            {DIVERGENCE: Target(_truth(title), source=EXACT)},
         )
         for title in settings["mechanism"]
         for samples in settings["samples"]
@@ -70,7 +71,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         axes.set_xscale("log")
         axes.set_xlabel("draws per side")
         axes.set_ylabel(quantity)
-        axes.legend(fontsize=8)
+    legend_below(figure)
     yield "figure3", figure
 
 
@@ -86,4 +87,5 @@ EXPERIMENT = Experiment(
         TRIALS,
     ),
     draw=draw,
+    quick=Quick(1),
 )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Row, Settings, Target, mean_rows
+from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Row, Settings, Target, mean_rows
 from epsilometer_experiments.options import Option, whole
 
 _TRIALS = Option("trials", "the most pairs that a search may try", 400, whole)
@@ -75,7 +75,7 @@ def leaking_share(coin: LeaningCoin, seed: int, pairs: int = 2_000) -> float:
 
 
 def _cases(settings: Settings) -> list[Case]:
-    bars = {_RATIO: Target(0.5, "≤"), "bayesian: CPU seconds per trial": Target(0.05, "≤")}
+    bars = {_RATIO: Target(0.5, "≤", source=BAR), "bayesian: CPU seconds per trial": Target(0.05, "≤", source=BAR)}
     return [Case(f"lean reaches {width:g}", {"width": width}, bars) for width in (0.35, 0.25)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import epsilometer as em
 from epsilometer.errors import InputError
@@ -13,24 +13,39 @@ from epsilometer_experiments.auditorium.draws_needed import draws_needed
 from epsilometer_experiments.auditorium.published import detection_rate
 from epsilometer_experiments.auditorium.settings import (
     AUTO,
+    COLUMNS,
     EPSILONS,
     LEVEL,
     MECHANISMS,
     OUR_CONFIDENCE,
     PAPER_CONFIDENCE,
     PAPER_LEVEL,
-    TESTERS,
     Mechanism,
     claim_for,
     floats,
+    options_of,
+    tester_of,
 )
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEEDED = "draws needed with the best event"
+# Ten runs that detect 7 times and ten that detect 10 times may well be of one tester.
+_NEAR = 0.35
 
 
 def detected_by(method: str) -> str:
@@ -58,13 +73,15 @@ def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str
     needed = None if mechanism.private else _needed(mechanism, epsilon)
     expected: dict[str, Target] = {}
     for method in methods:
-        rate = detection_rate(mechanism.title, epsilon, method, samples)
+        rate = detection_rate(mechanism.title, epsilon, tester_of(method), samples)
         if mechanism.private:
-            expected[detected_by(method)] = Rate(LEVEL if method == AUTO else PAPER_LEVEL, "≤")
+            expected[detected_by(method)] = Rate(LEVEL if method == AUTO else PAPER_LEVEL, "≤", source=PROMISED)
         elif method == AUTO and needed is not None and needed <= samples:
-            expected[detected_by(method)] = Target(1.0, "≥")
+            expected[detected_by(method)] = Target(1.0, "≥", source=EXACT)
         elif rate is not None:
-            expected[detected_by(method)] = Target(rate)
+            # Ours prove other things than the paper's testers and are not meant to agree; the published ones are.
+            near = None if method == tester_of(method) else _NEAR
+            expected[detected_by(method)] = Target(rate, "≈", near, "paper: Table 1")
     name = f"{mechanism.title} ε={epsilon:g} n={samples}"
     parameters = {"mechanism": mechanism, "epsilon": epsilon, "samples": samples, "needed": needed}
     return Case(name, parameters, expected)
@@ -91,11 +108,13 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
 def is_refuted(entry: ZooEntry, method: str, samples: int, seed: int) -> bool:
     """Whether a method refutes the claim on the worst pair; one that refuses the claim as hopeless does not."""
     try:
-        claim = claim_for(entry, method)
-        result = em.audit(entry, None, claim, samples=samples, seed=seed, method=method, confidence=_confidence(method))
+        claim, tester, options = claim_for(entry, method), tester_of(method), options_of(method)
+        common: dict[str, Any] = {"samples": samples, "seed": seed, "confidence": _confidence(method)}
+        result = em.audit(entry, None, claim, method=tester, options=options, **common)
     except InputError:
         return False
-    return result.is_refuted
+    # A published estimate has no guarantee and decides nothing here; the paper compares it with the claim.
+    return result.is_refuted if options is None else result.lower_bound > result.claim.value
 
 
 def draw(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -116,6 +135,27 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "table1", figure
 
 
+# Of the 56 numbers of the table at n = 50 000, the published testers give 49 back (ten runs); these are the others. In
+# all of them the divergence is there (computed exactly), and it is the paper's tester that does not see it.
+_RANKS = (
+    "the outputs reach 10^13 and more, because a noisy count may be 10^-12; our classifier looks at ranks and sees the "
+    "true divergence of .14 to .17, a network on the raw numbers need not"
+)
+_AT = "n=50000: detected by"
+_WHY = {
+    f"NonDPLaplace2 ε=1 {_AT} hockey-stick/published": _RANKS,
+    f"NonDPGaussian2 ε=1 {_AT} hockey-stick/published": _RANKS,
+    f"NonDPGaussian2 ε=0.01 {_AT} hockey-stick/published": _RANKS,
+    f"NonDPGaussian2 ε=0.01 {_AT} poisson-histogram/published": "the estimate lies at the threshold: .169 less the "
+    "fitted η = .16 against δ = .01, so that some runs exceed it",
+    f"NonDPGaussian1 ε=0.01 {_AT} hockey-stick/published": "the true divergence is .32 against δ = .01 on our pair; "
+    "the paper states neither its pair nor its Gaussian deviation (its program multiplies it by 3.1)",
+    f"NonDPGaussian1 ε=1 {_AT} renyi-variational/published": "the two deviations differ by a factor of 2, and the "
+    "divergence of order 1.5 is infinite; why the paper's network did not see it is not known",
+    f"SVT5 ε=1 {_AT} renyi-variational/published": "some answers are impossible on one side, which free values on the "
+    "answers show at once; the paper's network on the coded answers did not learn it",
+}
+
 EXPERIMENT = Experiment(
     name="auditorium/table1",
     summary="detection of DP-Auditorium's mechanisms by its testers and by auto, and of private ones",
@@ -126,7 +166,9 @@ EXPERIMENT = Experiment(
         Option("samples", "draws per side, separated by commas; the paper has 5e4,1e5,5e5", (50_000,), wholes),
         Option("epsilon", "the claims, separated by commas", EPSILONS, floats),
         Option("mechanism", f"some of: {', '.join(MECHANISMS)}", (), words),
-        Option("method", f"some of: {', '.join((AUTO, *TESTERS))}", (AUTO, *TESTERS), words),
+        Option("method", f"some of: {', '.join(COLUMNS)}", COLUMNS, words),
     ),
     draw=draw,
+    quick=Quick(1, {"samples": "5e4"}),
+    why=_WHY,
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole
 
 _SAMPLES = Option("samples", "draws per input", 200_000, whole)
@@ -38,13 +39,14 @@ class Noise:
 
 
 def _leaks(settings: Settings) -> list[Case]:
-    bars = {"ε of the bits": Target(8.0, "≥"), "cost against a value audit": Target(2.0, "≤")}
+    bars = {"ε of the bits": Target(8.0, "≥", source=BAR), "cost against a value audit": Target(2.0, "≤", source=BAR)}
     return [Case(f"naive {kind}", {"kind": kind}, bars) for kind in ("laplace", "gaussian")]
 
 
 def run_leak(case: Case, seed: int, settings: Settings) -> Numbers:
     """The bound of the bits view, and what it costs."""
     mechanism = em.from_batch(Noise(case.parameters["kind"]))
+    load()
     began = time.process_time()
     bits = em.audit(mechanism, (0.0, 1.0), "eps=1", samples=settings["samples"], seed=seed, representation="bits")
     between = time.process_time()
@@ -53,8 +55,18 @@ def run_leak(case: Case, seed: int, settings: Settings) -> Numbers:
     return {"ε of the bits": bits.lower_bound, "ε of the values": value.lower_bound, "cost against a value audit": cost}
 
 
+@cache
+def load() -> None:
+    """Both kinds of audit once: what they import must not count for whichever comes first."""
+    for representation in ("bits", "value"):
+        em.audit(em.from_batch(Noise("laplace")), (0.0, 1.0), "eps=1", samples=4_000, representation=representation)
+
+
 def _sound(settings: Settings) -> list[Case]:
-    return [Case(kind, {"kind": kind}, {"refuted": Rate(0.05, "≤")}) for kind in ("rounded", "whole numbers")]
+    return [
+        Case(kind, {"kind": kind}, {"refuted": Rate(0.05, "≤", source=PROMISED)})
+        for kind in ("rounded", "whole numbers")
+    ]
 
 
 def run_sound(case: Case, seed: int, settings: Settings) -> Numbers:

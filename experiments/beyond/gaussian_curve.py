@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole
 
 _SAMPLES = Option("samples", "draws per input", 500_000, whole)
@@ -36,11 +36,11 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 def _too_little(settings: Settings) -> list[Case]:
-    return [Case("noise × .95", {"sigma": 0.95}, {"refuted": Target(0.95, "≥")})]
+    return [Case("noise × .95", {"sigma": 0.95}, {"refuted": Target(0.95, "≥", source=BAR)})]
 
 
 def _right(settings: Settings) -> list[Case]:
-    return [Case("the right noise", {"sigma": 1.0}, {"refuted": Rate(0.05, "≤")})]
+    return [Case("the right noise", {"sigma": 1.0}, {"refuted": Rate(0.05, "≤", source=PROMISED)})]
 
 
 EXPERIMENTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole
 
 _DELTAS = (1e-5, 1e-3, 1e-2, 1e-1)
@@ -15,8 +15,8 @@ _FEW = Option("samples", "draws per input", 5_000, whole)
 
 
 def _cases(settings: Settings) -> list[Case]:
-    expected: dict[str, Target] = {f"ε({delta:g})": Target(bar, "≥") for delta, bar in _BARS.items()}
-    return [Case("Gaussian σ = 1", expected=expected | {"μ": Target(0.985, "≥")})]
+    expected: dict[str, Target] = {f"ε({delta:g})": Target(bar, "≥", source=BAR) for delta, bar in _BARS.items()}
+    return [Case("Gaussian σ = 1", expected=expected | {"μ": Target(0.985, "≥", source=BAR)})]
 
 
 def _gaussian(dataset: float, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -34,7 +34,7 @@ def run_power(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 def _coverage_cases(settings: Settings) -> list[Case]:
-    return [Case("Gaussian σ = 1", expected={"misses": Rate(0.05, "≤")})]
+    return [Case("Gaussian σ = 1", expected={"misses": Rate(0.05, "≤", source=PROMISED)})]
 
 
 def run_coverage(case: Case, seed: int, settings: Settings) -> Numbers:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole
 
 _PAIRS = Option("pairs", "the most pairs of draws", 20_000, whole)
@@ -33,7 +33,7 @@ def _speed_cases(settings: Settings) -> list[Case]:
 
 
 def _bar(pairs: float) -> dict[str, Target]:
-    return {"pairs of draws": Target(pairs, "≤")}
+    return {"pairs of draws": Target(pairs, "≤", source=BAR)}
 
 
 def _audit(case: Case, seed: int, pairs: int) -> em.AuditResult:
@@ -52,7 +52,7 @@ def run_speed(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 def _size_cases(settings: Settings) -> list[Case]:
-    expected = {"refuted": Rate(0.05, "≤")}
+    expected = {"refuted": Rate(0.05, "≤", source=PROMISED)}
     return [Case("Laplace at its claim .7", {"scale": 1 / 0.7, "claim": 0.7}, expected)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import epsilometer as em
 from epsilometer.claims import Claim
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, words
 from epsilometer_experiments.self.measuring import entry_of
 
@@ -32,11 +32,11 @@ def _case(
 
 
 def _least(value: float) -> dict[str, Target]:
-    return {BOUND: Target(value, "≥")}
+    return {BOUND: Target(value, "≥", source=BAR)}
 
 
 def _at_most(seconds: float) -> dict[str, Target]:
-    return {SECONDS: Target(seconds, "≤")}
+    return {SECONDS: Target(seconds, "≤", source=BAR)}
 
 
 def _power_cases(settings: Settings) -> list[Case]:
@@ -65,7 +65,7 @@ def _power_cases(settings: Settings) -> list[Case]:
 
 
 def _coverage_cases(settings: Settings) -> list[Case]:
-    rate: dict[str, Target] = {ABOVE: Rate(0.05, "≤")}
+    rate: dict[str, Target] = {ABOVE: Rate(0.05, "≤", source=PROMISED)}
     cases = []
     for entry in ("laplace?epsilon=.5", "randomized_response?epsilon=.5", "clamped_laplace?epsilon=.5"):
         cases += [

@@ -13,10 +13,11 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.outputs import Numbers, Outputs
-from epsilometer_experiments.experiment import Case, Experiment, Results, Settings, Target
+from epsilometer_experiments.experiment import BAR, Case, Experiment, Quick, Results, Settings, Target
 from epsilometer_experiments.experiment import Numbers as Figures
 from epsilometer_experiments.ldp.practice import histogram_estimate
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ def make_cases(settings: Settings) -> list[Case]:
 
 
 # 10 of 10 runs at 5e5 samples: METHODS section 4 and issue 5 of our notes.
-_PLAIN = {ABOVE: Target(1.0, "≥")}
+_PLAIN = {ABOVE: Target(1.0, "≥", source=BAR)}
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Figures:
@@ -66,7 +67,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     """Every estimate and every bound."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 0.5 * len(results.cases) + 1.4))
+    figure = Figure(figsize=(7, 0.5 * len(results.cases) + 1.4), layout="constrained")
     axes = figure.subplots()
     for place, case in enumerate(results.cases):
         for quantity, colour, shift in ((HISTOGRAM, "C1", -0.12), (EVENTS, "C0", 0.12)):
@@ -77,7 +78,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(range(len(results.cases)), [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xlabel("ε")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.2), ncols=3, frameon=False)
+    legend_below(figure)
     yield "bias", figure
 
 
@@ -89,4 +90,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("samples", "draws per input", 500_000, whole),),
     draw=draw,
+    quick=Quick(2),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Results, Settings
+from epsilometer_experiments.experiment import Case, Experiment, Quick, Results, Settings
 from epsilometer_experiments.ldp import practice
 
 if TYPE_CHECKING:
@@ -35,4 +35,5 @@ EXPERIMENT = Experiment(
     run_once=practice.run_once,
     options=practice.options(0.5, (0.2, 0.52, 1.0), PARTS),
     draw=draw,
+    quick=Quick(5),
 )

@@ -9,8 +9,9 @@ import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.methods.published.ldp.formulas import Cells, divergence
 from epsilometer.outputs import Outputs
-from epsilometer_experiments.experiment import Case, Numbers, Rate, Results, Settings
+from epsilometer_experiments.experiment import PROMISED, Case, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +41,10 @@ def options(precision: float, epsilons: Sequence[float], parts: Sequence[float])
     )
 
 
+def _source(part: float) -> str:
+    return PROMISED if part <= 1 else "paper: Section 2, practice needs less than the theory"
+
+
 def make_cases(settings: Settings, order: float | None, sure_part: float) -> list[Case]:
     """One case per level and part of the planned n; up to `sure_part` the share must still be the confidence."""
     cases = []
@@ -55,7 +60,7 @@ def make_cases(settings: Settings, order: float | None, sure_part: float) -> lis
             if n > settings["most"]:
                 continue
             parameters = {"epsilon": epsilon, "n": n, "part": part, "truth": truth, "planned": planned, **given}
-            expected = {WITHIN: Rate(settings["confidence"], "≥")} if part <= sure_part else {}
+            expected = {WITHIN: Rate(settings["confidence"], "≥", source=_source(part))} if part <= sure_part else {}
             name = f"epsilon={epsilon:g}" + (f" order={order:g}" if order else "") + f" n/{part:g}={n}"
             cases.append(Case(name, parameters, expected))
     return cases
@@ -79,7 +84,7 @@ def draw_shares(results: Results, stem: str) -> Iterator[tuple[str, Figure]]:
     """The share within γ against how far n is below the planned one, and the estimates against the truth."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.4))
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
     shares, estimates = figure.subplots(1, 2)
     for epsilon in dict.fromkeys(case.parameters["epsilon"] for case in results.cases):
         cases = [case for case in results.cases if case.parameters["epsilon"] == epsilon]
@@ -97,8 +102,7 @@ def draw_shares(results: Results, stem: str) -> Iterator[tuple[str, Figure]]:
         axes.set_xscale("log")
         axes.set_xlabel("planned n / n")
         axes.set_ylabel(label)
-    shares.legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    legend_below(figure)
     yield stem, figure
 
 

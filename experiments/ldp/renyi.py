@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Results, Settings
+from epsilometer_experiments.experiment import Case, Experiment, Quick, Results, Settings
 from epsilometer_experiments.ldp import practice
 from epsilometer_experiments.options import Option
 
@@ -39,4 +39,5 @@ EXPERIMENT = Experiment(
         Option("order", "of the divergence", 2.0, float),
     ),
     draw=draw,
+    quick=Quick(5),
 )

@@ -6,7 +6,18 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EARLIER,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.local.settings import (
     ALGORITHMS,
     BOUND,
@@ -17,6 +28,7 @@ from epsilometer_experiments.local.settings import (
     Algorithm,
 )
 from epsilometer_experiments.options import Option, words
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +47,14 @@ def _case(algorithm: Algorithm, place: int) -> Case:
     level, truth = LEVELS[place], algorithm.truths[place]
     share = algorithm.shares[place]
     if math.isinf(truth):
-        expected: dict[str, Target] = {BOUND: Target(share, "≈", round(0.03 * share, 3))}
+        expected: dict[str, Target] = {BOUND: Target(share, "≈", round(0.03 * share, 3), EARLIER)}
     else:
-        covered = Rate(algorithm.coverages[place]) if algorithm.coverages else Rate(CONFIDENCE, "≥")
-        expected = {SHARE: Target(share, "≈", 0.03), COVERED: covered}
+        covered = (
+            Rate(algorithm.coverages[place], source=EARLIER)
+            if algorithm.coverages
+            else Rate(CONFIDENCE, "≥", source=PROMISED)
+        )
+        expected = {SHARE: Target(share, "≈", 0.03, EARLIER), COVERED: covered}
     name = f"({algorithm.letter}) {algorithm.title} ε0={level:g}"
     return Case(name, {"letter": algorithm.letter, "level": level, "truth": truth}, expected)
 
@@ -66,12 +82,12 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         for case in results.cases:
             if case.parameters["letter"] == letter:
                 draw_distribution(axes, results.row(case.name, BOUND).values, case.parameters["level"])
-        axes.axhline(CONFIDENCE, color="C3", linewidth=0.8)
+        axes.axhline(CONFIDENCE, color="C3", linewidth=0.8, label=f"confidence {CONFIDENCE:g}")
     for axes in panels[len(letters) :]:
         axes.set_axis_off()
-    panels[0].legend(fontsize="small")
     figure.supxlabel("lower bound LB (dashed: the targeted level)")
     figure.supylabel("share of runs")
+    legend_below(figure, 4)
     yield "figure4", figure
 
 
@@ -81,7 +97,7 @@ def draw_distribution(axes: Axes, values: tuple[float, ...], level: float, colou
     ordered = sorted(values)
     heights = [(place + 1) / len(ordered) for place in range(len(ordered))]
     axes.step([ordered[0], *ordered], [0.0, *heights], where="post", color=colour, label=f"ε0 = {level:g}")
-    axes.axvline(level, color=colour, linestyle="--", linewidth=0.8)
+    axes.axvline(level, color=colour, linestyle="--", linewidth=0.8, label=f"targeted {level:g}")
 
 
 EXPERIMENT = Experiment(
@@ -92,4 +108,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("algorithms", "letters a to h, separated by commas", tuple(ALGORITHMS), words),),
     draw=draw,
+    quick=Quick(2),
 )

@@ -7,7 +7,18 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.local.figure4 import draw_distribution
 from epsilometer_experiments.local.settings import BOUND, CONFIDENCE, COVERED
 
@@ -24,7 +35,11 @@ TRUTHS = {"report noisy max at 0^6": 0.742604, "continuous noisy max at (½,½,�
 def make_cases(settings: Settings) -> list[Case]:
     """Both versions of noisy max."""
     return [
-        Case(name, {"truth": truth}, {ESTIMATE: Target(truth, "≈", 0.03 * truth), COVERED: Rate(CONFIDENCE, "≥")})
+        Case(
+            name,
+            {"truth": truth},
+            {ESTIMATE: Target(truth, "≈", 0.03 * truth, EXACT), COVERED: Rate(CONFIDENCE, "≥", source=PROMISED)},
+        )
         for name, truth in TRUTHS.items()
     ]
 
@@ -65,4 +80,5 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     draw=draw,
+    quick=Quick(1),
 )

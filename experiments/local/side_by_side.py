@@ -9,8 +9,9 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.zoo import ZooEntry
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +67,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.invert_yaxis()
     axes.axvline(1, color="0.4", linestyle="--")
     axes.set_xlabel("mean lower bound / truth (/ larger bound where it is infinite)")
-    axes.legend()
+    legend_below(figure)
     yield "side_by_side", figure
 
 
@@ -78,4 +79,5 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     options=(Option("samples", "draws per side", 100_000, whole),),
     draw=draw,
+    quick=Quick(1, {"samples": 20_000}),
 )

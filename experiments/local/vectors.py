@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Rate, Settings, Target
 from epsilometer_experiments.local.settings import BOUND, COVERED, SHARE
 from epsilometer_experiments.options import Option, whole
 
@@ -12,7 +12,7 @@ DIMENSIONS, LEVELS = (2, 3), (0.7, 1.5)
 
 def make_cases(settings: Settings) -> list[Case]:
     """Both dimensions at two levels."""
-    expected = {SHARE: Target(0.5, "≥"), COVERED: Rate(0.93, "≥")}
+    expected = {SHARE: Target(0.5, "≥", source=BAR), COVERED: Rate(0.93, "≥", source=BAR)}
     return [
         Case(f"{d} coordinates ε={level:g}", {"dimension": d, "level": level}, expected)
         for d in DIMENSIONS
@@ -38,4 +38,5 @@ EXPERIMENT = Experiment(
         Option("n", "draws per side in step 1", 100_000, whole),
         Option("N", "draws per side in step 2", 1_000_000, whole),
     ),
+    quick=Quick(1),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.self.measuring import entry_of
 
@@ -33,9 +33,9 @@ def make_cases(settings: Settings) -> list[Case]:
         if settings["entry"] and not spec.startswith(settings["entry"]):
             continue
         name = f"{spec} order={order:g} n={size or n}"
-        expected: dict[str, Target] = {ABOVE: Rate(0.05, "≤")}
+        expected: dict[str, Target] = {ABOVE: Rate(0.05, "≤", source=PROMISED)}
         if least is not None and not size:
-            expected[BOUND] = Target(least, "≥")
+            expected[BOUND] = Target(least, "≥", source=BAR)
         cases[name] = Case(name, {"entry": spec, "order": order, "samples": size or n}, expected)
     return list(cases.values())
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from epsilometer.errors import InputError
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Rate, Results, Settings
+from epsilometer_experiments.experiment import PROMISED, Case, Experiment, Numbers, Rate, Results, Settings
 from epsilometer_experiments.options import Option, whole
+from epsilometer_experiments.reporting import legend_below
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _case(spec: str, settings: Settings) -> Case:
     truth = truth_of(entry_of(spec), settings["claim"])
     if truth is None:
         raise InputError(f"entry={spec!r}: the truth of this notion is not known, so coverage cannot be counted")
-    return Case(spec, {"truth": truth, "samples": settings["samples"]}, {ABOVE: Rate(LEVEL, "≤")})
+    return Case(spec, {"truth": truth, "samples": settings["samples"]}, {ABOVE: Rate(LEVEL, "≤", source=PROMISED)})
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -50,7 +51,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     from matplotlib.figure import Figure
 
     rows = results.of(ABOVE)
-    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2))
+    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots()
     places = range(len(rows))
     axes.axvspan(0, _likely(len(rows[0].values)), color="0.93", label="99 % range of a true 5 %")
@@ -60,7 +61,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(f"{ABOVE}, {len(rows[0].values)} runs each")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.25 if len(rows) < 5 else -0.15), ncols=3, frameon=False)
+    legend_below(figure)
     yield "coverage", figure
 
 

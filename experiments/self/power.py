@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import BAR, EARLIER, Case, Experiment, Numbers, Results, Settings, Target
 from epsilometer_experiments.options import Option, wholes
+from epsilometer_experiments.reporting import legend_below
 from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
 
 if TYPE_CHECKING:
@@ -49,13 +50,20 @@ def make_cases(settings: Settings) -> list[Case]:
         sizes = chosen or (DEFAULT_SAMPLES,)
         return [_case(spec, n, _known(spec, n), settings) for spec in settings["entry"] for n in sizes]
     if not chosen:
-        return [_case(spec, n, Target(least, "≥"), settings) for spec, n, least in REQUIRED]
-    return [_case(spec, n, Target(means[n]), settings) for spec, means in PROTOTYPE for n in chosen if n in means]
+        return [_case(spec, n, Target(least, "≥", source=BAR), settings) for spec, n, least in REQUIRED]
+    return [
+        _case(spec, n, Target(means[n], source=EARLIER), settings)
+        for spec, means in PROTOTYPE
+        for n in chosen
+        if n in means
+    ]
 
 
 def _known(spec: str, samples: int) -> Target | None:
-    required = [Target(least, "≥") for entry, n, least in REQUIRED if (entry, n) == (spec, samples)]
-    prototype = [Target(means[samples]) for entry, means in PROTOTYPE if entry == spec and samples in means]
+    required = [Target(least, "≥", source=BAR) for entry, n, least in REQUIRED if (entry, n) == (spec, samples)]
+    prototype = [
+        Target(means[samples], source=EARLIER) for entry, means in PROTOTYPE if entry == spec and samples in means
+    ]
     return next(iter(required + prototype), None)
 
 
@@ -76,7 +84,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     from matplotlib.figure import Figure
 
     rows = results.of(BOUND)
-    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2))
+    figure = Figure(figsize=(7, 0.4 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots()
     for place, (case, row) in enumerate(zip(results.cases, rows, strict=True)):
         unit = _unit(case.parameters["truth"], row.values)
@@ -89,7 +97,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes.set_yticks(range(len(rows)), [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xlabel("certified lower bound / truth")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.15), ncols=3, frameon=False)
+    legend_below(figure)
     yield "power", figure
 
 

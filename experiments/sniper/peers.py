@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Settings
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Settings
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.self.measuring import entry_of
 
@@ -89,4 +89,5 @@ EXPERIMENT = Experiment(
         Option("draws", "draws per side", DRAWS, whole),
     ),
     wide=True,
+    quick=Quick(1, {"draws": "1e4"}),
 )

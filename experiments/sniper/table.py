@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import epsilometer as em
 from epsilometer.zoo.sniper import SNIPER_NAMES
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.sniper.oracle import oracle_bound
 
@@ -39,6 +39,7 @@ PUBLISHED = {
 }
 # Draws per side of each of its stages, and the confidence of its bounds.
 DRAWS, CONFIDENCE = 10_700_000, 0.9
+_SOURCE = "paper: DP-Sniper's evaluation"
 FAILURE_PROBABILITY = round(1.0 - CONFIDENCE, 12)
 # With a tenth of its draws, and with as many.
 ORACLE, THEIRS, TENTH, SAME = "oracle, a tenth", "published", "ours, a tenth", "ours, as many"
@@ -48,7 +49,10 @@ SAME_ORACLE = "oracle, as many"
 def make_cases(settings: Settings) -> list[Case]:
     """Every mechanism, or the chosen ones."""
     chosen = settings["only"] or SNIPER_NAMES
-    return [Case(em.zoo.sniper(mechanism=name).name, {}, {SAME: Target(PUBLISHED[name], "≥")}) for name in chosen]
+    return [
+        Case(em.zoo.sniper(mechanism=name).name, {}, {SAME: Target(PUBLISHED[name], "≥", source=_SOURCE)})
+        for name in chosen
+    ]
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -98,4 +102,5 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     wide=True,
+    quick=Quick(1, {"draws": "1e5", "same": "0"}),
 )

@@ -13,6 +13,10 @@ def reproduce(
         str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.", show_default=False)
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Run every experiment: a table of what agreed, and why not.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run it small.")] = False,
     runs: Annotated[int | None, typer.Option(help="Runs per case.  [default: the experiment's]")] = None,
     out: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where to write.  [default: results/NAME]")] = None,
     seed: Annotated[int, typer.Option(help="Of all runs.")] = 0,
@@ -30,6 +34,7 @@ def reproduce(
       epsilometer reproduce --list
       epsilometer reproduce self/power --runs 10 --out results/power
       epsilometer reproduce self/coverage --set samples=20000
+      epsilometer reproduce --all --quick
     """
     from epsilometer.errors import InputError
 
@@ -39,9 +44,15 @@ def reproduce(
 
         print_rows(("name", "summary"), list(experiments.summaries().items()))
         return 0
-    if name is None:
+    if all_ and (name is not None or set_):
+        raise InputError("--all runs every experiment with its own options: leave out NAME and --set")
+    if name is None and not all_:
         raise InputError("name an experiment, or see: epsilometer reproduce --list")
-    results = experiments.run(name, runs, out, seed, jobs, _options(set_ or []))
+    if all_:
+        results = experiments.run_all(quick, runs, out, seed, jobs)
+        sys.stdout.write(results.read_text(encoding="utf-8"))
+    else:
+        results = experiments.run(name, runs, out, seed, jobs, _options(set_ or []), quick)
     sys.stdout.write(f"written: {results}\n")
     return 0
 

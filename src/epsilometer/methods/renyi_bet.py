@@ -111,6 +111,10 @@ def _finish(best: _Candidate) -> ScoreChoice:
     return ScoreChoice(score, best.flipped, best.predicted)
 
 
+# e^300 can be squared and summed over any number of draws.
+_LARGEST_POWER = 300.0
+
+
 def best_stake(score: LogRatio, n_fresh: tuple[int, int], n_train: int, failure_probability: float) -> float:
     """The stake with the best predicted bound; uses expected frequencies only.
 
@@ -153,8 +157,9 @@ def predict(
     other = counted / counted.sum(axis=1, keepdims=True)
     shifted = scores - _shift(scores, order, share)[:, None]
     growth = order / (order - 1.0)
-    gain = growth * np.expm1((order - 1.0) * shifted)
-    pay = np.exp(order * shifted)
+    # Only a forecast: cells that the larger distribution never showed may have powers whose squares would overflow.
+    gain = growth * np.expm1(np.minimum((order - 1.0) * shifted, _LARGEST_POWER))
+    pay = np.exp(np.minimum(order * shifted, _LARGEST_POWER))
     mean = (other * pay).sum(axis=1)
     variance = (gain**2) @ share + n / m * ((other * pay**2).sum(axis=1) / mean**2 - 1.0)
     needed = -math.log(failure_probability)
@@ -179,9 +184,12 @@ def _solve(wealth: Floats, stake: Floats, pay: Floats, counts: Floats) -> Floats
 
 def _shift(scores: Floats, order: float, share: Floats) -> Floats:
     """What must be subtracted from each row of scores so that e^((order − 1)·score) has mean 1."""
-    powers = (order - 1.0) * scores
+    # Relative to the greatest power that counts: relative to one of share 0, all others may vanish.
+    counts = share > 0.0 if share.any() else share == 0.0
+    powers = np.where(counts, (order - 1.0) * scores, -np.inf)
     top = powers.max(axis=1)
-    return np.asarray((top + np.log(np.exp(powers - top[:, None]) @ share)) / (order - 1.0), dtype=np.float64)
+    mean = np.exp(powers - top[:, None]) @ (share if share.any() else np.ones(len(share)))
+    return np.asarray((top + np.log(mean)) / (order - 1.0), dtype=np.float64)
 
 
 NAME = "renyi-bet"

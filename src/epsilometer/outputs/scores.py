@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -236,6 +236,39 @@ def gaussian_kernel(left: Floats, right: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * np.maximum(distances, 0.0)), dtype=np.float64)
 
 
+# A kernel: its name, or the caller's own k(x, y) of points that broadcast against each other, shapes (…, dimensions).
+KernelOfPoints = str | Callable[[Floats, Floats], Floats]
+
+
+def _laplace(x: Floats, y: Floats) -> Floats:
+    return np.asarray(np.exp(-np.sqrt(((x - y) ** 2).sum(axis=-1))), dtype=np.float64)
+
+
+def _polynomial(x: Floats, y: Floats) -> Floats:
+    """(1 + x·y)², divided by its values at (x, x) and (y, y), so that it lies between 0 and 1 as the others do."""
+    norms = (1.0 + (x * x).sum(axis=-1)) * (1.0 + (y * y).sum(axis=-1))
+    return np.asarray((1.0 + (x * y).sum(axis=-1)) ** 2 / norms, dtype=np.float64)
+
+
+def _gaussian(x: Floats, y: Floats) -> Floats:
+    return np.asarray(np.exp(-0.5 * ((x - y) ** 2).sum(axis=-1)), dtype=np.float64)
+
+
+KERNELS_OF_POINTS = {"gaussian": _gaussian, "laplace": _laplace, "polynomial": _polynomial}
+
+
+def kernel_of_points(kernel: KernelOfPoints, x: Floats, y: Floats) -> Floats:
+    """k(x, y) of points that broadcast against each other; the last axis holds the coordinates."""
+    return np.asarray((kernel if callable(kernel) else KERNELS_OF_POINTS[kernel])(x, y), dtype=np.float64)
+
+
+def kernel_matrix(kernel: KernelOfPoints, left: Floats, right: Floats) -> Floats:
+    """The kernel of all pairs of points, shape (n, m)."""
+    if kernel == "gaussian":
+        return gaussian_kernel(left, right)
+    return kernel_of_points(kernel, left[:, None, :], right[None, :, :])
+
+
 @dataclass(frozen=True, slots=True)
 class KernelScore:
     """f(output) = Σ weight·kernel(output, landmark).
@@ -245,12 +278,14 @@ class KernelScore:
         bandwidth: of the kernel, in the units of the embedding.
         landmarks: shape (k, dimensions).
         weights: shape (k,).
+        kernel: its name; a score with a function of the caller's cannot be stored.
     """
 
     embedding: Embedding
     bandwidth: float
     landmarks: Floats
     weights: Floats
+    kernel: KernelOfPoints = "gaussian"
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -262,7 +297,7 @@ class KernelScore:
         points = self.embedding.points(columns) / self.bandwidth
         landmarks = self.landmarks / self.bandwidth
         pieces = [
-            gaussian_kernel(points[start : start + _POINTS_AT_ONCE], landmarks) @ self.weights
+            kernel_matrix(self.kernel, points[start : start + _POINTS_AT_ONCE], landmarks) @ self.weights
             for start in range(0, len(points), _POINTS_AT_ONCE)
         ]
         return np.concatenate(pieces) if pieces else np.empty(0)
@@ -275,7 +310,7 @@ class KernelScore:
             "bandwidth": self.bandwidth,
             "landmarks": self.landmarks.tolist(),
             "weights": self.weights.tolist(),
-        }
+        } | ({} if self.kernel == "gaussian" else {"kernel": self.kernel})
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> KernelScore:
@@ -286,7 +321,10 @@ class KernelScore:
             raise ValueError("a kernel score needs one weight per landmark and a positive bandwidth")
         if not (np.isfinite(landmarks).all() and np.isfinite(weights).all()):
             raise ValueError("a kernel score has an infinite number")
-        return cls(Embedding.from_list(data["axes"]).check(landmarks.shape[1]), bandwidth, landmarks, weights)
+        kernel = str(data.get("kernel", "gaussian"))
+        if kernel not in KERNELS_OF_POINTS:
+            raise ValueError(f"a kernel score with the unknown kernel {kernel!r:.40}")
+        return cls(Embedding.from_list(data["axes"]).check(landmarks.shape[1]), bandwidth, landmarks, weights, kernel)
 
 
 Score = AdditiveScore | TreeScore | NetworkScore | KernelScore

@@ -72,6 +72,7 @@ def audit(name, *more):
         (["replay", "cli_mechanisms.py", "zoo:svt5"], "not JSON"),
         (["reproduce"], "--list"),
         (["reproduce", "self/power", "--set", "x"], "KEY=VALUE"),
+        (["reproduce", "self/power", "--all"], "leave out NAME"),
     ],
     ids=" ".join,
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 import epsilometer_experiments as experiments
 from epsilometer.errors import InputError
 from epsilometer_experiments import Case, Experiment, Rate, Target
+from epsilometer_experiments.agreement import run_all
 from epsilometer_experiments.experiment import Row, mean_rows
 from epsilometer_experiments.options import Option, read_options, whole, wholes, words
 from epsilometer_experiments.reporting import table_cells, write_figures
@@ -17,7 +19,10 @@ from epsilometer_experiments.running import run_experiment, run_seed
 
 
 def make_cases(settings):
-    return [Case(name, {"shift": shift}, {"value": Target(shift, "≥")}) for shift, name in enumerate(settings["names"])]
+    return [
+        Case(name, {"shift": shift}, {"value": Target(shift, "≥", source="exact")})
+        for shift, name in enumerate(settings["names"])
+    ]
 
 
 def run_once(case, seed, settings):
@@ -48,7 +53,7 @@ def run_toy(tmp_path, jobs=1, names=("a", "b")):
 def test_results_have_the_promised_form(tmp_path, capsys):
     content = run_toy(tmp_path)
     assert set(content) == {"experiment", "rows", "settings", "seconds"}
-    keys = {"case", "quantity", "expected", "measured", "standard_error", "runs", "values"}
+    keys = {"case", "quantity", "expected", "relation", "source", "measured", "standard_error", "runs", "values"}
     assert [set(row) for row in content["rows"]] == [keys] * 4
     first = content["rows"][0]
     assert (first["case"], first["quantity"], first["expected"], first["runs"]) == ("a", "value", 0, 3)
@@ -117,23 +122,67 @@ def test_options_are_read_or_refused():
             read_options("x", known, {"samples": bad})
 
 
+def test_a_figure_without_a_source_is_refused():
+    for source in ("", "hearsay", "paper"):
+        with pytest.raises(InputError, match="source="):
+            Target(1.0, source=source)
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_every_figure_of_every_experiment_has_a_source(name):
+    """Also in a quick run; a figure that nothing is compared with says so in its row."""
+    experiment = experiments.find(name)
+    for options in ({}, experiment.quick.options):
+        for case in experiment.cases(read_options(name, experiment.options, options)):
+            assert all(target.source for target in case.expected.values())
+    row = Row("a", "x", None, 1.5, None, (1.5,)).to_dict()
+    assert row["source"].startswith("measured here")
+
+
+def test_all_experiments_make_one_table(tmp_path):
+    bad = replace(TOY, name="toy/two", run_once=fails)
+    known = replace(TOY, name="toy/three", cases=cannot_be_met, why={"b: value": "it is a toy"})
+    (one,) = run_all([known], tmp_path, seed=5, jobs=1, quick=True, runs=None)
+    assert one.size == "1 of 3 runs"
+    assert [each.why for each in one.differences] == ["it is a toy"]  # one run of a cannot tell
+    lines = run_all([TOY, bad, known], tmp_path, seed=5, jobs=1, quick=True, runs=3)
+    assert [line.state for line in lines] == ["agreed", "failed", "differs"]
+    assert [each.why for each in lines[2].differences] == [
+        "a small run (3 of 3 runs) cannot show it; run it at full size",
+        "it is a toy",
+    ]
+    text = (tmp_path / "agreement.md").read_text(encoding="utf-8")
+    assert "| toy/one | agreed | 2 | 0 | 2 |" in text
+    assert "toy/two failed: ValueError: no" in text
+    content = json.loads((tmp_path / "agreement.json").read_text(encoding="utf-8"))
+    assert content[2]["differs"][1]["source"] == "our bar"
+
+
+def fails(case, seed, settings):
+    raise ValueError("no")
+
+
+def cannot_be_met(settings):
+    return [Case(name, {"shift": 0}, {"value": Target(2.0, "≥", source="our bar")}) for name in ("a", "b")]
+
+
 def test_targets_judge():
-    assert Target(1.0, "≥").is_met(1.0, 1)
-    assert not Target(1.0, "≥").is_met(0.99, 1)
-    assert Target(1.0, "≤").is_met(1.0, 1)
-    assert Target(1.0).is_met(5.0, 1) is None
-    assert Target(1.0, "≈", 0.1).is_met(1.05, 1)
-    assert not Target(1.0, "≈", 0.1).is_met(1.2, 1)
+    assert Target(1.0, "≥", source="exact").is_met(1.0, 1)
+    assert not Target(1.0, "≥", source="exact").is_met(0.99, 1)
+    assert Target(1.0, "≤", source="exact").is_met(1.0, 1)
+    assert Target(1.0, source="exact").is_met(5.0, 1) is None
+    assert Target(1.0, "≈", 0.1, source="exact").is_met(1.05, 1)
+    assert not Target(1.0, "≈", 0.1, source="exact").is_met(1.2, 1)
 
 
 def test_rates_allow_for_chance():
     """P(X ≥ 34) = 2.1e-3 and P(X ≥ 36) = 5.7e-4 of 400 at 5 %."""
-    assert Rate(0.05, "≤").is_met(34 / 400, 400)
-    assert not Rate(0.05, "≤").is_met(36 / 400, 400)
-    assert Rate(0.05, "≤").is_met(0.0, 400)
-    assert not Rate(0.5).is_met(0.4, 400)
-    assert not Rate(0.95, "≥").is_met(0.9, 400)
-    assert Rate(0.95, "≥").is_met(1.0, 400)
+    assert Rate(0.05, "≤", source="exact").is_met(34 / 400, 400)
+    assert not Rate(0.05, "≤", source="exact").is_met(36 / 400, 400)
+    assert Rate(0.05, "≤", source="exact").is_met(0.0, 400)
+    assert not Rate(0.5, source="exact").is_met(0.4, 400)
+    assert not Rate(0.95, "≥", source="exact").is_met(0.9, 400)
+    assert Rate(0.95, "≥", source="exact").is_met(1.0, 400)
 
 
 def test_rows_of_quantities_that_not_every_run_has():
@@ -145,8 +194,8 @@ def test_rows_of_quantities_that_not_every_run_has():
 
 
 def test_table_says_what_is_met():
-    row = Row("a", "x", Target(2.0, "≥"), 1.5, None, (1.5,))
-    assert table_cells(row) == ("a", "x", "≥ 2", "1.5", "", "1", "no")
+    row = Row("a", "x", Target(2.0, "≥", source="paper: Table 1"), 1.5, None, (1.5,))
+    assert table_cells(row) == ("a", "x", "≥ 2", "1.5", "", "1", "no", "paper: Table 1")
 
 
 def test_figures_are_the_same_bytes_again(tmp_path):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.errors import InputError
 from epsilometer.methods.published.local.densities import MarginGrid, kernel_density
-from epsilometer.methods.published.local.kernels import KERNELS, rule_of_thumb, spreads
+from epsilometer.methods.published.local.kernels import KERNELS, find_kernel, rule_of_thumb, spreads
 
 
 def tkde_literally(sample, t, h, floor):
@@ -64,7 +65,7 @@ def test_the_floor_is_chosen_from_the_draws():
 @pytest.mark.parametrize("name", list(KERNELS))
 def test_kernels_are_densities_with_their_roughness(name):
     kernel = KERNELS[name]
-    u = np.linspace(-9, 9, 200_001)
+    u = np.linspace(-40, 40, 800_001)
     values = kernel.evaluate(u)
     step = u[1] - u[0]
     assert values.sum() * step == pytest.approx(1.0, abs=1e-6)
@@ -78,6 +79,69 @@ def test_rule_of_thumb_is_that_of_r():
     sample = np.array([1.0, 2, 3, 4, 10])[:, None]
     expected = 0.9 * min(np.std(sample, ddof=1), 2 / 1.34) * 5**-0.2
     assert rule_of_thumb(spreads(sample), 5, KERNELS["gaussian"])[0] == pytest.approx(expected)
+
+
+def triangle(u):
+    return np.maximum(1.0 - np.abs(u), 0.0)
+
+
+@pytest.mark.parametrize("name", list(KERNELS))
+def test_a_function_gets_the_constants_of_the_kernel_it_is(name):
+    known = KERNELS[name]
+    found = find_kernel(lambda u: known.evaluate(u))
+    assert found.roughness == pytest.approx(known.roughness, rel=1e-4)
+    assert found.peak == pytest.approx(known.peak)
+    assert found.stretch == pytest.approx(known.stretch, rel=2e-3)
+    assert found.reach == pytest.approx(known.reach, rel=0.15)
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, triangle])
+def test_tkde_is_its_sum_for_every_kernel(kernel):
+    """Algorithm 1, term by term."""
+    sample, t, h, floor = [0.1, 0.4, 0.45, 2.0], 0.3, 0.5, 1e-3
+    K = find_kernel(kernel).evaluate
+    literal = max(sum(float(K(np.array((t - x) / h))) for x in sample) / (len(sample) * h), floor)
+    assert em.local.tkde(sample, t, h, kernel, floor) == pytest.approx(literal)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda u: np.exp(-(u**2)), "integral"),
+        (lambda u: (u > 0) * np.exp(-np.abs(u)), "must equal"),
+        (lambda u: 1.0, "finite number for each"),
+        (lambda u: u.nothing, "failed"),
+        ("boxcar", "or give a function"),
+    ],
+)
+def test_functions_that_are_no_kernels(function, message):
+    with pytest.raises(InputError, match=message):
+        em.local.tkde([0.0, 1.0], 0.5, 0.1, function)
+
+
+def test_a_bandwidth_is_a_number_a_rule_or_a_function(rng):
+    sample = rng.normal(size=500)
+    by_rule = em.local.tkde(sample, 0.3, "nrd0")
+    assert by_rule == em.local.tkde(sample, 0.3)
+    assert by_rule != em.local.tkde(sample, 0.3, "nrd")
+    assert em.local.tkde(sample, 0.3, lambda draws: 0.2) == em.local.tkde(sample, 0.3, 0.2)
+    seen = []
+    em.local.tkde(rng.normal(size=(50, 2)), [0.0, 0.0], lambda draws: seen.append(draws.shape) or [0.3, 0.4])
+    assert seen == [(50, 2)]
+    for wrong in ("mean", lambda draws: 0.0, lambda draws: [1.0, 2.0, 3.0], lambda draws: draws.nothing):
+        with pytest.raises(InputError, match="bandwidth"):
+            em.local.tkde(sample, 0.3, wrong)
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "silverman", triangle])
+def test_every_kernel_bounds_the_loss_in_an_audit(kernel):
+    options = em.local.Options(kernel=kernel, region=(-1, 1), proof_bandwidth=lambda draws: 0.15)
+    result = em.audit(
+        em.zoo.laplace(1.0), None, em.PureDP(0.5), samples=30_000, seed=0, method="local", options=options
+    )
+    assert result.is_refuted
+    assert result.lower_bound < 1.1
+    assert result.findings[0].details["kernel"] == (kernel if isinstance(kernel, str) else "triangle")
 
 
 def test_rule_of_thumb_survives_constant_samples():

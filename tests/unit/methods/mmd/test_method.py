@@ -19,7 +19,7 @@ from epsilometer.methods.published.auditorium.mmd import (
     value_of_discrepancy,
 )
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.scores import gaussian_kernel
+from epsilometer.outputs.scores import KERNELS_OF_POINTS, gaussian_kernel, kernel_matrix
 
 MIXED = [None, "a", "b", 1.0, 2.0, (1.0, "x"), (math.nan, "y"), math.inf]
 
@@ -129,12 +129,91 @@ def test_every_kind_of_output_has_a_point(rng):
 
 def test_pairs_estimate_the_squared_discrepancy(rng):
     """N(0,1) against N(1,1) with a Gaussian kernel of width 1: MMD² = 2·(1 − e^(−1/6))/√3."""
-    left, right = rng.normal(size=(200_000, 1)), rng.normal(1.0, 1.0, (200_000, 1))
+    left, right = (_of_one_shape(rng.normal(side, 1.0, (200_000, 1))) for side in (0, 1))
     terms = pair_terms(left, right)
     assert len(terms) == 100_000
     assert np.abs(terms).max() <= 2.0
     # Six standard errors of the mean.
     assert terms.mean() == pytest.approx(2.0 * (1.0 - math.exp(-1 / 6)) / math.sqrt(3), abs=6 * terms.std() / 316)
+
+
+def _of_one_shape(points):
+    return np.concatenate([np.ones((len(points), 1)), points], axis=1)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial"])
+def test_the_terms_are_the_papers_h(kernel, rng):
+    """h(x, x', y, y') = k(x, x') − 2·k(x, y) + k(y, y'), one pair after the other (Theorem 4.14, Algorithm 7)."""
+    left, right = rng.normal(size=(6, 2)), rng.normal(1.0, 1.0, (6, 2))
+
+    def k(x, y):
+        if kernel == "gaussian":
+            return math.exp(-0.5 * sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
+        if kernel == "laplace":
+            return math.exp(-math.dist(x, y))
+        return (1 + x @ y) ** 2 / ((1 + x @ x) * (1 + y @ y))
+
+    expected = [k(left[i], left[i + 1]) - 2 * k(left[i], right[i]) + k(right[i], right[i + 1]) for i in range(0, 6, 2)]
+    assert pair_terms(_of_one_shape(left), _of_one_shape(right), kernel) == pytest.approx(expected)
+
+
+def test_points_of_different_shapes_have_no_kernel():
+    one, other = np.array([[1.0, 0.5], [1.0, 0.5]]), np.array([[2.0, 0.5], [2.0, 0.5]])
+    assert pair_terms(one, other, "polynomial") == pytest.approx([2.0])
+
+
+@pytest.mark.parametrize("kernel", list(KERNELS_OF_POINTS))
+def test_kernels_are_positive_definite_and_lie_between_0_and_1(kernel, rng):
+    points = rng.normal(size=(40, 3)) * 3.0
+    gram = kernel_matrix(kernel, points, points)
+    assert gram.diagonal() == pytest.approx(1.0)
+    assert gram.min() >= 0.0
+    assert np.linalg.eigvalsh(gram).min() > -1e-9
+
+
+def cauchy(x, y):
+    return 1.0 / (1.0 + ((x - y) ** 2).sum(axis=-1))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", cauchy])
+@pytest.mark.parametrize("certificate", ["exact", "published"])
+def test_any_kernel_finds_a_large_leak(kernel, certificate, rng):
+    sides = rng.normal(0.0, 1.0, (8000, 2)), rng.normal(2.0, 1.0, (8000, 2))
+    options = Options(kernel=kernel, certificate=certificate)
+    result = em.compare(*sides, em.PureDP(0.1), method="mmd", options=options, seed=0)
+    assert result.is_refuted
+    assert result.guarantee.startswith("conditional: the kernel" if callable(kernel) else "exact")
+    again = em.AuditResult.from_json(result.to_json())
+    assert again.lower_bound == result.lower_bound
+    if certificate == "exact" and not callable(kernel):
+        mechanism = em.from_batch(lambda side, n, rng: rng.normal(side, 1.0, (n, 2)))
+        assert em.replay(again, mechanism, samples=4000, seed=1, pair=em.Pair(0.0, 2.0)).is_refuted
+
+
+def test_the_bandwidth_is_an_input(rng):
+    outputs = read_outputs(rng.normal(size=(500, 2)))
+    assert learn_shapes(outputs, outputs, bandwidth=0.25)[0].bandwidth == 0.25
+    assert (
+        learn_shapes(outputs, outputs, bandwidth="median")[0].bandwidth == learn_shapes(outputs, outputs)[0].bandwidth
+    )
+    assert learn_shapes(outputs, outputs, bandwidth=lambda points: points.ndim + 1.0)[0].bandwidth == 3.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kernel": "boxcar"}, "kernel='boxcar'"),
+        ({"bandwidth": 0.0}, "bandwidth"),
+        ({"bandwidth": "mean"}, "bandwidth='mean'"),
+        ({"kernel": lambda x, y: ((x - y) ** 2).sum(axis=-1)}, "between 0 and 1"),
+        ({"kernel": lambda x, y: (np.abs(x - y).sum(axis=-1) < 1.0) * 1.0}, "positive definite"),
+        ({"kernel": lambda x, y: x.nothing}, "failed"),
+        ({"bandwidth": lambda points: -1.0}, "bandwidth"),
+    ],
+)
+def test_kernels_that_are_none(wrong, message, rng):
+    with pytest.raises(InputError, match=message):
+        em.compare(rng.normal(size=2000), rng.normal(size=2000), em.PureDP, method="mmd", options=Options(**wrong))
 
 
 def test_the_exact_certificate_sees_smaller_leaks(rng):

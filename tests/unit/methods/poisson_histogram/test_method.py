@@ -87,9 +87,27 @@ def test_vectors_are_one_output_each(rng):
     assert proposal.tally(sides[0], 0).trials == 5000
 
 
+def test_given_bounds_are_cut_into_cells_of_equal_width(rng):
+    sides = [read_outputs(rng.normal(side, 1.0, 4000)) for side in (0, 1)]
+    options = Options(cells=4, bounds=(0.0, 2.0), certificate="published")
+    proposal = PoissonHistogramMethod(options).propose(*sides, Task(em.PureDP(0.5), (4000, 4000), 0.05))
+    assert proposal.partition.blocks[0].groups[0].line.edges == pytest.approx([0.5, 1.0, 1.5])
+    low = proposal.tally(read_outputs([-9.0, 0.4, 0.6, 9.0]), 0)
+    assert list(low[:4]) == [2, 1, 0, 1]
+
+
 @pytest.mark.parametrize(
     "settings",
-    [{"cells": 1}, {"cells": 2.5}, {"certificate": ""}, {"tolerance": 0.0}, {"margin": math.nan}, {"epsilon": -0.1}],
+    [
+        {"cells": 1},
+        {"cells": 2.5},
+        {"certificate": ""},
+        {"tolerance": 0.0},
+        {"margin": math.nan},
+        {"epsilon": -0.1},
+        {"bounds": (1.0, 1.0)},
+        {"bounds": (0.0, math.inf)},
+    ],
 )
 def test_nonsense_options(settings):
     with pytest.raises(InputError, match=next(iter(settings))):

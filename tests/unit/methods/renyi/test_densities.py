@@ -7,8 +7,10 @@ import pytest
 from scipy.special import ndtri
 
 from epsilometer.errors import InputError
+from epsilometer.methods.published.renyi.bound import lower_bound
 from epsilometer.methods.published.renyi.densities import (
     EvenGrid,
+    Smoothing,
     grid_over,
     plug_in_bandwidth,
     smooth,
@@ -61,6 +63,30 @@ def test_bandwidths_scale_with_their_units():
     assert widths[0] < h / 1e6  # undersmoothing narrows
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "silverman", lambda u: np.maximum(1 - np.abs(u), 0)])
+@pytest.mark.parametrize(
+    "bandwidth", [None, "dpik", "nrd0", "nrd", 0.2, lambda draws: draws.std() * len(draws) ** -0.2]
+)
+def test_kernel_and_bandwidth_are_inputs(kernel, bandwidth):
+    """N(0, 1) against N(0.5, 1): D_2 = 0.25, whichever kernel estimates the densities."""
+    left, right = quantiles(20_000), quantiles(20_000, 0.5)
+    found = lower_bound(left, right, 2.0, floor=1e-3, kernel=kernel, bandwidth=bandwidth)
+    assert found.estimate == pytest.approx(0.25, abs=0.03)
+
+
+def test_a_function_sees_the_draws_of_one_coordinate():
+    counts = np.array([0.0, 2.0, 3.0, 0.0])
+    seen = []
+    Smoothing(bandwidth=lambda draws: seen.extend(draws) or 1.0).width(counts, 0.5, 1)
+    assert seen == [0.5, 0.5, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [{"bandwidth": "sj"}, {"bandwidth": -1.0}, {"kernel": "box"}, {"power": 0.5}])
+def test_smoothing_that_makes_no_sense(wrong):
+    with pytest.raises(InputError, match="|".join(["undersmoothing", *wrong])):
+        Smoothing(**wrong)
+
+
 def test_binning_keeps_mass_and_mean():
     values = np.linspace(0.0, 1.0, 777)[:, None] ** 2
     grid = EvenGrid(((0.0, 1.0),))
@@ -85,7 +111,7 @@ def test_smoothing_keeps_mass_and_narrow_kernels_change_nothing():
 def test_two_dimensions_are_a_product():
     x = quantiles(400)
     values = np.stack(np.meshgrid(x, 2.0 * x), axis=-1).reshape(-1, 2)
-    found = read_densities(values + 1e-9 * np.arange(len(values))[:, None], values[::-1], 1.1)
+    found = read_densities(values + 1e-9 * np.arange(len(values))[:, None], values[::-1], Smoothing())
     assert found.p.sum() * found.width == pytest.approx(1.0, abs=0.01)
     assert found.unit == pytest.approx(2.0, rel=0.05)
 
@@ -98,13 +124,13 @@ def test_rows_are_counted():
 
 
 def test_far_apart_whole_numbers_and_strings_are_counted_too():
-    found = read_densities([0, 10**15, 0, 0], [10**15] * 3, 1.1)
+    found = read_densities([0, 10**15, 0, 0], [10**15] * 3, Smoothing())
     assert sorted(found.p) == [0.25, 0.75]
-    assert sorted(read_densities(["a", "b", "a"], ["b", "c", "b"], 1.1).q) == pytest.approx([0.0, 1 / 3, 2 / 3])
+    assert sorted(read_densities(["a", "b", "a"], ["b", "c", "b"], Smoothing()).q) == pytest.approx([0.0, 1 / 3, 2 / 3])
 
 
 def test_whole_numbers_as_floats_are_discrete():
-    assert len(read_densities([1.0, 2.0] * 50, [2.0, 3.0] * 50, 1.1).p) == 3
+    assert len(read_densities([1.0, 2.0] * 50, [2.0, 3.0] * 50, Smoothing()).p) == 3
 
 
 def test_one_number_has_no_density():

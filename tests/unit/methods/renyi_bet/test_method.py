@@ -77,6 +77,23 @@ def test_not_refuted_says_what_would_have_been():
     assert result.claim.value < result.detectable < 1.6 * result.claim.value
 
 
+@pytest.mark.parametrize("order", [2.0, 200.0])
+def test_forecasts_do_not_overflow(order):
+    """A cell with a large score that the larger distribution never showed: its powers have no finite squares."""
+    scores, p, q = np.array([[0.0, 6.0]]), np.array([1000, 0]), np.array([999, 1])
+    with np.errstate(all="raise", under="ignore"):
+        bounds, stakes = predict(scores, order, p, q, (1000, 1000), 0.05, np.array([0.5, 1.0]))
+    assert np.isfinite(bounds).all()
+    assert np.isfinite(stakes).all()
+
+
+def test_no_warnings_at_a_high_order():
+    entry = em.zoo.nondp_laplace1(epsilon=0.01)
+    for seed in range(2):
+        claim = em.RenyiDP(200.0, 0.01)
+        em.audit(entry, entry.worst_pair, claim, samples=4_000, seed=seed, method="renyi-variational")
+
+
 def test_equal_laws_promise_nothing():
     result = em.measure(lambda dataset, rng: rng.normal(), (0, 1), em.RenyiDP, order=2.0, samples=2000, seed=1)
     assert result.lower_bound == 0.0

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import as_number
+from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding, NameAxis, NumberAxis
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
-from epsilometer.outputs.scores import KernelScore, gaussian_kernel
+from epsilometer.outputs.scores import KERNELS_OF_POINTS, KernelOfPoints, KernelScore, kernel_matrix
 
 # Names that get their own corner; the rest share one.
 _MOST_NAMES = 32
@@ -81,29 +83,63 @@ class Shape:
         embedding: its points; None when outputs of this shape hold nothing.
         bandwidth: of the kernel.
         landmarks: shape (k, dimensions).
+        kernel: which one.
     """
 
     shape: str
     embedding: Embedding | None
     bandwidth: float
     landmarks: Floats
+    kernel: KernelOfPoints = "gaussian"
 
     def kernels(self, block: Block) -> Floats:
         """Kernel of each row with each landmark, shape (n, k)."""
         if self.embedding is None:
             return np.ones((block.size, 1))
         points = self.embedding.points(block.columns)
-        return gaussian_kernel(points / self.bandwidth, self.landmarks / self.bandwidth)
+        return kernel_matrix(self.kernel, points / self.bandwidth, self.landmarks / self.bandwidth)
 
     def gram(self) -> Floats:
         """Kernel of the landmarks with each other."""
         if self.embedding is None:
             return np.ones((1, 1))
         scaled = self.landmarks / self.bandwidth
-        return gaussian_kernel(scaled, scaled)
+        return kernel_matrix(self.kernel, scaled, scaled)
+
+    def check(self) -> Shape:
+        """This, unless the caller's own kernel is not one, or leaves [0, 1], as far as the landmarks can tell."""
+        try:
+            gram = self.gram()
+        except Exception as error:
+            raise InputError(
+                f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
+            ) from error
+        size = len(self.landmarks)
+        if gram.shape != (size, size) or not np.isfinite(gram).all() or gram.min() < 0.0 or gram.max() > _SAFE_NORM:
+            raise InputError(f"kernel={self.kernel!r:.80} must give one number between 0 and 1 for each pair of points")
+        if not np.allclose(gram, gram.T) or np.linalg.eigvalsh(gram).min() < -1e-6 * size:
+            raise InputError(f"kernel={self.kernel!r:.80} is not symmetric and positive definite on the draws")
+        return self
 
 
-def learn_shapes(left: Outputs, right: Outputs) -> list[Shape]:
+# A bandwidth: None or "median" for the median heuristic, a number, or a function from points of shape (n, dimensions).
+BandwidthOfPoints = float | str | Callable[[Floats], float] | None
+
+
+def check_kernel(kernel: object, bandwidth: object) -> None:
+    """A known name or a function; a bandwidth that makes sense."""
+    if not callable(kernel) and kernel not in KERNELS_OF_POINTS:
+        known = ", ".join(KERNELS_OF_POINTS)
+        raise InputError(f"kernel={kernel!r:.80} must be one of {known}, or a function k(x, y) of points")
+    if bandwidth in (None, "median") or callable(bandwidth):
+        return
+    if not isinstance(bandwidth, int | float) or not 0.0 < as_number("bandwidth", bandwidth) < math.inf:
+        raise InputError(f"bandwidth={bandwidth!r} must be 'median', a finite number above 0, or a function of points")
+
+
+def learn_shapes(
+    left: Outputs, right: Outputs, kernel: KernelOfPoints = "gaussian", bandwidth: BandwidthOfPoints = None
+) -> list[Shape]:
     """A kernel for each shape, with the median distance as bandwidth and landmarks evenly from both sides."""
     found = []
     total = len(left) + len(right)
@@ -117,8 +153,19 @@ def learn_shapes(left: Outputs, right: Outputs) -> list[Shape]:
             [embedding.points([column.take(slice(0, _PAIRS)) for column in side.columns]) for side in (a, b)]
         )
         wanted = max(4, round(_LANDMARKS * (a.size + b.size) / total))
-        found.append(Shape(a.shape, embedding, _median_distance(points), _spread_out(points, wanted)))
+        width = _bandwidth(points, bandwidth)
+        shape = Shape(a.shape, embedding, width, _spread_out(points, wanted), kernel)
+        found.append(shape.check() if callable(kernel) else shape)
     return found
+
+
+def _bandwidth(points: Floats, chosen: BandwidthOfPoints) -> float:
+    if chosen is None or isinstance(chosen, str):
+        return _median_distance(points)
+    width = chosen(points) if callable(chosen) else chosen
+    if not 0.0 < as_number("bandwidth", width) < math.inf:
+        raise InputError(f"bandwidth={chosen!r:.80} gave {width!r}; it must be a finite number above 0")
+    return float(width)
 
 
 def _median_distance(points: Floats) -> float:
@@ -201,7 +248,7 @@ def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outp
             lowest.append(values)
             highest.append(values)
             continue
-        score = KernelScore(shape.embedding, shape.bandwidth, shape.landmarks, part)
+        score = KernelScore(shape.embedding, shape.bandwidth, shape.landmarks, part, shape.kernel)
         line = _even_line(score, seen.get(shape.shape))
         n_columns = len(shape.embedding.axes)
         group = Group((-1,) * n_columns, line, score=score)

@@ -24,18 +24,18 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import (
+    BandwidthOfPoints,
     Shape,
     as_function,
+    check_kernel,
     gram_of,
     landmark_means,
     learn_shapes,
     unit_weights,
 )
 from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
-
-# Outputs of different shapes are this many bandwidths apart: there the kernel is exactly 0.
-_APART = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Points:
 
 
 def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
-    """Outputs as points in bandwidths; the first coordinate keeps shapes apart, all unknown shapes are one point."""
+    """Outputs as points in bandwidths; the first coordinate is the number of the shape, 0 for all unknown ones."""
     size = max((shape.embedding.dimensions for shape in shapes if shape.embedding), default=0)
     points = np.zeros((len(outputs), 1 + size))
     known = {shape.shape: (number + 1, shape) for number, shape in enumerate(shapes)}
@@ -62,32 +62,39 @@ def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
             continue
         number, shape = known[block.shape]
         rows = slice(None) if block.rows is None else block.rows
-        points[rows, 0] = _APART * number
+        points[rows, 0] = number
         if shape.embedding is not None:
             inside = shape.embedding.points(block.columns) / shape.bandwidth
             points[rows, 1 : 1 + inside.shape[1]] = inside
     return Points(points)
 
 
-def pair_terms(left: Floats, right: Floats) -> Floats:
-    """k(x, x') + k(y, y') − k(x, y') − k(x', y) of disjoint pairs: mean MMD², between −2 and 2, shape (pairs,)."""
+def pair_terms(left: Floats, right: Floats, kernel: KernelOfPoints = "gaussian") -> Floats:
+    """h = k(x, x') − 2·k(x, y) + k(y, y') of disjoint pairs: mean MMD², between −2 and 2, shape (pairs,).
+
+    Reference: DP-Auditorium, Theorem 4.14 and Algorithm 7.
+    """
     n = min(len(left), len(right)) // 2
     x, other_x = left[: 2 * n : 2], left[1 : 2 * n : 2]
     y, other_y = right[: 2 * n : 2], right[1 : 2 * n : 2]
-    return _kernel(x, other_x) + _kernel(y, other_y) - _kernel(x, other_y) - _kernel(other_x, y)
+    return _kernel(x, other_x, kernel) - 2.0 * _kernel(x, y, kernel) + _kernel(y, other_y, kernel)
 
 
-def squared_lower(left: Floats, right: Floats, failure_probability: float) -> float:
+def squared_lower(
+    left: Floats, right: Floats, failure_probability: float, kernel: KernelOfPoints = "gaussian"
+) -> float:
     """A lower bound on MMD², by the empirical Bernstein bound.
 
     Guarantee: exact, if the embedding and the bandwidth were fixed before the draws.
     """
-    return bernstein_lower(pair_terms(left, right), -2.0, 2.0, failure_probability)
+    return bernstein_lower(pair_terms(left, right, kernel), -2.0, 2.0, failure_probability)
 
 
-def predicted_squared(left: Floats, right: Floats, n_fresh: int, failure_probability: float) -> float:
+def predicted_squared(
+    left: Floats, right: Floats, n_fresh: int, failure_probability: float, kernel: KernelOfPoints = "gaussian"
+) -> float:
     """The bound to expect from `n_fresh` fresh draws, from the terms of training draws."""
-    terms = pair_terms(left, right)
+    terms = pair_terms(left, right, kernel)
     if len(terms) < 2:
         return -2.0
     pairs, needed = max(n_fresh // 2, 2), math.log(2.0 / failure_probability)
@@ -98,8 +105,9 @@ def predicted_squared(left: Floats, right: Floats, n_fresh: int, failure_probabi
     )
 
 
-def _kernel(one: Floats, other: Floats) -> Floats:
-    return np.asarray(np.exp(-0.5 * ((one - other) ** 2).sum(axis=1)), dtype=np.float64)
+def _kernel(one: Floats, other: Floats, kernel: KernelOfPoints) -> Floats:
+    """The kernel of points of one shape; 0 where the shapes differ."""
+    return np.where(one[:, 0] == other[:, 0], kernel_of_points(kernel, one[:, 1:], other[:, 1:]), 0.0)
 
 
 THRESHOLDS = ("published", "total-variation")
@@ -107,7 +115,6 @@ THRESHOLDS = ("published", "total-variation")
 MOST = math.sqrt(2.0)
 # 2^-60 of the bracket is below the spacing of floats near 1.
 _HALVINGS = 60
-_NAME = "mmd"
 
 
 def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "published") -> float:
@@ -153,6 +160,7 @@ def _least_delta(epsilon: float, discrepancy: float, threshold: str) -> float:
 
 
 NAME = "mmd"
+_OWN_KERNEL = "conditional: the kernel is positive definite and at most 1"
 
 # Ridges that are tried, in units of the kernel: small ones follow every wiggle of the training draws.
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -167,12 +175,19 @@ class Options:
             the total variation that the claim allows: always sharper, and it can refute any ε).
         certificate: "exact" bounds the mean difference of one learned function; "published" is the empirical Bernstein
             bound on the squared discrepancy of disjoint pairs, as sound, but it sees only large leaks.
+        kernel: "gaussian", "laplace" (e^−‖x−y‖), "polynomial" ((1 + x·y)², scaled to at most 1), or any function
+            k(x, y) that is positive definite with values in [0, 1]; points broadcast, the last axis holds coordinates.
+        bandwidth: of the points, whose coordinates are in units of their spread: "median" (the median distance of
+            training points, the default), a number, or a function from points of shape (n, coordinates) to one.
     """
 
     threshold: str = "published"
     certificate: str = "exact"
+    kernel: KernelOfPoints = "gaussian"
+    bandwidth: BandwidthOfPoints = None
 
     def __post_init__(self) -> None:
+        check_kernel(self.kernel, self.bandwidth)
         check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
 
@@ -182,7 +197,8 @@ class FunctionProposal(Proposal):
     """A function of norm at most 1 whose means are compared on fresh draws.
 
     Attributes:
-        event: the outputs on which the function is above its middle; shown, watched and replayed.
+        event: the outputs on which the function is above its middle; shown, watched and replayed. None if the kernel is
+            the caller's own function, which cannot be stored.
         cells: the same event on the cells of the bet.
         bet: the function's values, with centre and stake.
         task: what is to be proved.
@@ -190,7 +206,7 @@ class FunctionProposal(Proposal):
         predicted: the bound to expect.
     """
 
-    event: Event = field()  # not the default of Proposal
+    event: Event | None = field()  # not the default of Proposal
     cells: Event
     bet: MeanBet
     task: Task
@@ -206,10 +222,13 @@ class FunctionProposal(Proposal):
         """The exact bound from the counts of the fresh draws."""
         discrepancy = difference_lower(self.bet, left, right, failure_probability)
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
-        counts = [Counts(int(side[self.cells.chosen].sum()), int(side.sum())) for side in (left, right)]
-        witness = Witness.of(pair, self.event, False, counts[0], counts[1], failure_probability)
+        witness, guarantee = None, _OWN_KERNEL
+        if self.event is not None:
+            counts = [Counts(int(side[self.cells.chosen].sum()), int(side.sum())) for side in (left, right)]
+            witness = Witness.of(pair, self.event, False, counts[0], counts[1], failure_probability)
+            guarantee = "exact"
         details: dict[str, Any] = {"discrepancy_lower": discrepancy, "threshold": self.threshold}
-        return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+        return Finding(NAME, bound, guarantee, 1.0 - failure_probability, witness, self.task.claim, details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +238,13 @@ class PairsProposal(Proposal):
     Attributes:
         shapes: the kernel.
         task: what is to be proved.
-        threshold: which one.
+        options: kernel and threshold.
         predicted: the bound to expect.
     """
 
     shapes: list[Shape]
     task: Task
-    threshold: str
+    options: Options
     predicted: float
 
     def tally(self, outputs: Outputs, side: int) -> Points:
@@ -234,22 +253,23 @@ class PairsProposal(Proposal):
 
     def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
         """The bound from disjoint pairs of the fresh draws."""
-        squared = squared_lower(left.rows, right.rows, failure_probability)
+        squared = squared_lower(left.rows, right.rows, failure_probability, self.options.kernel)
         discrepancy = math.sqrt(max(squared, 0.0))
-        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
+        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.options.threshold)
         details: dict[str, Any] = {
             "squared_discrepancy_lower": squared,
-            "threshold": self.threshold,
+            "threshold": self.options.threshold,
             "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
         }
-        return Finding(NAME, bound, "exact", 1.0 - failure_probability, None, self.task.claim, details)
+        guarantee = _OWN_KERNEL if callable(self.options.kernel) else "exact"
+        return Finding(NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 
 
 class MmdMethod(Method):
     """Compares the means of a smooth function of the outputs."""
 
     name = NAME
-    summary = "maximum mean discrepancy with a Gaussian kernel; PureDP and ApproxDP up to ε = .88 (DP-Auditorium)"
+    summary = "maximum mean discrepancy of a kernel; PureDP and ApproxDP up to ε = .88 (DP-Auditorium)"
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
@@ -265,7 +285,8 @@ class MmdMethod(Method):
         """Kernel, bandwidth and function from training draws."""
         self.check(task.claim)
         with one_thread():
-            return self._propose(learn_shapes(left, right), left, right, task)
+            shapes = learn_shapes(left, right, self.options.kernel, self.options.bandwidth)
+            return self._propose(shapes, left, right, task)
 
     def _propose(
         self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task
@@ -273,9 +294,10 @@ class MmdMethod(Method):
         if self.options.certificate == "exact":
             return self._propose_function(shapes, left, right, task)
         points = [points_of(side, shapes).rows for side in (left, right)]
-        squared = predicted_squared(points[0], points[1], min(task.n_fresh), task.failure_probability)
+        fresh, price = min(task.n_fresh), task.failure_probability
+        squared = predicted_squared(points[0], points[1], fresh, price, self.options.kernel)
         predicted = self._value(task, math.sqrt(max(squared, 0.0))) + min(squared, 0.0)
-        return PairsProposal(shapes, task, self.options.threshold, predicted)
+        return PairsProposal(shapes, task, self.options, predicted)
 
     def _value(self, task: Task, discrepancy: float) -> float:
         return value_of_discrepancy(check_claim(NAME, task.claim), discrepancy, self.options.threshold)
@@ -302,7 +324,8 @@ class MmdMethod(Method):
         cells = Event(function.partition, chosen)
         expected = difference - math.sqrt(2.0 * needed) * spread
         predicted = self._value(task, expected) if expected > 0.0 else expected
-        return FunctionProposal(cells.simplified(), cells, bet, task, self.options.threshold, predicted)
+        event = None if callable(self.options.kernel) else cells.simplified()
+        return FunctionProposal(event, cells, bet, task, self.options.threshold, predicted)
 
 
 def _half(outputs: Outputs, number: int) -> Outputs:

@@ -35,7 +35,7 @@ from epsilometer.methods.published.auditorium.hockey_stick import (
     choose_excess,
     mixtures_of,
 )
-from epsilometer.outputs import BlockPartition, Group, Numbers, Outputs, Partition
+from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
 # How many draws are used must not depend on them, so their number has its own seed.
@@ -118,6 +118,8 @@ class Options:
             estimate for reproduction, which refutes nothing.
         tolerance: β of Algorithm 3.
         margin: η of Algorithm 3.
+        bounds: (low, high) between which numbers are cut into cells of equal width instead, for an output space that is
+            known beforehand; the first and the last cell take what lies outside.
     """
 
     cells: int = 100
@@ -125,8 +127,13 @@ class Options:
     certificate: str = "exact"
     tolerance: float = 1.0 / 3.0
     margin: float = 0.05
+    bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
+        if self.bounds is not None:
+            low, high = (as_number("bounds", end) for end in self.bounds)
+            if not -math.inf < low < high < math.inf:
+                raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
         if check_whole("cells", self.cells) < 2:
             raise InputError(f"cells={self.cells!r} must be at least 2")
         check_choice("certificate", self.certificate, CERTIFICATES)
@@ -225,6 +232,11 @@ class PoissonHistogramMethod(Method):
             return EstimateProposal(learned.partition, choice, task, self.options, choice.candidate.predicted)
         return CellsProposal(choice.candidate, task, choice.epsilon, learned.partition.n_cells)
 
+    def _even_line(self) -> Line | None:
+        if self.options.bounds is None:
+            return None
+        return Line(np.linspace(*self.options.bounds, self.options.cells + 1)[1:-1])
+
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""
         pairs = blocks_of_both(left, right)
@@ -234,7 +246,7 @@ class PoissonHistogramMethod(Method):
             numbers = [column.values for column in columns if isinstance(column, Numbers)]
             if len(numbers) != 2:
                 return learn_partitions(left, right)[:2][-1]
-            line = learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
+            line = self._even_line() or learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
             blocks.append(BlockPartition(a.shape, (None,), (Group((-1,), line),)))
         return Learned(Partition(tuple(blocks)), left, right)
 

@@ -11,8 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import Kernel, find_kernel, rule_of_thumb, spreads
-from epsilometer.methods.published.local.options import Bandwidth, Options, check_bandwidth, check_floor, per_coordinate
+from epsilometer.methods.published.local.kernels import (
+    BandwidthChoice,
+    Kernel,
+    KernelChoice,
+    find_kernel,
+    own_bandwidth,
+    rule_of_thumb,
+    spreads,
+)
+from epsilometer.methods.published.local.options import Options, check_bandwidth, check_floor, per_coordinate
 
 # Steps per bandwidth, and the fewest and most steps across the box, by number of dimensions. In one dimension a
 # sixteenth of a bandwidth locates the maximum of a smooth function; in more, the grid must fit the memory.
@@ -138,8 +146,8 @@ _IN_FLIGHT = 1 << 18
 def tkde(
     sample: ArrayLike,
     t: ArrayLike,
-    bandwidth: Bandwidth | None = None,
-    kernel: str = "gaussian",
+    bandwidth: BandwidthChoice = None,
+    kernel: KernelChoice = "gaussian",
     floor: float | None = None,
     support: tuple[object, object] | None = None,
 ) -> Floats:
@@ -148,8 +156,10 @@ def tkde(
     Args:
         sample: shape (n,) or (n, d), d ≤ 4.
         t: where; a number or shape (m,) for one dimension, shape (d,) or (m, d) for more.
-        bandwidth: h; a number, or one per coordinate. None: Silverman's rule of thumb.
-        kernel: "gaussian", "epanechnikov" or "biweight"; the product of it in several dimensions.
+        bandwidth: h: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, also None) or "nrd" (Scott's);
+            or a function from the sample to either.
+        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u) that integrates to
+            1; the product of it in several dimensions.
         floor: τ. None: the density at which the estimate has a relative variance of 1/20.
         support: ends (low, high) at which the density is reflected, None for an open end.
 
@@ -238,10 +248,12 @@ def _multiply_kernels(
             product[part] *= factor
 
 
-def bandwidth_of(name: str, given: Bandwidth | None, rows: Floats, kernel: Kernel) -> Floats:
-    """The given bandwidth, or the rule of thumb; shape (d,)."""
-    if given is None:
-        return rule_of_thumb(spreads(rows), len(rows), kernel)
+def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel) -> Floats:
+    """The given bandwidth, or that of the rule; shape (d,)."""
+    if callable(given):
+        return own_bandwidth(name, given, rows)
+    if given is None or isinstance(given, str):
+        return rule_of_thumb(spreads(rows), len(rows), kernel, rule=given)
     check_bandwidth(name, given)
     return per_coordinate(name, np.atleast_1d(np.asarray(given, dtype=np.float64)), rows.shape[1])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,8 @@ class Kernel:
         roughness: the integral of its square in one dimension.
         reach: beyond this many bandwidths it is 0, or too small to matter next to any floor.
         stretch: bandwidth that smooths as much as a Gaussian kernel of bandwidth 1.
+
+    Kernels of higher order, such as Silverman's, are negative in places; so may be an estimate, until it is floored.
     """
 
     name: str
@@ -46,6 +50,17 @@ def _biweight(u: Floats) -> Floats:
     return 0.9375 * np.maximum(1.0 - u * u, 0.0) ** 2
 
 
+def _laplace(u: Floats) -> Floats:
+    return np.asarray(0.5 * np.exp(-np.abs(u)), dtype=np.float64)
+
+
+def _silverman(u: Floats) -> Floats:
+    wave = np.abs(u) / math.sqrt(2.0)
+    return np.asarray(0.5 * np.exp(-wave) * np.sin(wave + math.pi / 4.0), dtype=np.float64)
+
+
+# A kernel: its name, or the caller's own density K(u), which is given and returns arrays of one shape.
+KernelChoice = str | Callable[[Floats], Floats]
 # The stretches are the ratios of the canonical bandwidths (Marron and Nolan 1988) to the Gaussian's.
 KERNELS = {
     kernel.name: kernel
@@ -54,20 +69,81 @@ KERNELS = {
         Kernel("gaussian", _gaussian, 1.0 / math.sqrt(2.0 * math.pi), 0.5 / math.sqrt(math.pi), 5.0, 1.0),
         Kernel("epanechnikov", _epanechnikov, 0.75, 0.6, 1.0, 2.214),
         Kernel("biweight", _biweight, 0.9375, 5.0 / 7.0, 1.0, 2.623),
+        Kernel("laplace", _laplace, 0.5, 0.25, 12.5, 0.740),
+        # Its second moment is 0, so there is no canonical bandwidth; this one gives the estimate the same variance.
+        Kernel("silverman", _silverman, 0.25 * math.sqrt(2.0), 3.0 * math.sqrt(2.0) / 16.0, 17.5, 0.940),
     )
 }
+# The caller's own kernels are integrated over this many bandwidths to each side, in steps of 2^-10.
+_FAR, _STEPS_TO_FAR = 64.0, 1 << 16
+# A step of the integral times the jump of a kernel that is not continuous.
+_INTEGRAL_ERROR = 5e-3
+# Next to the peak nothing below this matters: what the Gaussian has five bandwidths out.
+_NEGLIGIBLE = 4e-6
+# A second moment below this is that of a kernel of higher order.
+_NO_SECOND_MOMENT = 1e-2
 
 
-def find_kernel(name: object) -> Kernel:
-    """The kernel of that name, or an InputError."""
-    kernel = KERNELS.get(name) if isinstance(name, str) else None
-    if kernel is None:
-        raise InputError(f"kernel={name!r} is unknown; known are {', '.join(KERNELS)}")
-    return kernel
+def find_kernel(kernel: object) -> Kernel:
+    """The kernel of that name or made of that function, or an InputError."""
+    if callable(kernel):
+        return _own_kernel(kernel)
+    known = KERNELS.get(kernel) if isinstance(kernel, str) else None
+    if known is None:
+        raise InputError(f"kernel={kernel!r} is unknown; known are {', '.join(KERNELS)}, or give a function K(u)")
+    return known
 
 
-# Silverman's rule, R's "nrd0", has 0.9 in one dimension; the normal reference rule varies by 15 % up to d = 4.
-_FACTOR = 0.9
+@lru_cache(maxsize=16)
+def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
+    """A kernel from the caller's function, with its constants by numerical integration."""
+    name = getattr(function, "__name__", type(function).__name__)
+    u = np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
+    try:
+        values = np.asarray(function(u), dtype=np.float64)
+    except Exception as error:
+        raise InputError(f"kernel={name}: K(u) failed on an array of numbers: {error!r:.200}") from error
+    if values.shape != u.shape or not np.isfinite(values).all():
+        raise InputError(f"kernel={name}: K(u) must give a finite number for each number of an array")
+    peak, step = float(np.abs(values).max()), float(u[1] - u[0])
+    total = float(values.sum()) * step
+    if not abs(total - 1.0) < _INTEGRAL_ERROR:
+        raise InputError(f"kernel={name}: its integral over [−{_FAR:g}, {_FAR:g}] is {total:.4g}, but must be 1")
+    if np.abs(values - values[::-1]).max() > 1e-6 * peak:
+        raise InputError(f"kernel={name}: K(−u) must equal K(u)")
+    roughness, second = float(values @ values) * step, float(values @ u**2) * step
+    gaussian = KERNELS["gaussian"].roughness
+    stretch = roughness / gaussian
+    if second > _NO_SECOND_MOMENT:
+        stretch = (roughness / second**2 / gaussian) ** 0.2
+    reach = float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max())
+    return Kernel(name, function, peak, roughness, reach, stretch)
+
+
+# A bandwidth: a number or one per coordinate, the name of a rule, or a function from the draws, of shape (n,) or
+# (n, d), to either.
+BandwidthChoice = Any
+# Factors of the normal reference rules, by R's names: Silverman's, which is ours, and Scott's.
+RULES = {"nrd0": 0.9, "nrd": 1.06, "silverman": 0.9, "scott": 1.06}
+
+
+def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) -> Floats:
+    """What the caller's function says about these draws, shape (d,), or an InputError.
+
+    Args:
+        rows: shape (n, d).
+    """
+    try:
+        h = np.asarray(function(rows[:, 0] if rows.shape[1] == 1 else rows), dtype=np.float64)
+    except Exception as error:
+        raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
+    if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
+        raise InputError(
+            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
+        )
+    return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
+
+
 # Width of the middle half of a normal distribution in standard deviations, as R rounds it.
 _MIDDLE_HALF = 1.34
 
@@ -87,10 +163,16 @@ def spreads(sample: Floats) -> Floats:
     return np.where(spread > 0.0, spread, np.where(sample[0] == 0.0, 1.0, np.abs(sample[0])))
 
 
-def rule_of_thumb(spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0) -> Floats:
+def rule_of_thumb(
+    spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str | None = None
+) -> Floats:
     """A bandwidth for each coordinate, shape (d,): 0.9 · spread · n^(−1/(d+4)), times n^(−undersmoothing).
+
+    The factor 0.9 is that of R's "nrd0"; the normal reference rule varies by 15 % up to d = 4.
 
     Reference: Silverman, "Density estimation for statistics and data analysis", 3.31; `bw.nrd0` of R.
     """
-    bandwidth: Floats = _FACTOR * kernel.stretch * spread * float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
+    bandwidth: Floats = (
+        RULES[rule or "nrd0"] * kernel.stretch * spread * float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
+    )
     return bandwidth

@@ -22,7 +22,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published.local.densities import Limits, kernel_values
-from epsilometer.methods.published.local.kernels import find_kernel, spreads
+from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
 from epsilometer.methods.published.local.options import Options
 from epsilometer.methods.published.local.pointwise import PointwiseLoss, discrete_error, kernel_error, proof_bandwidth
@@ -138,7 +138,7 @@ class PlaceProposal(Proposal):
         shape: the shape of the outputs.
         place: t̂, shape (d,).
         bandwidth: of step 2, shape (d,).
-        kernel: its name.
+        kernel: its name or function.
         limits: the support's ends, if it has any.
     """
 
@@ -146,7 +146,7 @@ class PlaceProposal(Proposal):
     shape: str
     place: Floats
     bandwidth: Floats
-    kernel: str
+    kernel: KernelChoice
     limits: Limits | None
 
     @property
@@ -232,11 +232,10 @@ class LocalMethod(Method):
         found = self._found(loss, number, task)
         if isinstance(loss.draws, Outcomes):
             return OutcomeProposal(found, outcome_event(loss.draws, number))
-        kernel = find_kernel(self.options.kernel)
-        sides = spreads(loss.draws[0]), spreads(loss.draws[1])
-        bandwidth = proof_bandwidth(sides, task.n_fresh, self.options, kernel)
+        kernel = self.options.kernel
+        bandwidth = proof_bandwidth(loss.draws, task.n_fresh, self.options, find_kernel(kernel))
         place = np.atleast_1d(np.asarray(loss.points[number], dtype=np.float64))
-        return PlaceProposal(found, left.blocks[0].shape, place, bandwidth, kernel.name, loss.limits)
+        return PlaceProposal(found, left.blocks[0].shape, place, bandwidth, kernel, loss.limits)
 
     def _penalty(self, loss: LossFunction, task: Task) -> float:
         if self.options.select == "loss":
@@ -254,7 +253,8 @@ class LocalMethod(Method):
         if loss.region is not None:
             details["region"] = [_plain(loss.region[0]), _plain(loss.region[1])]
         if loss.bandwidths is not None:
-            details |= {"kernel": self.options.kernel, "bandwidth": [_plain(side) for side in loss.bandwidths]}
+            kernel = find_kernel(self.options.kernel)
+            details |= {"kernel": kernel.name, "bandwidth": [_plain(side) for side in loss.bandwidths]}
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
         direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1

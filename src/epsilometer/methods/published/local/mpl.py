@@ -14,7 +14,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
 from epsilometer.mechanisms import as_mechanism
 from epsilometer.methods.base import Proposal, Task
-from epsilometer.methods.published.local.kernels import find_kernel, spreads
+from epsilometer.methods.published.local.kernels import find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss, with_chosen
 from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
 from epsilometer.methods.published.local.options import Options, check_size
@@ -207,7 +207,7 @@ def _with_fresh_bandwidth(
     if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
         return proposal
     kernel = find_kernel(options.kernel)
-    bandwidth = proof_bandwidth((spreads(sides[0]), spreads(sides[1])), n, options, kernel)
+    bandwidth = proof_bandwidth((sides[0], sides[1]), n, options, kernel)
     return replace(proposal, bandwidth=bandwidth)
 
 

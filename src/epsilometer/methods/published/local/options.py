@@ -11,11 +11,10 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import find_kernel
+from epsilometer.methods.published.local.kernels import RULES, BandwidthChoice, KernelChoice, find_kernel
 
 Bound = float | Sequence[float]
 Region = tuple[Bound, Bound]
-Bandwidth = float | Sequence[float]
 
 # More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
@@ -32,10 +31,12 @@ class Options:
         N: fresh draws per side for the best pair in step 2, which proves; at least n.
         region: the closed box C = (low, high) in which the location is sought; numbers, or one per coordinate.
         floor: τ, below which no density estimate is trusted.
-        bandwidth: of step 1; a number, or one per coordinate.
-        proof_bandwidth: of step 2, common to both sides.
+        bandwidth: of step 1: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, the default) or "nrd"
+            (Scott's); or a function from the draws, of shape (n,) or (n, d), to either.
+        proof_bandwidth: of step 2, likewise, common to both sides.
         undersmoothing: γ, an extra factor N^(−γ) on the chosen bandwidth of step 2.
-        kernel: "gaussian", "epanechnikov" or "biweight".
+        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u) of an array that is
+            symmetric and integrates to 1.
         support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end; densities are
             reflected at its ends. Per coordinate: two sequences.
         kind: "discrete", "continuous", or "auto", which looks at the draws.
@@ -47,10 +48,10 @@ class Options:
     N: int | None = None
     region: Region | None = None
     floor: float | None = None
-    bandwidth: Bandwidth | None = None
-    proof_bandwidth: Bandwidth | None = None
+    bandwidth: BandwidthChoice = None
+    proof_bandwidth: BandwidthChoice = None
     undersmoothing: float = 0.0
-    kernel: str = "gaussian"
+    kernel: KernelChoice = "gaussian"
     support: tuple[Any, Any] | None = None
     kind: str = "auto"
     select: str = "bound"
@@ -109,8 +110,11 @@ def check_floor(floor: object) -> None:
 
 
 def check_bandwidth(name: str, bandwidth: object) -> None:
-    """Positive numbers, or None."""
-    if bandwidth is None:
+    """Positive numbers, a rule, a function, or None."""
+    if bandwidth is None or callable(bandwidth):
+        return
+    if isinstance(bandwidth, str):
+        _check_choice(name, bandwidth, tuple(RULES))
         return
     values = _as_floats(name, bandwidth)
     if values.ndim > 1 or not len(np.atleast_1d(values)) or not (np.isfinite(values) & (values > 0.0)).all():

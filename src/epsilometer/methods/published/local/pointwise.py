@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.densities import DRAWS_AT_FLOOR, kernel_floor, limits_in, tdde, tkde
-from epsilometer.methods.published.local.kernels import Kernel, find_kernel, rule_of_thumb, spreads
+from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
 from epsilometer.methods.published.local.loss import with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import as_matrix, count_outcomes, find_kind
@@ -62,17 +62,24 @@ def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kerne
 
 
 def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: Options, kernel: Kernel) -> Floats:
-    """The bandwidth of step 2, common to both sides, shape (d,): the given one, or the smaller rule of thumb.
+    """The bandwidth of step 2, common to both sides, shape (d,): the given one, or the smaller one by the rule.
 
     Args:
-        sides: the robust spreads of left and right, each of shape (d,).
+        sides: draws of left and right, each of shape (m, d); step 2 may have others.
         n: draws that step 2 has of each.
     """
-    if options.proof_bandwidth is not None:
-        given = np.atleast_1d(np.asarray(options.proof_bandwidth, dtype=np.float64))
-        return per_coordinate("proof_bandwidth", given, len(sides[0]))
-    rules = [rule_of_thumb(spread, m, kernel, options.undersmoothing) for spread, m in zip(sides, n, strict=True)]
-    return np.minimum(rules[0], rules[1])
+    given = options.proof_bandwidth
+    if given is not None and not callable(given) and not isinstance(given, str):
+        return per_coordinate("proof_bandwidth", np.atleast_1d(np.asarray(given, dtype=np.float64)), sides[0].shape[1])
+    widths: list[Floats] = []
+    for rows, fresh in zip(sides, n, strict=True):
+        if callable(given):  # what it says about these draws, at the rate of the rules for the number of fresh ones
+            change = (max(fresh, 1) / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
+            own = own_bandwidth("proof_bandwidth", given, rows)
+            widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
+        else:
+            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given))
+    return np.asarray(np.minimum(widths[0], widths[1]))
 
 
 def interval(
@@ -105,7 +112,7 @@ def interval(
         return PointwiseLoss(*densities, discrete_error(*densities, n), 1.0 - confidence)
     rows = as_matrix(left), as_matrix(right)
     kernel = find_kernel(options.kernel)
-    h = proof_bandwidth((spreads(rows[0]), spreads(rows[1])), n, options, kernel)
+    h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or kernel_floor(min(n), h, kernel)
     place = np.atleast_1d(np.asarray(t, dtype=np.float64)) if rows[0].shape[1] > 1 else t
     estimates = [float(tkde(side, place, list(h), options.kernel, floor, _support(options, len(h)))) for side in rows]

@@ -13,7 +13,8 @@ from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities
+from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
+from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, Smoothing
 from epsilometer.methods.published.renyi.samples import read_densities
 
 
@@ -163,6 +164,8 @@ def lower_bound(
     *,
     sharpness: float | None = None,
     undersmoothing: float = UNDERSMOOTHING,
+    kernel: KernelChoice = "gaussian",
+    bandwidth: BandwidthChoice = None,
 ) -> FlooredBound:
     """The lower bound on D_order(left ‖ right); one direction only.
 
@@ -174,14 +177,26 @@ def lower_bound(
         floor: τ; by default 50/n in units of 1/spread.
         confidence: nominal.
         sharpness: β, 1/τ by default.
-        undersmoothing: power to which the plug-in bandwidth is raised.
+        undersmoothing: power to which the bandwidth of a rule is raised.
+        kernel: "gaussian", "laplace", "silverman", "epanechnikov", "biweight", or any function K(u) of an array that is
+            symmetric and integrates to 1.
+        bandwidth: "dpik", the plug-in rule, unless "nrd0" or "nrd" is asked for; a number, or a function from the draws
+            of one coordinate to a number, is taken as it is.
 
     Guarantee: asymptotic.
 
     Reference: Kutta, Askin, Dunsche, "Lower bounds for Rényi differential privacy in a black-box setting", (16).
     """
     (bound,) = lower_bounds(
-        left_outputs, right_outputs, [order], floor, confidence, sharpness=sharpness, undersmoothing=undersmoothing
+        left_outputs,
+        right_outputs,
+        [order],
+        floor,
+        confidence,
+        sharpness=sharpness,
+        undersmoothing=undersmoothing,
+        kernel=kernel,
+        bandwidth=bandwidth,
     )
     return bound
 
@@ -195,13 +210,15 @@ def lower_bounds(
     *,
     sharpness: float | None = None,
     undersmoothing: float = UNDERSMOOTHING,
+    kernel: KernelChoice = "gaussian",
+    bandwidth: BandwidthChoice = None,
 ) -> tuple[FlooredBound, ...]:
     """`lower_bound` for several orders from one sample; each holds by itself, not all at once."""
     checked = [check_order(order) for order in orders]
     if floor is not None:
         check_floor(floor, sharpness)
     failure = 1.0 - _check_confidence(confidence)
-    densities = read_densities(left_outputs, right_outputs, undersmoothing)
+    densities = read_densities(left_outputs, right_outputs, Smoothing(undersmoothing, kernel, bandwidth))
     return tuple(bound_from(densities, order, failure, floor, sharpness) for order in checked)
 
 

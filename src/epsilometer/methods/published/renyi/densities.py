@@ -9,7 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
+from epsilometer.methods.published.local.kernels import (
+    KERNELS,
+    RULES,
+    BandwidthChoice,
+    Kernel,
+    KernelChoice,
+    find_kernel,
+    own_bandwidth,
+)
 
 # The published experiments raise the bandwidth to this power, so that the bias vanishes faster than the spread.
 UNDERSMOOTHING = 1.1
@@ -62,16 +72,59 @@ def undersmoothed(bandwidth: float, spread: float, power: float = UNDERSMOOTHING
     return bandwidth if not spread > 0.0 else spread * (bandwidth / spread) ** power
 
 
-def smooth(counts: Floats, spacing: float, bandwidth: float) -> Floats:
-    """Counts averaged with a Gaussian kernel along the last axis; what leaves the grid is lost.
+def smooth(counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KERNELS["gaussian"]) -> Floats:
+    """Counts averaged with a kernel along the last axis; what leaves the grid is lost.
 
     The kernel's weights sum to 1 whatever its width: a kernel narrower than the grid leaves a histogram.
     """
-    reach = min(int(5.0 * bandwidth / spacing), counts.shape[-1] - 1)
+    reach = min(int(kernel.reach * bandwidth / spacing), counts.shape[-1] - 1)
     if reach < 1:
         return counts.astype(np.float64)
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * (spacing / bandwidth)) ** 2)
-    return np.maximum(_convolve(counts, kernel / kernel.sum()), 0.0)
+    weights = kernel.evaluate(np.arange(-reach, reach + 1) * (spacing / bandwidth))
+    return np.maximum(_convolve(counts, weights / weights.sum()), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """How densities are estimated from counts on a grid.
+
+    Attributes:
+        power: to which the bandwidth of a rule is raised, in units of the spread.
+        kernel: its name, or a function K(u).
+        bandwidth: None or "dpik" for the plug-in rule, "nrd0" or "nrd" for the normal reference rules; a number, or a
+            function from the draws of one coordinate to a number, is taken as it is.
+    """
+
+    power: float = UNDERSMOOTHING
+    kernel: KernelChoice = "gaussian"
+    bandwidth: BandwidthChoice = None
+
+    def __post_init__(self) -> None:
+        power = as_number("undersmoothing", self.power)
+        if not 1.0 <= power < math.inf:
+            raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the bandwidth of the rule)")
+        find_kernel(self.kernel)
+        given = self.bandwidth
+        if isinstance(given, str) and given not in ("dpik", *RULES):
+            raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
+        is_number = given is not None and not callable(given) and not isinstance(given, str)
+        if is_number and not 0.0 < as_number("bandwidth", given) < math.inf:
+            raise InputError(f"bandwidth={given!r} must be a finite number above 0, e.g. 0.1")
+
+    def width(self, counts: Floats, spacing: float, dimensions: int) -> float:
+        """The bandwidth for draws that were binned linearly to an even grid, counts of shape (k,)."""
+        if callable(self.bandwidth):
+            draws = np.repeat(np.arange(len(counts)) * spacing, np.rint(counts).astype(np.int64))
+            return float(own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
+        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
+            return float(self.bandwidth)
+        spread, n = spread_of(counts, spacing), float(counts.sum())
+        if self.bandwidth in RULES:
+            rule = RULES[self.bandwidth] * spread * n ** (-1.0 / (dimensions + 4.0))
+        else:
+            # Plug-in rules for two dimensions couple the axes; the normal reference rule does not.
+            rule = plug_in_bandwidth(counts, spacing) if dimensions == 1 else spread * n ** (-1.0 / 6.0)
+        return undersmoothed(find_kernel(self.kernel).stretch * rule, spread, self.power)
 
 
 def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: float) -> float:
@@ -168,38 +221,31 @@ class EvenGrid:
             yield np.asarray(place), np.asarray(weight)
 
     def densities(
-        self, left: Floats, right: Floats, undersmoothing: float, sizes: tuple[int, int] | None = None
+        self, left: Floats, right: Floats, smoothing: Smoothing, sizes: tuple[int, int] | None = None
     ) -> Densities:
         """Kernel estimates from the binned counts of both sides.
 
         Args:
             left: counts, shape (points,)·d.
             right: likewise.
-            undersmoothing: power of the bandwidth.
+            smoothing: kernel and bandwidth.
             sizes: all draws of each side, when some are not numbers and have no place on the grid.
         """
         sizes = sizes or (round(float(left.sum())), round(float(right.sum())))
         area = math.prod(self.spacings)
         p, q = (
-            self._kernel_estimate(counts, undersmoothing) / (size * area)
+            self._kernel_estimate(counts, smoothing) / (size * area)
             for counts, size in zip((left, right), sizes, strict=True)
         )
         units = [spread_of(_marginal(left + right, axis), self.spacings[axis]) for axis in range(len(self.box))]
         return Densities(p.ravel(), q.ravel(), area, sizes, math.prod(units))
 
-    def _kernel_estimate(self, counts: Floats, undersmoothing: float) -> Floats:
-        smoothed = counts
+    def _kernel_estimate(self, counts: Floats, smoothing: Smoothing) -> Floats:
+        smoothed, kernel = counts, find_kernel(smoothing.kernel)
         for axis, spacing in enumerate(self.spacings):
-            width = self._bandwidth(_marginal(counts, axis), spacing, undersmoothing)
-            smoothed = np.moveaxis(smooth(np.moveaxis(smoothed, axis, -1), spacing, width), -1, axis)
+            width = smoothing.width(_marginal(counts, axis), spacing, len(self.box))
+            smoothed = np.moveaxis(smooth(np.moveaxis(smoothed, axis, -1), spacing, width, kernel), -1, axis)
         return smoothed
-
-    def _bandwidth(self, counts: Floats, spacing: float, undersmoothing: float) -> float:
-        spread = spread_of(counts, spacing)
-        if len(self.box) == 1:
-            return undersmoothed(plug_in_bandwidth(counts, spacing), spread, undersmoothing)
-        # Plug-in rules for two dimensions couple the axes; the normal reference rule does not.
-        return undersmoothed(spread * float(counts.sum()) ** (-1.0 / 6.0), spread, undersmoothing)
 
 
 def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:

@@ -10,15 +10,22 @@ from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, Claim, RenyiDP
-from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import lay_out
 from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
-from epsilometer.methods.published.renyi.densities import GRID_POINTS, UNDERSMOOTHING, Densities, EvenGrid, grid_over
+from epsilometer.methods.published.renyi.densities import (
+    GRID_POINTS,
+    UNDERSMOOTHING,
+    Densities,
+    EvenGrid,
+    Smoothing,
+    grid_over,
+)
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -45,7 +52,7 @@ class CellView:
         """Shape (cells,)."""
         return self.partition.count(outputs).astype(np.float64)
 
-    def densities(self, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+    def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Relative frequencies."""
         sizes = int(left.sum()), int(right.sum())
         return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
@@ -74,11 +81,11 @@ class GridView:
                 total[-1] -= len(values)
         return total
 
-    def densities(self, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+    def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Kernel estimates; draws off the grid count only in the sizes, which makes the bound lower."""
         shape = (self.grid.points,) * len(self.grid.box)
         sizes = round(float(left.sum())), round(float(right.sum()))
-        return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), undersmoothing, sizes)
+        return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), smoothing, sizes)
 
 
 def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
@@ -134,19 +141,26 @@ class Options:
     Attributes:
         floor: τ; by default 50/n in units of 1/spread.
         sharpness: β, 1/τ by default.
-        undersmoothing: power to which the plug-in bandwidth is raised.
+        undersmoothing: power to which the bandwidth of a rule is raised.
+        kernel: as for `lower_bound`.
+        bandwidth: as for `lower_bound`.
     """
 
     floor: float | None = None
     sharpness: float | None = None
     undersmoothing: float = UNDERSMOOTHING
+    kernel: KernelChoice = "gaussian"
+    bandwidth: BandwidthChoice = None
 
     def __post_init__(self) -> None:
         if self.floor is not None or self.sharpness is not None:
             check_floor(1e-5 if self.floor is None else self.floor, self.sharpness)
-        power = as_number("undersmoothing", self.undersmoothing)
-        if not 1.0 <= power < math.inf:
-            raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the plug-in bandwidth)")
+        _ = self.smoothing  # checks itself
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """How densities of continuous outputs are estimated."""
+        return Smoothing(self.undersmoothing, self.kernel, self.bandwidth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +190,7 @@ class FlooredProposal(Proposal):
     def certify(self, left: Floats, right: Floats, pair: Pair, failure_probability: float) -> Finding:
         """The asymptotic bound from the counts of fresh draws."""
         above, below = (right, left) if self.flipped else (left, right)
-        densities = self.view.densities(above, below, self.options.undersmoothing)
+        densities = self.view.densities(above, below, self.options.smoothing)
         bound = bound_from(densities, self.order, failure_probability, self.options.floor, self.options.sharpness)
         value = max(bound.lower_bound, 0.0) * _per_order(self.task, self.order)
         confidence = 1.0 - failure_probability
@@ -230,7 +244,7 @@ class RenyiFlooredMethod(Method):
         flipped: bool,
         task: Task,
     ) -> FlooredProposal:
-        densities = view.densities(*(counts[::-1] if flipped else counts), self.options.undersmoothing)
+        densities = view.densities(*(counts[::-1] if flipped else counts), self.options.smoothing)
         found = bound_from(densities, order, task.failure_probability, self.options.floor, self.options.sharpness)
         predicted = _predict(found, densities, task, flipped) * _per_order(task, order)
         return FlooredProposal(view, order, flipped, task, self.options, predicted)

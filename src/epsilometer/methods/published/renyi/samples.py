@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, EvenGrid, grid_over
+from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, EvenGrid, Smoothing, grid_over
 
 Array = NDArray[np.generic]
 
@@ -21,13 +21,13 @@ _ACCIDENT = 1e-3
 _TABLE = 1 << 22
 
 
-def read_densities(left_outputs: object, right_outputs: object, undersmoothing: float) -> Densities:
+def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoothing) -> Densities:
     """Relative frequencies for discrete outputs, kernel estimates for numbers that do not repeat.
 
     Args:
         left_outputs: shape (n,) or (n, d).
         right_outputs: shape (m,) or (m, d).
-        undersmoothing: power of the bandwidth.
+        smoothing: kernel and bandwidth.
     """
     left, right = _read("left_outputs", left_outputs), _read("right_outputs", right_outputs)
     if left.shape[1:] != right.shape[1:]:
@@ -41,12 +41,12 @@ def read_densities(left_outputs: object, right_outputs: object, undersmoothing: 
             "The method auto has no such limit"
         )
     grid = grid_over(values[0], values[1])
-    return estimate_on(grid, values[0], values[1], undersmoothing)
+    return estimate_on(grid, values[0], values[1], smoothing)
 
 
-def estimate_on(grid: EvenGrid, left: Floats, right: Floats, undersmoothing: float) -> Densities:
+def estimate_on(grid: EvenGrid, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
     """Kernel estimates on a given grid, draws of shape (n, d)."""
-    return grid.densities(grid.count(left), grid.count(right), undersmoothing)
+    return grid.densities(grid.count(left), grid.count(right), smoothing)
 
 
 def count_values(left: Array, right: Array) -> Densities:

@@ -1,0 +1,114 @@
+"""Pieces of the papers that are no table of theirs: examples, anecdotes, canaries, impossibility."""
+
+import math
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+import epsilometer_experiments as experiments
+from epsilometer_experiments.auditorium import anecdotes, canaries, settings
+from epsilometer_experiments.ldp.renyi_impossibility import RareOutput, rare_output
+from epsilometer_experiments.local import example2, figure1, figure2, figure6
+
+
+def run(name, tmp_path, **options):
+    return experiments.run(name, runs=1, out=tmp_path, jobs=1, options=options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "figure"),
+    [
+        ("local/figure1", {"kernels": "gaussian"}, "figure1"),
+        ("local/example2", {"samples": 2000, "k": "2,12"}, "example2"),
+        ("auditorium/canaries", {"samples": 2000}, "canaries"),
+        ("auditorium/anecdotes", {"samples": 4000}, None),
+        ("ldp/renyi-impossibility", {"samples": "1e3"}, None),
+    ],
+)
+def test_a_tiny_run_of_each(name, options, figure, tmp_path):
+    assert run(name, tmp_path, **options).exists()
+    assert figure is None or (tmp_path / f"{figure}.png").exists()
+
+
+@pytest.mark.parametrize("kernel", figure1.KERNELS)
+def test_figure_1_follows_the_density(kernel):
+    _, found = figure1.estimate(kernel, 20_000, 0)
+    assert np.abs(found - figure1.density(figure1.PLACES)).max() < 0.1
+
+
+def test_figure_2_has_ten_answers_and_the_papers_scales():
+    panel = figure2.PANELS["randomized response"]
+    answers = np.arange(1, figure2.ANSWERS + 1)
+    left, right = (np.exp(panel.log_density(answers, side)) for side in (panel.pair.left, panel.pair.right))
+    assert left.sum() == pytest.approx(1.0)
+    assert left.max() == pytest.approx(0.2, abs=0.01)
+    assert np.count_nonzero(np.abs(np.log(left / right)) > 1e-9) == 2  # "only two outputs elicit any privacy leakage"
+    drawn = np.bincount(figure2._answer(3, 20_000, np.random.default_rng(0)), minlength=11)[1:] / 20_000
+    assert drawn == pytest.approx(left, abs=0.02)
+
+
+def test_example_2_keeps_a_delta_but_no_epsilon():
+    algorithm = example2.Matches(3)
+    assert algorithm(0, 1000, np.random.default_rng(0)).sum() == 0
+    share = algorithm(1, 100_000, np.random.default_rng(0)).mean()
+    assert share == pytest.approx(math.exp(-3), abs=0.005)
+
+
+def test_brents_method_stops_at_a_maximum_that_is_no_greater():
+    make, pair, region, _ = figure6.ALGORITHMS["exponential mechanism"]
+    loss = em.local.dpl(make(1.5), pair, n=2000, region=region, floor=1e-3, seed=0).loss
+    assert 1.0 < figure6.brent_maximum(loss, region) <= loss.estimate + 1e-9
+
+
+def test_an_undivided_budget_has_twice_the_noise_scale():
+    rng = np.random.default_rng(0)
+    both = [anecdotes.BothNoisyMean(1.0, share)([1.0] * 3, 50_000, rng) for share in (1.0, 0.5)]
+    assert both[1].std(axis=0) == pytest.approx(2 * both[0].std(axis=0), rel=0.05)
+
+
+def test_canaries_on_the_sphere_have_the_full_norm():
+    rng = np.random.default_rng(0)
+    assert np.linalg.norm(canaries.on_sphere(rng, 64)) == pytest.approx(1.0)
+    norms = [np.linalg.norm(canaries.in_cube(rng, 64)) for _ in range(200)]
+    assert np.mean(norms) == pytest.approx(math.sqrt(1 / 3), abs=0.02)
+
+
+@pytest.mark.parametrize("n", [100, 10**6])
+@pytest.mark.parametrize("order", [1.5, 2.0, 5.0])
+def test_the_rare_output_has_its_divergence_and_is_rarely_drawn(n, order):
+    mechanism = rare_output(n, order, 10.0, 0.01)
+    assert mechanism.divergence(order) == pytest.approx(10.0, abs=1e-6)
+    assert 2 * n * max(mechanism.p, mechanism.q) <= 0.01 + 1e-12
+    assert RareOutput(0.0, 0.0).divergence(order) == 0.0
+
+
+def test_published_columns_bring_the_papers_options():
+    assert settings.options_of("mmd") is None
+    assert settings.options_of("mmd/published") == {"certificate": "published"}
+    assert settings.tester_of("renyi-variational/published") == "renyi-variational"
+    entry = em.zoo.nondp_gaussian1(1.0)
+    assert isinstance(settings.claim_for(entry, "renyi-variational/published"), em.RenyiDP)
+    for column in settings.PUBLISHED:
+        em.methods.find_method(settings.tester_of(column), settings.options_of(column))
+
+
+def test_the_cells_of_the_histogram_decide_what_it_finds():
+    """On [-1, 1] NonDPLaplace1 is hard and NonDPLaplace2 easy, as in Table 1; of equal mass, they make both easy."""
+    found = {}
+    for name in ("nondp_laplace1", "nondp_laplace2"):
+        entry = em.zoo.find(name, epsilon=0.01)
+        for cells, more in (("fixed", {"bounds": (-1.0, 1.0), "margin": 0.05}), ("of equal mass", {})):
+            options = {"certificate": "published", **more}
+            keywords = {"samples": 20_000, "seed": 0, "method": "poisson-histogram", "options": options}
+            found[name, cells] = em.audit(entry, None, entry.claim, **keywords).findings[0].details["estimate"]
+    assert found["nondp_laplace1", "fixed"] < 0.0 < found["nondp_laplace2", "fixed"]
+    assert min(found["nondp_laplace1", "of equal mass"], found["nondp_laplace2", "of equal mass"]) > 0.05
+
+
+def test_every_experiment_is_in_a_readme(request):
+    folder = request.config.rootpath / "experiments"
+    for name in experiments.names():
+        readme = folder / name.partition("/")[0] / "README.md"
+        text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+        assert name in (folder / "README.md").read_text(encoding="utf-8") + text, name
