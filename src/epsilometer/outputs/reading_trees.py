@@ -57,6 +57,18 @@ def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
     raise unreadable(values[0], int(place.outputs[0]))
 
 
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The declared fields of a dataclass, a named tuple, or a class of attrs or pydantic; None for other classes."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    if issubclass(kind, tuple):
+        return getattr(kind, "_fields", None)
+    if hasattr(kind, "__attrs_attrs__"):
+        return tuple(field.name for field in kind.__attrs_attrs__)
+    declared = getattr(kind, "model_fields", None)
+    return tuple(declared) if isinstance(declared, dict) else None
+
+
 def _read_subclass(base: type, kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
     return read_leaves(base, list(map(PLAIN[base], values)))
 

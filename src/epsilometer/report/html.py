@@ -107,6 +107,7 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
         "note": _SCORE_NOTE if is_score else None,
         "event": wording.event_text(witness),
         "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
+        "difference": wording.difference_text(result, witness),
         "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
         "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
         "bars": plot_data.share_bars(witness, result),

@@ -64,9 +64,11 @@ def _bound_rows(result: AuditResult) -> Iterator[Row]:
 
 def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     counts = [", ".join([wording.count_sentence(witness, i), wording.certified_sentence(witness, i)]) for i in (0, 1)]
+    difference = wording.difference_text(result, witness)
     return [
         ("left input", wording.input_text(result, witness, 0)),
         ("right input", wording.input_text(result, witness, 1)),
+        *([("difference", difference)] if difference else []),
         ("event", wording.event_text(witness)),
         ("under left", counts[0]),
         ("under right", counts[1]),
@@ -182,6 +184,8 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
         for side, name in enumerate(("left", "right")):
             text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
             rows.append((name, text))
+        difference = wording.difference_text(result, witness)
+        rows += [("difference", difference)] if difference else []
     rows.append(("confidence", wording.confidence_sentence(result)))
     detectable = wording.detectable_sentence(result)
     if detectable:

@@ -260,6 +260,14 @@ def input_text(result: AuditResult, witness: Witness, side: int) -> str:
     return f"recorded in {plain(file, 200)}" if file else shown(witness.pair.side(side))
 
 
+def difference_text(result: AuditResult, witness: Witness) -> str | None:
+    """What distinguishes the two inputs; None where they are short enough for everybody to see it."""
+    if is_recorded(result):
+        return None
+    text = plain(witness.pair.difference, MOST_EVENT)
+    return text if text and text != " → ".join(shown(witness.pair.side(side)) for side in (0, 1)) else None
+
+
 def effort_sentence(result: AuditResult) -> str:
     """What it cost."""
     left, right = result.samples_used
