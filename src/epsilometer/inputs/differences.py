@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.outputs.reading_trees import field_names
+from epsilometer.outputs.reading_leaves import field_names
 from epsilometer.storage.digests import Undigestible, content_digest
 
 # Values of these types are equal if and only if their digests are.

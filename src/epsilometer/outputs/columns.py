@@ -16,7 +16,7 @@ RESERVED = frozenset(
     {
         *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
         *("list", "tuple", "set", "frozenset", "array", "object"),
-        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64"),
+        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
     }
 )
 
@@ -43,8 +43,8 @@ def sequence_text(name: str, children: Iterable[str]) -> str:
 
 
 def record_text(name: str, keys: Sequence[str], children: Sequence[str]) -> str:
-    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass."""
-    pairs = ", ".join(f"{key_text(key)}: {child}" for key, child in zip(keys, children, strict=True))
+    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass; `keys` are texts already."""
+    pairs = ", ".join(f"{key}: {child}" for key, child in zip(keys, children, strict=True))
     return f"{name}{{{pairs}}}"
 
 
@@ -63,7 +63,7 @@ def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = 
 
 # A double holds every digit to the base 2^53.
 EXACT = 1 << 53
-_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal"})
+_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal", "Fraction"})
 
 
 def is_long_number(shape: str) -> bool:
@@ -73,7 +73,7 @@ def is_long_number(shape: str) -> bool:
 
 def has_digit(shape: str) -> bool:
     """Whether the second column is the lowest digit to the base 2^53, of a whole number or a time."""
-    return shape == "bigint" or shape.startswith(("long datetime64", "long timedelta64"))
+    return shape == "bigint" or shape.startswith(("long datetime", "long timedelta"))
 
 
 def whole_number(rounded: float, digit: int) -> int:
