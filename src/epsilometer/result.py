@@ -186,6 +186,8 @@ class AuditResult:
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
         seconds: how long it took.
+        date: when it ended, in UTC.
+        identity: of the code: `code_digest`, `file`, `commit`, `dirty`, where they are known.
     """
 
     verdict: Verdict | None
@@ -198,6 +200,8 @@ class AuditResult:
     settings: Mapping[str, Any]
     environment: Mapping[str, Any]
     seconds: float
+    date: str = ""
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lower_bound(self) -> float:
@@ -297,6 +301,8 @@ class AuditResult:
             "settings": dict(self.settings),
             "environment": dict(self.environment),
             "seconds": self.seconds,
+            "date": self.date,
+            "identity": dict(self.identity),
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -323,6 +329,8 @@ class AuditResult:
                 settings=dict(data["settings"]),
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
+                date=str(data.get("date", "")),
+                identity=dict(data.get("identity", {})),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error

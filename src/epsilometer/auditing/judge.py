@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.picture import binned_densities
+from epsilometer.auditing.picture import binned_densities, pictured_outputs
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
-from epsilometer.environment import describe_environment
+from epsilometer.environment import describe_environment, identity_of, today
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Proposal
 from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
@@ -83,15 +85,11 @@ def conclude(
     settings: Mapping[str, Any],
     began: float,
     training: tuple[Outputs, Outputs] | None = None,
+    mechanism: Mechanism | None = None,
 ) -> AuditResult:
     """The result of an audit; training draws, where there are some, leave their shape in it for a picture."""
     finding, *beside = findings
-    try:
-        densities = None if training is None else binned_densities(*training)
-    except Exception:  # a picture that cannot be drawn must never cost a finished answer
-        densities = None
-    if densities is not None:
-        finding = replace(finding, details={**finding.details, "densities": densities})
+    finding = replace(finding, details={**finding.details, **_pictures(finding, training)})
     judged = question.judged
     return AuditResult(
         verdict=judge(question.claim, finding, reports) if judged else None,
@@ -105,7 +103,22 @@ def conclude(
         settings=settings,
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
+        date=today(),
+        identity=identity_of(getattr(mechanism, "function", mechanism), mechanism.digest) if mechanism else {},
     )
+
+
+def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dict[str, Any]:
+    """What reports draw of the training draws."""
+    found: dict[str, Any] = {}
+    if training is None:
+        return found
+    # A picture that cannot be drawn must never cost a finished answer.
+    with suppress(Exception):
+        found |= {"densities": densities} if (densities := binned_densities(*training)) else {}
+    with suppress(Exception):
+        found |= {"outputs": pictured_outputs(finding.witness.event, *training)} if finding.witness else {}
+    return found
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

@@ -175,6 +175,7 @@ class AuditRun:
             settings=self.settings.record,
             began=self.began,
             training=training if len(training[0]) else None,
+            mechanism=self.sampler.mechanism,
         )
 
     def _draw(self, number: int, n: int) -> Sides:

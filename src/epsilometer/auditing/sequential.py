@@ -252,6 +252,8 @@ class SequentialRun:
             confidence=self.run.settings.confidence,
             settings=self.run.settings.record,
             began=self.run.began,
+            training=(state.left, state.right),
+            mechanism=self.run.sampler.mechanism,
         )
 
     def _finding(self, failure: float) -> Finding:

@@ -196,6 +196,27 @@ def _by_zone(name: str, values: Sequence[datetime] | Sequence[time], ticks: list
     return by_case(array, cases)
 
 
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def read_instants(kind: type, values: Sequence[Any]) -> list[Piece]:
+    """Times and durations of pandas: microseconds as the nearest float, and the nanoseconds modulo 2^53."""
+    plain = [value.asm8 for value in values]
+    units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]
+    ticks = [int(each.astype(np.int64)) * (10**9 // unit) for each, unit in zip(plain, units, strict=True)]
+    zones = [str(getattr(value, "tz", None) or "") for value in values]
+    cases = []
+    for zone in sorted(set(zones)):
+        read = partial(_nanoseconds, f"{kind.__name__} {zone}".strip())
+        cases.append((np.array([each == zone for each in zones]), read))
+    return by_case(np.array(ticks, dtype=object), cases)
+
+
+def _nanoseconds(shape: str, ticks: NDArray[Any]) -> list[Piece]:
+    rounded = np.array([each / 1000 for each in ticks.tolist()])
+    return [whole(shape, (Numbers(rounded), Numbers((ticks & (EXACT - 1)).astype(np.int64))), len(ticks))]
+
+
 def _read_durations(values: Sequence[timedelta]) -> list[Piece]:
     return _read_ints([value // _TICK for value in values], "timedelta", "long timedelta")
 
@@ -313,15 +334,20 @@ def collected(value: Any) -> Any:
 
 
 def _frame(value: Any) -> Fields:
-    columns = [_labelled(value.iloc[:, place], value.index) for place in range(value.shape[1])]
-    return _unique(list(value.columns), columns)
+    names = _row_names(value.index)
+    columns = [column.tolist() for _, column in value.items()]
+    return _unique(list(value.columns), columns if names is None else [_unique(names, column) for column in columns])
 
 
-def _labelled(column: Any, index: Any) -> Fields | list[Any]:
-    """The values of a pandas column by the labels of its rows, unless these are only numbered."""
-    values = column.tolist()
-    names = index.tolist()
-    return values if names == list(range(len(names))) and index.nlevels == 1 else _unique(names, values)
+def _series(value: Any) -> Any:
+    names = _row_names(value.index)
+    return value.tolist() if names is None else _unique(names, value.tolist())
+
+
+def _row_names(index: Any) -> list[Any] | None:
+    """The labels of the rows of a pandas object, unless these are only numbered."""
+    names: list[Any] = index.tolist()
+    return None if names == list(range(len(names))) else names
 
 
 def _unique(names: list[Any], values: list[Any]) -> Fields:
@@ -342,23 +368,11 @@ def _sparse(value: Any) -> Any:
     return [value.shape, dict(sorted(zip(places, entries.data.tolist(), strict=True)))]
 
 
-def _instant(value: Any) -> Any:
-    """A pandas time as that of numpy, in nanoseconds where they fit; with its zone, if it has one."""
-    plain = value.asm8
-    fine = plain.astype(f"{plain.dtype.kind}8[ns]")
-    plain = (
-        fine if fine.astype(plain.dtype) == plain and (fine > fine * 0 if plain.dtype.kind == "m" else True) else plain
-    )
-    return plain if getattr(value, "tzinfo", None) is None else [plain, str(value.tz)]
-
-
 _OPENERS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("pandas", "DataFrame"): _frame,
-    ("pandas", "Series"): lambda value: _labelled(value, value.index),
+    ("pandas", "Series"): _series,
     ("pandas", "Index"): lambda value: value.tolist(),
     ("pandas", "ExtensionArray"): lambda value: value.tolist(),
-    ("pandas", "Timestamp"): _instant,
-    ("pandas", "Timedelta"): _instant,
     ("pandas", "Period"): str,
     ("pandas", "Interval"): str,
     ("polars", "DataFrame"): lambda value: Fields((name, value[name].to_list()) for name in value.columns),

@@ -34,6 +34,7 @@ from epsilometer.outputs.reading_leaves import (
     opener,
     read_enums,
     read_flat,
+    read_instants,
     read_leaves,
     safe_repr,
     type_name,
@@ -61,8 +62,11 @@ def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
     for base, reader in _READERS:
         if issubclass(kind, base):
             return reader(kind, values, place)
-    if kind.__name__ in _MISSING and kind.__module__.partition(".")[0] == "pandas":
-        return [whole(_MISSING[kind.__name__], (), len(values))]
+    if kind.__module__.partition(".")[0] == "pandas":
+        if kind.__name__ in _MISSING:
+            return [whole(_MISSING[kind.__name__], (), len(values))]
+        if kind.__name__ in ("Timestamp", "Timedelta"):
+            return read_instants(kind, values)
     opened = opener(kind)
     if opened is not None:
         return _read_opened(kind, opened, values, place)
@@ -74,8 +78,8 @@ def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
 
 # The missing values of pandas, and their shapes.
 _MISSING = {"NAType": "NA", "NaTType": "NaT"}
-# Classes whose name does not matter: a time is a time, a lazy frame becomes a frame.
-_NAMELESS = frozenset({"Timestamp", "Timedelta", "LazyFrame", "OnceFrame"})
+# Classes whose name does not matter, because they become another.
+_NAMELESS = frozenset({"LazyFrame", "OnceFrame"})
 
 
 def _read_opened(kind: type, opened: Callable[[Any], Any], values: Sequence[Any], place: Place) -> list[Piece]:

@@ -15,6 +15,9 @@ from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms, Line, atoms_from_dict, atoms_to_dict
 
+# The share of their variance that weights must have in common with a straight line to be written as a multiple.
+_STRAIGHT = 0.4
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -37,6 +40,24 @@ class Term:
             return self.cells.index(column.values)  # type: ignore[union-attr]  # lines are only made for Numbers
         codes = self.cells.codes(column)
         return np.where(codes < 0, len(self.cells.labels), codes)
+
+    @property
+    def reach(self) -> float:
+        """How far apart its weights are: how much the column matters."""
+        weights = self.weights[:-1] if isinstance(self.cells, Line) else self.weights  # NaN aside
+        return float(np.ptp(weights)) if len(weights) else 0.0
+
+    def straight(self) -> tuple[float, float] | None:
+        """Slope and height of the straight line that the weights follow, if they do."""
+        if not isinstance(self.cells, Line) or len(self.cells.edges) < 3:
+            return None
+        edges, weights = self.cells.edges, self.weights[1:-2]
+        inside = np.isfinite(edges[1:]) & np.isfinite(edges[:-1])
+        x, y = ((edges[1:] + edges[:-1]) / 2.0)[inside], weights[inside]
+        if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0 or np.corrcoef(x, y)[0, 1] ** 2 < _STRAIGHT:
+            return None
+        slope, height = np.polyfit(x, y, 1)
+        return float(slope), float(height)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -107,6 +128,17 @@ class TreeScore:
     def columns(self) -> tuple[int, ...]:
         """The columns that it reads."""
         return tuple(coding.column for coding in self.codings)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What each column adds while the others are in the middle: for people, not for evaluation."""
+        middle = [np.full(1, coding.n_codes // 2, dtype=np.int32) for coding in self.codings]
+        found = []
+        for place, coding in enumerate(self.codings):
+            varied = [np.repeat(codes, coding.n_codes) for codes in middle]
+            varied[place] = np.arange(coding.n_codes, dtype=np.int32)
+            found.append(Term(coding.column, coding.cells, self.of_codes(varied)))
+        return tuple(found)
 
     def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""

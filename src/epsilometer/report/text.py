@@ -79,6 +79,9 @@ def _run_rows(result: AuditResult) -> Iterator[Row]:
     yield "samples", wording.effort_sentence(result)
     for line in wording.health_lines(result) or ["the health checks saw nothing unusual"]:
         yield "draws", line
+    for label, text in (("date", wording.date_text(result)), ("code", wording.identity_text(result))):
+        if text:
+            yield label, text
     yield "repeat", wording.repeat_sentence(result)
     hint = wording.replay_hint(result)
     if hint:
@@ -155,10 +158,22 @@ def render_fragment(result: AuditResult) -> str:
         f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
         f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
         _scale(result, tone),
+        *_first_picture(result),
         f'<table style="border:0;margin:4px 0">{"".join(map(_row, _rows(result)))}</table>',
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def _first_picture(result: AuditResult) -> list[str]:
+    """Both distributions of outputs."""
+    from epsilometer.report.figures import outputs_svg
+    from epsilometer.report.panels import outputs_panels
+
+    square = '<span style="color:{}">■</span> {}'
+    names = " ".join(square.format(*each) for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event")))
+    style = '<div style="max-width:32em;font-size:90%;fill:currentColor">'
+    return [f"{style}{names}{outputs_svg(panel)}</div>" for panel in outputs_panels(result)[:1]]
 
 
 def _scale(result: AuditResult, tone: str) -> str:

@@ -18,8 +18,8 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
-from epsilometer.methods.events.learning import Learned, learn_partitions
-from epsilometer.methods.events.prediction import best_share
+from epsilometer.methods.events.learning import Learned, learn_partitions, learn_simpler
+from epsilometer.methods.events.prediction import best_share, predictor
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
@@ -66,13 +66,47 @@ class EventsMethod(Method):
     def propose_from(self, ways: Sequence[Learned | Ordered], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
         found = [(way, choice) for way in ways if (choice := _choose(way, task)) is not None]
-        # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        way, choice = max(found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted))
-        event = Event(way.partition, choice.chosen).simplified()
+        way, choice = max(found, key=_promise)
+        if _event((way, choice)).n_parts > _FEW_PARTS:
+            way, choice = _simpler(way, choice, found, task) or (way, choice)
+        event = _event((way, choice))
         candidate = Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted)
         if isinstance(task.claim, PureDP | ApproxDP):  # the joint test has no split
             return EventProposal(candidate, task, 0.5)
         return EventProposal(candidate, task, best_share(task, choice.p, choice.q, candidate.oriented(*task.n_fresh)))
+
+
+Found = tuple[Learned | Ordered, Choice]
+# An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
+_FEW_PARTS = 3
+_WORTH_SIMPLICITY = 0.95
+
+
+def _promise(found: Found) -> tuple[bool, float]:
+    # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
+    return bool(found[1].chosen.any()), found[1].predicted
+
+
+def _simpler(way: Learned | Ordered, choice: Choice, found: Sequence[Found], task: Task) -> Found | None:
+    """The best choice that is simpler and nearly as good, by the training draws; None if there is none."""
+    more = learn_simpler(way.partition, way.left, way.right)
+    every: list[Found] = [*found, *((each, made) for each in more if (made := _choose(each, task)) is not None)]
+    simple = [each for each in every if 0 < _event(each).n_parts <= _FEW_PARTS]
+    enough = _WORTH_SIMPLICITY * _expected((way, choice), task)
+    best = max(simple, key=lambda each: _expected(each, task)) if simple else None
+    return best if best is not None and _expected(best, task) >= enough > 0.0 else None
+
+
+def _event(found: Found) -> Event:
+    return Event(found[0].partition, found[1].chosen).simplified()
+
+
+def _expected(found: Found, task: Task) -> float:
+    """The bound to expect, by one measure for all ways: their own predictions differ in how much they doubt."""
+    way, choice = found
+    n_train = max(len(way.left), 1), max(len(way.right), 1)
+    sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
+    return float(predictor(task, *sizes)(np.array([choice.p]), np.array([choice.q]))[0][0])
 
 
 def _choose(way: Learned | Ordered, task: Task) -> Choice | None:
