@@ -258,11 +258,13 @@ class AuditResult:
         """The pictures of this result as a matplotlib figure.
 
         Args:
-            kind: only one of them: "trade-off", "profile", "search" or "wealth"; None draws all there are data for.
+            kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth"; None draws all that the
+                result has data for.
         """
         from epsilometer.report.figures import plot
+        from epsilometer.report.text import for_notebooks
 
-        return plot(self, kind)
+        return for_notebooks(plot(self, kind))
 
     def save_html(self, path: str | Path) -> Path:
         """Writes the report as one self-contained page and returns its path; an old file stays until it is complete."""
@@ -281,8 +283,9 @@ class AuditResult:
         mechanism leaks; how much it leaks at least is `lower_bound`.
         """
         from epsilometer.report.figures import plot_loss
+        from epsilometer.report.text import for_notebooks
 
-        return plot_loss(self)
+        return for_notebooks(plot_loss(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""

@@ -152,7 +152,7 @@ def _columns(event: Event | LogRatio, left: Block, right: Block, inside: Flags) 
     else:
         wanted = [group.column for group in groups if group.line]
         wanted += [place for group in groups for place, code in enumerate(group.signature) if code >= 0]
-    wanted += range(len(left.columns))
+    wanted = wanted or list(range(len(left.columns)))
     first = [place for place in dict.fromkeys(wanted) if len(leaves) == len(left.columns) and not leaves[place][1]]
     for place in first[: _MOST_COLUMNS if score is not None else max(1, _MOST_COLUMNS - 1)]:
         leaf = leaves[place][0]

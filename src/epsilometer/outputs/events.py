@@ -122,6 +122,21 @@ def _merge(group: Group, scores: Floats) -> tuple[Group, Integers]:
     return replace(group, line=line), np.append(owner, line.n_cells - 1)
 
 
+def _by_name(block: BlockPartition, chosen: Booleans) -> tuple[BlockPartition, Booleans]:
+    """The same cells by the names of one column, if a score reads nothing else."""
+    group = block.groups[0] if len(block.groups) == 1 and not any(block.atoms) else Group(())
+    terms = group.score.terms if isinstance(group.score, AdditiveScore) else ()
+    if group.line is None or len(terms) != 1 or not isinstance(terms[0].cells, LabelAtoms):
+        return block, chosen
+    term, names = terms[0], terms[0].cells
+    atoms = tuple(names if column == term.column else None for column in range(len(block.atoms)))
+    groups = tuple(
+        Group(tuple(code if column == term.column else -1 for column in range(len(block.atoms))))
+        for code in range(len(names.labels))
+    )
+    return replace(block, atoms=atoms, groups=groups), chosen[group.line.index(term.weights)]
+
+
 def _without_score(group: Group, mask: Booleans) -> tuple[Group, Booleans]:
     """The same cells without a score, if it reads one column of numbers only."""
     terms = group.score.terms if isinstance(group.score, AdditiveScore) else ()
@@ -203,6 +218,15 @@ class Event:
 
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still separates it from the rest."""
+        named, first = [], 0
+        for block in self.partition.blocks:
+            named.append(_by_name(block, self.chosen[first : first + block.n_cells]))
+            first += block.n_cells
+        partition = Partition(tuple(block for block, _ in named))
+        chosen = np.concatenate([*(mask for _, mask in named), self.chosen[-1:]])
+        return Event(partition, chosen, self.among)._coarsest()
+
+    def _coarsest(self) -> Event:
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
             other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from epsilometer.report.wording import plain
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console
     from rich.panel import Panel
 
@@ -163,6 +165,18 @@ def render_fragment(result: AuditResult) -> str:
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def for_notebooks(picture: Figure) -> Figure:
+    """A figure that every notebook shows as the last value of a cell, whatever it set up for matplotlib."""
+
+    def as_png() -> bytes:
+        file = io.BytesIO()
+        picture.savefig(file, format="png", dpi=110, facecolor="white")
+        return file.getvalue()
+
+    setattr(picture, "_repr_png_", as_png)  # noqa: B010  # looked up by IPython, unknown to matplotlib's types
+    return picture
 
 
 def _first_picture(result: AuditResult) -> list[str]:

@@ -339,7 +339,8 @@ def date_text(result: AuditResult) -> str | None:
 
 def versions_text(result: AuditResult) -> str:
     """The versions behind the figures."""
-    return ", ".join(f"{plain(name)} {plain(value)}" for name, value in result.environment.items() if name != "cores")
+    versions = [f"{plain(name)} {plain(value)}" for name, value in result.environment.items() if name != "cores"]
+    return ", ".join(versions).replace("machine ", "")
 
 
 def repeat_sentence(result: AuditResult) -> str:

@@ -154,6 +154,15 @@ class TestEvent:
         assert found.simplified().describe() == "output[1] ≥ 1"
         assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs))
 
+    def test_a_score_of_names_is_a_set_of_names(self):
+        score = AdditiveScore((Term(0, LabelAtoms(("yes", "no", "maybe")), np.array([2.0, -1.0, 1.0, 0.0])),))
+        partition = Partition((BlockPartition("str", (None,), (Group((-1,), Line(np.array([0.5])), score=score),)),))
+        outputs = ["yes", "no", "maybe", "never seen", 3]
+        for cells in ([0], [1], [0, 1], [1, 4]):
+            found = event(partition, *cells)
+            assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs)), cells
+        assert event(partition, 1).simplified().describe() == "output = 'yes'; or output = 'maybe'"
+
     def test_many_atoms_are_counted_not_spelled_out(self):
         names = tuple(f"name{number}" for number in range(40))
         partition = Partition(
