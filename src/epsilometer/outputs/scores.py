@@ -52,12 +52,17 @@ class Term:
         if not isinstance(self.cells, Line) or len(self.cells.edges) < 3:
             return None
         edges, weights = self.cells.edges, self.weights[1:-2]
-        inside = np.isfinite(edges[1:]) & np.isfinite(edges[:-1])
-        x, y = ((edges[1:] + edges[:-1]) / 2.0)[inside], weights[inside]
-        if len(x) < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0 or np.corrcoef(x, y)[0, 1] ** 2 < _STRAIGHT:
-            return None
-        slope, height = np.polyfit(x, y, 1)
-        return float(slope), float(height)
+        with np.errstate(all="ignore"):  # a stored score may hold any numbers
+            x, y = (edges[1:] + edges[:-1]) / 2.0, weights
+            known = np.isfinite(x) & np.isfinite(y)
+            if np.count_nonzero(known) < 2:
+                return None
+            middle, level = np.mean(x[known]), np.mean(y[known])
+            x, y = x[known] - middle, y[known] - level
+            slope = (x @ y) / (x @ x)
+            height, explained = level - slope * middle, slope * (x @ y) / (y @ y)
+        is_straight = np.isfinite(slope) and np.isfinite(height) and explained >= _STRAIGHT
+        return (float(slope), float(height)) if is_straight else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
