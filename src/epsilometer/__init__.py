@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
         PrivacyViolation,
     )
     from epsilometer.inputs import Pair, domains, finders
-    from epsilometer.mechanisms import from_batch, from_callable, from_command, from_opendp, from_recording
+    from epsilometer.mechanisms import fitted, from_batch, from_callable, from_command, from_opendp, from_recording
     from epsilometer.mechanisms.functions import repeated
     from epsilometer.mechanisms.http import from_http
     from epsilometer.methods import sequential
@@ -59,6 +59,7 @@ __all__ = [
     "compare",
     "domains",
     "finders",
+    "fitted",
     "from_batch",
     "from_callable",
     "from_command",
@@ -104,6 +105,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "epsilometer.inputs": ("Pair",),
     "epsilometer.mechanisms": (
+        "fitted",
         "from_batch",
         "from_callable",
         "from_command",

@@ -1,12 +1,22 @@
-"""Where an audit ran: versions and machine, for the record."""
+"""Where an audit ran and what it ran: versions, machine, date, and the identity of the code, for the record."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import platform
+import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+# Whoever sets this variable wants to be named in results.
+RUN_BY = "EPSILOMETER_RUN_BY"
 
 
 def package_version() -> str:
@@ -31,3 +41,49 @@ def describe_environment() -> dict[str, str | int]:
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
     }
+
+
+def today() -> str:
+    """Date and time, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def identity_of(code: Any, digest: Callable[[], str]) -> dict[str, Any]:
+    """What was audited: a digest of the code, its file and, if that is under version control, the commit.
+
+    Args:
+        code: a function, a class or an object of one.
+        digest: computes the digest; may raise anything.
+
+    Returns:
+        `code_digest`, `file`, `commit`, `dirty` (whether the files differ from the commit), each where it is known, and
+        `run_by` if the variable `EPSILOMETER_RUN_BY` is set. Files are named from the top of their repository.
+    """
+    found: dict[str, Any] = {}
+    try:
+        found["code_digest"] = digest()
+    except Exception:  # an open connection has no content; the audit is none the worse for it
+        found["code_digest"] = ""
+    while hasattr(code, "func"):  # a partial function
+        code = code.func
+    kind = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)
+    if not str(getattr(kind, "__module__", "")).startswith("epsilometer.mechanisms"):  # programs, services, recordings
+        with suppress(TypeError, OSError, ValueError):  # compiled, or typed in
+            path = Path(inspect.getsourcefile(kind) or "")
+            found |= _commit(path, path.stat().st_mtime_ns)
+    return found | ({"run_by": os.environ[RUN_BY]} if os.environ.get(RUN_BY) else {})
+
+
+@cache
+def _commit(path: Path, changed: int) -> dict[str, Any]:
+    """The name of a file and its commit; asked again when the file has changed."""
+    git = ["git", "-C", str(path.parent)]
+    try:
+        told = [
+            subprocess.run([*git, *words], capture_output=True, text=True, timeout=2.0, check=True).stdout.strip()
+            for words in (["rev-parse", "--show-toplevel", "HEAD"], ["status", "--porcelain", "--", str(path)])
+        ]
+        top, commit = told[0].splitlines()
+        return {"file": str(path.resolve().relative_to(Path(top).resolve())), "commit": commit, "dirty": bool(told[1])}
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {"file": path.name}

@@ -199,6 +199,8 @@ class AuditResult:
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
         seconds: how long it took.
+        date: when it ended, in UTC.
+        identity: of the code: `code_digest`, `file`, `commit`, `dirty`, where they are known.
         p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
             claim, 1 if not even 0.5 would; None for a measurement or untrusted draws. Worked out when asked for.
 
@@ -219,6 +221,8 @@ class AuditResult:
     environment: Mapping[str, Any]
     seconds: float
     p_value: float | None = None
+    date: str = ""
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lower_bound(self) -> float:
@@ -275,11 +279,13 @@ class AuditResult:
         """The pictures of this result as a matplotlib figure.
 
         Args:
-            kind: only one of them: "trade-off", "profile", "search" or "wealth"; None draws all there are data for.
+            kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth"; None draws all that the
+                result has data for.
         """
         from epsilometer.report.figures import plot
+        from epsilometer.report.text import for_notebooks
 
-        return plot(self, kind)
+        return for_notebooks(plot(self, kind))
 
     def save_html(self, path: str | Path) -> Path:
         """Writes the report as one self-contained page and returns its path; an old file stays until it is complete."""
@@ -298,8 +304,9 @@ class AuditResult:
         mechanism leaks; how much it leaks at least is `lower_bound`.
         """
         from epsilometer.report.figures import plot_loss
+        from epsilometer.report.text import for_notebooks
 
-        return plot_loss(self)
+        return for_notebooks(plot_loss(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
@@ -319,6 +326,8 @@ class AuditResult:
             "environment": dict(self.environment),
             "seconds": self.seconds,
             "p_value": self.p_value,
+            "date": self.date,
+            "identity": dict(self.identity),
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -346,6 +355,8 @@ class AuditResult:
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
                 p_value=None if data.get("p_value") is None else float(data["p_value"]),
+                date=str(data.get("date", "")),
+                identity=dict(data.get("identity", {})),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error

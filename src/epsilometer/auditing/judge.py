@@ -1,8 +1,9 @@
-"""From a proof and the health of its draws to a result, with a few kilobytes from which its loss can be drawn."""
+"""From a proof and the health of its draws to a result."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,16 +11,17 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from epsilometer.arrays import Floats
+from epsilometer.auditing.picture import binned_densities, pictured_outputs
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
-from epsilometer.environment import describe_environment
+from epsilometer.environment import describe_environment, identity_of, today
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Proposal
-from epsilometer.outputs import Numbers, Outputs
+from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
@@ -133,6 +135,7 @@ def conclude(
     began: float,
     training: tuple[Outputs, Outputs] | None = None,
     bound_at: Callable[[float], float] | None = None,
+    mechanism: Mechanism | None = None,
 ) -> AuditResult:
     """The result of an audit.
 
@@ -142,12 +145,7 @@ def conclude(
     """
     finding, *beside = findings
     reports = without(reports, settings.suppressed)
-    try:
-        densities = None if training is None else binned_densities(*training)
-    except Exception:  # a picture that cannot be drawn must never cost a finished answer
-        densities = None
-    if densities is not None:
-        finding = replace(finding, details={**finding.details, "densities": densities})
+    finding = replace(finding, details={**finding.details, **_pictures(finding, training)})
     judged = question.judged
     verdict = judge(question.claim, finding, reports) if judged else None
     p_value: Any = None  # or a function that is called when it is asked for
@@ -166,7 +164,22 @@ def conclude(
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
         p_value=p_value,
+        date=today(),
+        identity=identity_of(getattr(mechanism, "function", mechanism), mechanism.digest) if mechanism else {},
     )
+
+
+def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dict[str, Any]:
+    """What reports draw of the training draws."""
+    found: dict[str, Any] = {}
+    if training is None:
+        return found
+    # A picture that cannot be drawn must never cost a finished answer.
+    with suppress(Exception):
+        found |= {"densities": densities} if (densities := binned_densities(*training)) else {}
+    with suppress(Exception):
+        found |= {"outputs": pictured_outputs(finding.witness.event, *training)} if finding.witness else {}
+    return found
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
@@ -206,72 +219,3 @@ _MOST_ROWS = 40_000
 _REPEATS = 5
 # The bins cover all but this share of the draws at each end.
 _TAIL = 0.002
-
-
-def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
-    """Counts of both sides in bins and of repeated values, for outputs that are one number or one name each.
-
-    Returns:
-        Plain data: `n` (draws of left and right), `atoms` (values or names that repeat) with `left_atoms` and
-        `right_atoms`, and, where something varies, `low`, `high`, `left`, `right` (counts in even bins), `bandwidth`.
-        None for outputs of several dimensions or shapes.
-    """
-    left, right = (side.take(slice(0, _MOST_ROWS)) for side in (left, right))
-    shapes = {block.shape for side in (left, right) for block in side.blocks if block.size}
-    if len(shapes) != 1 or not len(left) or not len(right) or len(left.blocks[0].columns) != 1:
-        return None
-    data: dict[str, Any] = {"n": [len(left), len(right)]}
-    columns = [side.blocks[0].columns[0] for side in (left, right)]
-    if not all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns):
-        return data | _atoms_of(left, right)
-    values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
-    repeated = _repeated(np.concatenate(values))
-    alone = [np.isin(side, repeated) for side in values] if len(repeated) else None
-    data |= {"atoms": repeated.tolist()}
-    for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
-        data[name] = [int(np.count_nonzero(side == atom)) for atom in repeated]
-    rest = values if alone is None else [side[~mask] for side, mask in zip(values, alone, strict=True)]
-    return data | _bins_of([side[np.isfinite(side)] for side in rest])
-
-
-def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
-    from epsilometer.methods.published.local.samples import count_outcomes  # not needed for numbers
-
-    outcomes = count_outcomes(left, right)
-    total = outcomes.left + outcomes.right
-    kept = np.sort(np.argsort(-total, kind="stable")[:_MOST_ATOMS])
-    if (numbers := outcomes.numbers()) is not None:
-        kept = kept[np.argsort(numbers[kept], kind="stable")]
-    return {
-        "atoms": [outcomes.value(int(number)) for number in kept],
-        "left_atoms": outcomes.left[kept].tolist(),
-        "right_atoms": outcomes.right[kept].tolist(),
-    }
-
-
-def _repeated(values: Floats) -> Floats:
-    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
-    return np.sort(distinct[most[counts[most] >= _REPEATS]])
-
-
-def _bins_of(sides: list[Floats]) -> dict[str, Any]:
-    if min(len(side) for side in sides) < 2 * _REPEATS:
-        return {}
-    ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
-    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
-        return {}
-    counts, widths = [], []
-    for side in sides:
-        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
-        inside = side[(side >= low) & (side <= high)]
-        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
-        counts.append(np.bincount(places, minlength=BINS).tolist())
-        # Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
-        quartiles = np.quantile(side, [0.25, 0.75])
-        with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
-            deviation = float(side.std(ddof=1))
-        spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(side[0])) or 1.0
-        widths.append(float(0.9 * spread * len(side) ** -0.2))
-    return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}

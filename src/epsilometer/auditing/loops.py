@@ -163,7 +163,8 @@ class AuditRun:
         reports = self._examine(proposal, folded, training)
         findings, shown = [finding, *beside], training if len(training[0]) else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
-        return conclude(self.question, self.settings, proposal, findings, reports, used, self.began, shown, bound_at)
+        about = self.began, shown, bound_at, self.sampler.mechanism
+        return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
 
     def _draw(self, number: int, n: int) -> Sides:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])

@@ -236,8 +236,8 @@ class SequentialRun:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
         used, bound_at = (state.spent, state.spent), partial(self.ladder.bound, state.best)
-        settings, began = self.run.settings, self.run.began
-        return conclude(question, settings, proposal, [finding], reports, used, began, bound_at=bound_at)
+        about = self.run.began, (state.left, state.right), bound_at, self.run.sampler.mechanism
+        return conclude(question, self.run.settings, proposal, [finding], reports, used, *about)
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]

@@ -219,6 +219,10 @@ def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
     Raises:
         EpsilometerError: a file could not be written. The others are, and the result is printed all the same.
     """
+    if files.get("json") not in (None, "-"):  # for the line that tells how to replay it
+        from epsilometer.result import changed
+
+        result = changed(result, settings={**result.settings, "json": files["json"]})
     problem = write_all(
         [partial(_write, result, name, path) for name, path in files.items() if path not in (None, "-")]
     )

@@ -19,11 +19,14 @@ from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.outputs.reading_leaves import field_names
+from epsilometer.outputs.reading_pieces import MAX_LEAVES
 from epsilometer.storage.digests import GENERATORS
 
 Make = Callable[[], Any]
@@ -218,12 +221,24 @@ def _received(value: Any) -> Any:
     make = _plain_copy(value)
     if make is not None:
         return make()
-    if dataclasses.is_dataclass(kind) or isinstance(value, list | tuple | dict | set | np.ndarray):
+    if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+        return _consumed(value)
+    if field_names(kind) or hasattr(kind, "tocoo") or isinstance(value, list | tuple | dict | set | np.ndarray):
         try:
             return copy.deepcopy(value)
         except Exception:  # reading it will report what is wrong
             return value
     return value
+
+
+def _consumed(value: Iterator[Any]) -> list[Any]:
+    """What an iterator yields, now: later it might see what another run has changed. An endless one is cut."""
+    try:
+        return [_received(each) for each in islice(value, MAX_LEAVES + 1)]
+    except Exception as error:
+        raise MechanismError(
+            f"the mechanism returned a {type(value).__name__} that raised {type(error).__name__}: {error!s:.200}"
+        ) from error
 
 
 def _plain_copy(value: Any) -> Make | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,10 +12,8 @@ import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs.copying import check_reusable
+from epsilometer.inputs.differences import brief, difference, digest_or_none, safe_repr, same_content
 from epsilometer.storage.digests import Undigestible, content_digest
-
-# Values of these types are equal if and only if their digests are.
-_COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +34,7 @@ class Pair:
         right: the dataset whose outputs have the distribution Q.
         equal: whether the two may be equal, for a control that nothing can refute. Otherwise equal inputs count as a
             mistake.
+        told: the difference of inputs that were too large to be stored with their result.
 
     Example:
         >>> pair = em.Pair([1, 1, 0], [1, 1, 1])
@@ -47,6 +45,7 @@ class Pair:
     left: Any
     right: Any
     equal: bool = field(default=False, kw_only=True)
+    told: str = field(default="", kw_only=True, repr=False, compare=False)
 
     def side(self, index: int) -> Any:
         """0 is left, 1 is right."""
@@ -64,18 +63,22 @@ class Pair:
     @property
     def has_equal_sides(self) -> bool:
         """Whether no mechanism can distinguish left from right."""
-        if self.left is self.right:
-            return True
-        if type(self.left) is not type(self.right):
-            return False
-        if type(self.left) in _COMPARED:
-            return bool(self.left == self.right)
-        if type(self.left) is float:  # by its bits: 0.0 is not -0.0, and nan is itself
-            return struct.pack("<d", self.left) == struct.pack("<d", self.right)
+        return same_content(self.left, self.right)
+
+    @property
+    def difference(self) -> str:
+        """What distinguishes right from left, for people: "record 19: age 39 → 99; 19 records equal".
+
+        Empty if the inputs are not known, only their digests.
+        """
+        if self.told or not is_complete(self):
+            return self.told
         try:
-            return digest_of(self.left) == digest_of(self.right)
-        except Undigestible:
-            return False
+            return difference(self.left, self.right)
+        except Exception as error:  # objects may raise anything when they are looked at; that must not cost a result
+            return (
+                f"{type(self.left).__name__} → {type(self.right).__name__} ({type(error).__name__} on comparing them)"
+            )
 
 
 def digest_of(dataset: Any) -> str:
@@ -97,17 +100,10 @@ def check_pair(pair: Pair) -> Pair:
     check_reusable(pair.right, "the right input")
     if not pair.equal and pair.has_equal_sides:
         raise InputError(
-            f"the two inputs of the pair are equal ({_shown(pair.left)}), so their outputs have one distribution and "
+            f"the two inputs of the pair are equal ({brief(pair.left)}), so their outputs have one distribution and "
             "no claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a control"
         )
     return pair
-
-
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.100}"
-    except Exception:  # a hostile or broken repr
-        return f"two of type {type(value).__name__}"
 
 
 # Stands for the unknown inputs behind two recorded samples.
@@ -148,18 +144,23 @@ _MOST_TEXT = 100_000
 
 def pair_to_dict(pair: Pair) -> dict[str, Any]:
     """Plain data; `pair_from_dict` is the inverse up to digests."""
-    sides = {"left": _store(pair.left), "right": _store(pair.right)}
-    return {**sides, "equal": True} if pair.equal else sides
+    data: dict[str, Any] = {"left": _store(pair.left), "right": _store(pair.right)}
+    if "text" in data["left"] or "text" in data["right"]:  # nobody could work it out later
+        data["difference"] = pair.difference
+    return {**data, "equal": True} if pair.equal else data
 
 
 def pair_from_dict(data: Mapping[str, Any]) -> Pair:
     """The pair; a side that was not stored is a `StoredDigest`."""
-    return Pair(_restore(data["left"]), _restore(data["right"]), equal=bool(data.get("equal", False)))
+    told = str(data.get("difference", ""))
+    return Pair(_restore(data["left"]), _restore(data["right"]), equal=bool(data.get("equal", False)), told=told)
 
 
 def pair_digest(pair: Pair) -> str:
     """A short text that distinguishes pairs."""
-    return hashlib.sha256(json.dumps(pair_to_dict(pair), sort_keys=True).encode()).hexdigest()[:16]
+    data = pair_to_dict(replace(pair, told="unasked"))
+    data.pop("difference", None)
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def check_same(stored: Pair, given: Pair) -> None:
@@ -189,11 +190,11 @@ def _store(value: Any) -> dict[str, Any]:
     """With its digest, by which the input is recognised when it is given again."""
     if isinstance(value, StoredDigest):
         return {"type": value.kind, "text": value.text, "digest": value.digest}
-    try:
-        digest = content_digest(value)
-    except Undigestible:
-        digest = ""
-    return {**(_exactly(value, digest) or {"type": type(value).__name__, "text": _text(value)}), "digest": digest}
+    digest = digest_or_none(value) or ""
+    return {
+        **(_exactly(value, digest) or {"type": type(value).__name__, "text": safe_repr(value)[:200]}),
+        "digest": digest,
+    }
 
 
 def _exactly(value: Any, digest: str) -> dict[str, Any] | None:
@@ -223,13 +224,6 @@ def _is_plain_array(value: Any) -> bool:
 
 def _plain(value: float | int | bool) -> float | int | bool | str:
     return repr(value) if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _text(value: Any) -> str:
-    try:
-        return repr(value)[:200]
-    except Exception as error:
-        return f"<repr raises {type(error).__name__}>"
 
 
 def _restore(data: Mapping[str, Any]) -> Any:

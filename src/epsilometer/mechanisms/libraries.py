@@ -283,3 +283,46 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # some builtins have no signature
         return {}
+
+
+def fitted(estimator: Any) -> dict[str, Any]:
+    """What an estimator of scikit-learn has learned, as an output that can be audited.
+
+    These are its public attributes whose names end in an underscore (`coef_`, `classes_`, ...), of the estimators
+    inside it as well. Whatever else it holds, like its copy of the training data, is not looked at.
+
+    Example:
+        ```python
+        class Estimator:
+            def fit(self, values):
+                self.mean_ = sum(values) / len(values)
+                return self
+
+        assert em.fitted(Estimator().fit([1.0, 2.0])) == {"mean_": 1.5}
+        ```
+
+    Raises:
+        MechanismError: if it has learned nothing.
+    """
+    learned = {
+        name: _learned(value)
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+    if not learned:
+        raise MechanismError(
+            f"{shown(estimator)} has learned nothing: no attribute ends in an underscore; call fit first"
+        )
+    return learned
+
+
+def _learned(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_learned(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _learned(each) for name, each in value.items()}
+    if hasattr(value, "get_params") and hasattr(value, "fit"):
+        return fitted(value)
+    # The nodes of a tree: an object of compiled code, whose state is arrays.
+    state = value.__getstate__() if type(value).__module__.partition(".")[0] == "sklearn" else None
+    return state if isinstance(state, dict) else value

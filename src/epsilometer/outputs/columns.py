@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -16,7 +18,7 @@ RESERVED = frozenset(
     {
         *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
         *("list", "tuple", "set", "frozenset", "array", "object"),
-        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64"),
+        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
     }
 )
 
@@ -43,8 +45,8 @@ def sequence_text(name: str, children: Iterable[str]) -> str:
 
 
 def record_text(name: str, keys: Sequence[str], children: Sequence[str]) -> str:
-    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass."""
-    pairs = ", ".join(f"{key_text(key)}: {child}" for key, child in zip(keys, children, strict=True))
+    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass; `keys` are texts already."""
+    pairs = ", ".join(f"{key}: {child}" for key, child in zip(keys, children, strict=True))
     return f"{name}{{{pairs}}}"
 
 
@@ -61,19 +63,121 @@ def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = 
     return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value without parts inside an output: where it is, in the words of whoever made the output, and its kind."""
+
+    path: str
+    kind: str
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns hold it: none for a missing value, two for a number that one cannot hold."""
+        if self.is_missing:
+            return 0
+        return 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it stands for no value."""
+        return self.kind in ("None", "NA", "object") or self.kind.startswith("NaT")
+
+
+# Sequences of several parts; any other name before parentheses is a class around one value.
+_SEQUENCES = ("list", "tuple", "set", "frozenset")
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_NAME = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*")
+_KEY = re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
+_DIMENSIONS = re.compile(r"\d+(?: × \d+)*(?=: | × )")
+_TIMES = re.compile(r"(\d+) × ")
+
+
+@lru_cache(maxsize=64)
+def leaves_of(shape: str) -> tuple[Leaf, ...]:
+    """The leaves of a shape in the order of its columns; a shape that cannot be read is one leaf."""
+    try:
+        leaves, end = _parse(shape, 0, "output")
+    except (ValueError, AttributeError, IndexError, RecursionError):
+        end = -1
+    return tuple(leaves) if end == len(shape) else (Leaf("output", shape),)
+
+
+def _parse(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
+    """The leaves of the shape that begins at `start`, and where it ends."""
+    name = _NAME.match(text, start).group()  # type: ignore[union-attr]  # matches at least nothing
+    end = start + len(name)
+    follows = text[end : end + 1]
+    if follows == "{":
+        return _parse_fields(text, end + 1, path)
+    if follows != "(":
+        return [Leaf(path, name)], end
+    if name == "array":
+        return _parse_array(text, end + 1, path)
+    if name in _SEQUENCES:
+        step = f"{path} member " + "{}" if "set" in name else path + "[{}]"
+        return _parse_run(text, end + 1, step)
+    leaves, end = _parse(text, end + 1, path)
+    while text[end] == ",":  # a complex number of long parts
+        more, end = _parse(text, end + 2, f"imaginary part of {path}")
+        leaves += more
+    return leaves, end + 1
+
+
+def _parse_run(text: str, start: int, step: str, names: Sequence[str] | None = None) -> tuple[list[Leaf], int]:
+    """Parts in a row, like `2 × bool, float`, up to a closing parenthesis."""
+    leaves: list[Leaf] = []
+    place = 0
+    while text[start] != ")":
+        times = _TIMES.match(text, start)
+        first = start = times.end() if times else start
+        for _ in range(int(times.group(1)) if times else 1):
+            inside, start = _parse(text, first, step.format(names[place] if names else place))
+            leaves, place = leaves + inside, place + 1
+        start += 2 if text[start] == "," else 0
+    return leaves, start + 1
+
+
+def _parse_array(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
+    sizes = _DIMENSIONS.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
+    dimensions = [int(size) for size in sizes.split(" × ")]
+    names = [", ".join(map(str, place)) for place in np.ndindex(*dimensions)]
+    start += len(sizes)
+    if text[start] == ":":
+        return _parse_run(text, start + 2, path + "[{}]", names)
+    leaves: list[Leaf] = []
+    end = _parse(text, start + 3, path)[1]
+    for name in names:
+        leaves += _parse(text, start + 3, f"{path}[{name}]")[0]
+    return leaves, end + 1
+
+
+def _parse_fields(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
+    leaves: list[Leaf] = []
+    while text[start] != "}":
+        key = _KEY.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
+        if key.isidentifier():
+            step = key if path == "output" else f"{path}.{key}"
+        else:
+            step = path + (key if key.startswith("[") else f"[{key}]")
+        inside, start = _parse(text, start + len(key) + 2, step)
+        leaves += inside
+        start += 2 if text[start] == "," else 0
+    return leaves, start + 1
+
+
 # A double holds every digit to the base 2^53.
 EXACT = 1 << 53
-_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal"})
+_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal", "Fraction"})
 
 
 def is_long_number(shape: str) -> bool:
     """Whether the first column is the number, rounded to a float, and the second distinguishes what rounds alike."""
-    return shape in _ROUNDED or has_digit(shape)
+    return shape in _ROUNDED or has_digit(shape) or shape.partition(" ")[0] in ("Timestamp", "Timedelta")
 
 
 def has_digit(shape: str) -> bool:
     """Whether the second column is the lowest digit to the base 2^53, of a whole number or a time."""
-    return shape == "bigint" or shape.startswith(("long datetime64", "long timedelta64"))
+    return shape == "bigint" or shape.startswith(("long datetime", "long timedelta"))
 
 
 def whole_number(rounded: float, digit: int) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.outputs.columns import Outputs, has_digit, is_long_number
-from epsilometer.outputs.lines import Line, describe_intervals
+from epsilometer.outputs.columns import Leaf, Outputs, has_digit, is_long_number, leaves_of
+from epsilometer.outputs.lines import LabelAtoms, Line, describe_intervals, number_text
 from epsilometer.outputs.partition import BlockPartition, Group, Partition, partition_from_dict, partition_to_dict
 from epsilometer.outputs.reading import read_outputs
+from epsilometer.outputs.scores import AdditiveScore, Score, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,30 @@ def _merge(group: Group, scores: Floats) -> tuple[Group, Integers]:
     return replace(group, line=line), np.append(owner, line.n_cells - 1)
 
 
+def _by_name(block: BlockPartition, chosen: Booleans) -> tuple[BlockPartition, Booleans]:
+    """The same cells by the names of one column, if a score reads nothing else."""
+    group = block.groups[0] if len(block.groups) == 1 and not any(block.atoms) else Group(())
+    terms = group.score.terms if isinstance(group.score, AdditiveScore) else ()
+    if group.line is None or len(terms) != 1 or not isinstance(terms[0].cells, LabelAtoms):
+        return block, chosen
+    term, names = terms[0], terms[0].cells
+    atoms = tuple(names if column == term.column else None for column in range(len(block.atoms)))
+    groups = tuple(
+        Group(tuple(code if column == term.column else -1 for column in range(len(block.atoms))))
+        for code in range(len(names.labels))
+    )
+    return replace(block, atoms=atoms, groups=groups), chosen[group.line.index(term.weights)]
+
+
+def _without_score(group: Group, mask: Booleans) -> tuple[Group, Booleans]:
+    """The same cells without a score, if it reads one column of numbers only."""
+    terms = group.score.terms if isinstance(group.score, AdditiveScore) else ()
+    if group.line is None or len(terms) != 1 or not isinstance(terms[0].cells, Line):
+        return group, mask
+    inside = mask[group.line.index(terms[0].weights)]
+    return replace(group, line=terms[0].cells, column=terms[0].column, score=None), inside
+
+
 def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
     """What a witness shows: a set of outputs or a score of them."""
     return LogRatio.from_dict(data) if data.get("kind") == "log-ratio" else Event.from_dict(data)
@@ -126,6 +153,11 @@ def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
 
 # Signatures that are spelled out in words; the rest are counted.
 _SPELLED_OUT = 6
+# Columns that are named in the words for a score, unless they matter less than this share of the first.
+_MOST_TERMS = 3
+_IMPORTANT = 0.1
+# Intervals of a score that are closer than this are told as one: its words are approximate anyway.
+_SMALL_GAP = 0.05
 # Kinds of events besides the one of this file, by their name in files.
 _KINDS: dict[str, type[Event]] = {}
 
@@ -137,10 +169,12 @@ class Event:
     Attributes:
         partition: cuts all outputs into cells.
         chosen: shape (cells,), which cells belong to the event.
+        among: whether outputs come in further shapes, so that words must name the shape.
     """
 
     partition: Partition
     chosen: Booleans
+    among: bool = False
 
     def __init_subclass__(cls, kind: str = "") -> None:
         """Subclasses, which see outputs in another way, give their name in files."""
@@ -164,12 +198,35 @@ class Event:
             inside[block.rows] = found
         return inside
 
+    @property
+    def n_parts(self) -> int:
+        """How many intervals and single values it takes to describe the event; a score counts as ten."""
+        total, first = 0, 0
+        for block in self.partition.blocks:
+            for group in block.groups:
+                mask = self.chosen[first : first + group.n_cells]
+                first += group.n_cells
+                if mask.any():
+                    total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
+            total += int(self.chosen[first])
+            first += 1
+        return total
+
     def count(self, outputs: Outputs) -> int:
         """How many outputs lie in the event."""
         return int(np.count_nonzero(self.contains(outputs)))
 
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still separates it from the rest."""
+        named, first = [], 0
+        for block in self.partition.blocks:
+            named.append(_by_name(block, self.chosen[first : first + block.n_cells]))
+            first += block.n_cells
+        partition = Partition(tuple(block for block, _ in named))
+        chosen = np.concatenate([*(mask for _, mask in named), self.chosen[-1:]])
+        return Event(partition, chosen, self.among)._coarsest()
+
+    def _coarsest(self) -> Event:
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
             other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups
@@ -180,6 +237,7 @@ class Event:
                 first += group.n_cells
                 # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
                 if mask.any() or self.chosen[other]:
+                    group, mask = _without_score(group, mask)
                     line, mask = group.line.merged(mask) if group.line else (None, mask)
                     groups.append(replace(group, line=line))
                     masks.append(mask)
@@ -188,13 +246,15 @@ class Event:
             if mask.any() or self.chosen[-1]:
                 blocks.append(replace(block, groups=tuple(groups)))
                 chosen.append(mask)
-        return Event(Partition(tuple(blocks)), np.concatenate([*chosen, self.chosen[-1:]]))
+        among = self.among or len(self.partition.blocks) > 1
+        return Event(Partition(tuple(blocks)), np.concatenate([*chosen, self.chosen[-1:]]), among)
 
     def describe(self) -> str:
         """The event in words."""
         parts, first = [], 0
+        is_one_of_many = self.among or len(self.partition.blocks) > 1
         for block in self.partition.blocks:
-            parts += _describe_block(block, self.chosen[first : first + block.n_cells])
+            parts += _describe_block(block, self.chosen[first : first + block.n_cells], is_one_of_many)
             first += block.n_cells
         if self.chosen[-1]:
             parts.append("an output of any other shape")
@@ -207,6 +267,7 @@ class Event:
             "partition": partition_to_dict(self.partition),
             "chosen": [int(cell) for cell in np.flatnonzero(self.chosen)],
             "text": self.describe(),
+            **({"among": True} if self.among else {}),
         }
 
     @classmethod
@@ -218,16 +279,16 @@ class Event:
             chosen[np.array(data["chosen"], dtype=np.int64)] = True
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"the stored event cannot be read: {error!r}") from error
-        return _KINDS.get(str(data.get("kind")), cls)(partition, chosen)
+        return _KINDS.get(str(data.get("kind")), cls)(partition, chosen, bool(data.get("among")))
 
 
-def _describe_block(block: BlockPartition, chosen: Booleans) -> list[str]:
+def _describe_block(block: BlockPartition, chosen: Booleans, is_one_of_many: bool) -> list[str]:
     texts, first = [], 0
     for group in block.groups:
         mask = chosen[first : first + group.n_cells]
         first += group.n_cells
         if mask.any():
-            texts.append(_describe_group(block, group, mask))
+            texts.append(_describe_group(block, group, mask, is_one_of_many))
     if len(texts) > _SPELLED_OUT:
         texts = [*texts[:_SPELLED_OUT], f"one of {len(texts) - _SPELLED_OUT} more such outputs"]
     if chosen[-1]:
@@ -235,28 +296,100 @@ def _describe_block(block: BlockPartition, chosen: Booleans) -> list[str]:
     return texts
 
 
-def _describe_group(block: BlockPartition, group: Group, mask: Booleans) -> str:
-    several = len(group.signature) > 1
-    fixed = []
-    for column, (code, atoms) in enumerate(zip(group.signature, block.atoms, strict=False)):
-        if code >= 0 and atoms:
-            name = _part_name(block.shape, column) if several else "output"
-            fixed.append(f"{name} = {atoms.name(code)}")
+def _describe_group(block: BlockPartition, group: Group, mask: Booleans, is_one_of_many: bool) -> str:
+    leaves = leaves_of(block.shape)
+    columns = [(leaf, part) for leaf in leaves for part in range(leaf.n_columns)]
+    if len(columns) != len(block.atoms):  # a stored shape that nobody could have made
+        columns = [(Leaf(f"column {number}", "float"), 0) for number in range(len(block.atoms))]
+    told = [f"{leaf.path} is missing" for leaf in leaves if leaf.is_missing and len(leaves) > 1][:_MOST_TERMS]
+    is_missing = bool(told)
+    told += _describe_atoms(block, group, columns)
     if group.line:
-        name = "score" if group.score else _part_name(block.shape, group.column) if several else "output"
-        if name == "output" and mask[:-1].all():
-            ranges = [f"any {block.shape} output"]
-        else:
-            ranges = [describe_intervals(group.line.intervals(mask), name)] if mask[:-1].any() else []
-        ranges += [f"{name} is NaN"] if mask[-1] else []
-        fixed.append(" or ".join(ranges))
-    if not fixed:
+        leaf, part = columns[group.column]
+        name, kind = name_of_part(leaf, part), "float" if part else leaf.kind
+        ranges = group.line.intervals(mask)
+        if group.score:
+            name, shift, turn = score_words(group.score, [name_of_part(*column) for column in columns])
+            kind, ranges = "float", _about(ranges, shift, turn)
+        if mask[:-1].all() and not group.score:
+            told.append(f"any {name}" if len(leaves) > 1 else f"any {block.shape} output")
+        elif mask[:-1].any():
+            told.append(describe_intervals(ranges, name, kind) + (" (approximately)" if "·" in name else ""))
+        if mask[-1]:
+            told = [*told[:-1], f"{told[-1]} or NaN"] if mask[:-1].any() else [*told, f"{name} is NaN"]
+    if not told:
         return f"output is {block.shape}" if block.shape == "None" else f"any output of shape {block.shape}"
-    text = " and ".join(fixed)
-    return f"{block.shape} with {text}" if several else text
+    text = " and ".join(told)
+    return f"{block.shape} with {text}" if is_one_of_many and len(leaves) > 1 and not is_missing else text
 
 
-def _part_name(shape: str, column: int) -> str:
-    if not is_long_number(shape):
-        return f"item {column}"
-    return ("output", "(output mod 2^53)" if has_digit(shape) else "what rounding leaves of it")[column]
+def _describe_atoms(block: BlockPartition, group: Group, columns: Sequence[tuple[Leaf, int]]) -> list[str]:
+    """The values that repeat; those of two columns of one number are said once."""
+    told: dict[str, str] = {}
+    several = sum(code >= 0 for code in group.signature) > 1 or group.line is not None
+    for column, ((leaf, part), code, atoms) in enumerate(zip(columns, group.signature, block.atoms, strict=False)):
+        is_constant = several and len(atoms or ()) == 1 and all(each.signature[column] == 0 for each in block.groups)
+        if code < 0 or not atoms or is_constant:  # what never varies tells nothing
+            continue
+        name = name_of_part(leaf, part)
+        text = atoms.name(code, leaf.kind)
+        if isinstance(atoms, LabelAtoms) and is_long_number(leaf.kind):  # the exact text of a rounded number
+            name, text = leaf.path, text[1:-1]
+        told[name] = f"= {text}"
+    runs = [(text, list(same)) for text, same in groupby(told, key=told.__getitem__)]
+    return [
+        part
+        for text, names in runs
+        for part in ([f"{names[0]} to {names[-1]} {text}"] if len(names) > 2 else [f"{name} {text}" for name in names])
+    ]
+
+
+def name_of_part(leaf: Leaf, part: int) -> str:
+    """What one of the columns of a leaf holds."""
+    if leaf.kind == "complex":
+        return f"{('real', 'imaginary')[part]} part of {leaf.path}"
+    if not part:
+        return leaf.path
+    return f"({leaf.path} mod 2^53)" if has_digit(leaf.kind) else f"what rounding leaves of {leaf.path}"
+
+
+def _about(ranges: list[tuple[float, float]], shift: float, turn: float) -> list[tuple[float, float]]:
+    """Intervals of a score as they are told: without what its words leave out, and without the smallest gaps."""
+    moved = sorted((low - shift, high - shift) if turn > 0 else (shift - high, shift - low) for low, high in ranges)
+    told: list[tuple[float, float]] = []
+    for low, high in moved:
+        if told and low - told[-1][1] <= _SMALL_GAP:
+            told[-1] = told[-1][0], high
+        else:
+            told.append((low, high))
+    return told
+
+
+def score_words(score: Score, names: Sequence[str]) -> tuple[str, float, float]:
+    """A score by its largest terms, how much of it the words leave out, and −1.0 if they turn it around."""
+    terms = sorted(getattr(score, "terms", ()), key=lambda term: -term.reach)
+    if not terms:
+        read = ", ".join(names[column] for column in score.columns[:_MOST_TERMS])
+        return f"score = h({read}{', …' if len(score.columns) > _MOST_TERMS else ''})", 0.0, 1.0
+    terms = list({term.column: term for term in reversed(terms)}.values())[::-1]  # one per column
+    lines = [term.straight() for term in terms]
+    turn = -1.0 if lines[0] and lines[0][0] < 0.0 else 1.0  # the first is written without a minus
+    shift = sum(line[1] for line in lines if line)
+    told = ""
+    important = [term for term in terms if term.reach > _IMPORTANT * terms[0].reach][:_MOST_TERMS]
+    for term, line in zip(important, lines, strict=False):
+        sign = "−" if turn * (line[0] if line else 1.0) < 0.0 else "+"
+        told += f" {sign} " if told else "" if sign == "+" else "−"
+        told += f"{abs(line[0]):.2g}·{names[term.column]}" if line else _stepped(term, names[term.column])
+    more = " + …" if len(terms) > len(important) else ""
+    return told + more, shift, turn
+
+
+def _stepped(term: Term, name: str) -> str:
+    """A column whose weights follow no straight line: its weight at the names, or the values, that count most."""
+    if isinstance(term.cells, LabelAtoms):
+        code = int(np.argmax(np.abs(term.weights[:-1])))
+        return f"{term.weights[code]:.2g}·[{name} = {term.cells.name(code)}]"
+    if len(term.cells.edges) == 1:
+        return f"{term.weights[1] - term.weights[0]:.2g}·[{name} ≥ {number_text(float(term.cells.edges[0]))}]"
+    return f"h({name})"

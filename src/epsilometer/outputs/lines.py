@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -174,33 +175,100 @@ class Line:
         return line
 
 
-def describe_intervals(intervals: Sequence[tuple[float, float]], name: str) -> str:
-    """The intervals in words, with `name` for the number, e.g. "output < 2" or "output = 3"."""
-    return " or ".join(_describe_interval(low, high, name) for low, high in intervals) or f"no {name}"
+# Intervals that are spelled out in words; the rest are counted.
+_MOST_INTERVALS = 6
 
 
-def _describe_interval(low: float, high: float, name: str) -> str:
-    if np.isneginf(low) and np.isposinf(high):
+def describe_intervals(intervals: Sequence[tuple[float, float]], name: str, kind: str = "float") -> str:
+    """The intervals in words, e.g. "output < 2 or between 3 and 4".
+
+    Args:
+        intervals: half-open, disjoint, in order.
+        name: of the number.
+        kind: the kind of the leaf, which decides how numbers are written.
+    """
+    if kind in _WHOLE:
+        ends = [(np.ceil(low), np.ceil(high) - 1.0) for low, high in intervals]
+        parts = [_whole_range(low, high, kind) for low, high in ends if low <= high]
+    else:
+        parts = [_describe_interval(low, high, kind) for low, high in intervals]
+    if len(intervals) == 2 and np.isneginf(intervals[0][0]) and np.isposinf(intervals[1][1]):
+        low, high = intervals[0][1], intervals[1][0]
+        if next_float(np.array(low)) == high or (kind in _WHOLE and np.ceil(high) - np.ceil(low) == 1.0):
+            return f"{name} is not {number_text(float(np.ceil(low)) if kind in _WHOLE else low, kind)}"
+    if "" in parts:
         return f"any {name}"
+    if len(parts) > 1 and all(part.startswith("= ") for part in parts):
+        shown = [part[2:] for part in parts[:_MOST_INTERVALS]]
+        return f"{name} is one of {', '.join(shown)}" + _and_more(len(parts), "values")
+    return (
+        f"{name} {' or '.join(parts[:_MOST_INTERVALS])}" + _and_more(len(parts), "intervals") if parts else f"no {name}"
+    )
+
+
+def _and_more(count: int, what: str) -> str:
+    more = count - _MOST_INTERVALS
+    return f" or {more} more {what if more > 1 else what[:-1]}" if more > 0 else ""
+
+
+# Kinds of leaves that are whole numbers, so that the least and the greatest of an interval can be named.
+_WHOLE = frozenset({"int", "bool", "date"})
+
+
+def _whole_range(low: float, high: float, kind: str) -> str:
+    first, last = (number_text(end, kind) if np.isfinite(end) else "" for end in (low, high))
+    if low == high or (kind == "bool" and (low > 0.0) == (high >= 1.0)):
+        return f"= {first if low > 0.0 or kind != 'bool' else number_text(0.0, kind)}"
+    if not first or not last:
+        return f"≥ {first}" if first else f"≤ {last}" if last else ""
+    return f"between {first} and {last}"
+
+
+def _describe_interval(low: float, high: float, kind: str) -> str:
+    if np.isneginf(low) and np.isposinf(high):
+        return ""
     if next_float(np.array(low)) == high:
-        return f"{name} = {low:.6g}"
-    at_least, from_ = _end(low, ">", "≥")
-    below, to = _end(high, "≤", "<")
+        return f"= {number_text(low, kind)}"
+    above, first = _end(low, ">", "≥")
+    below, last = _end(high, "≤", "<")
     if np.isneginf(low):
-        return f"{name} {below} {to}"
+        return f"{below} {number_text(last, kind)}"
     if np.isposinf(high):
-        return f"{name} {at_least} {from_}"
-    return f"{from_} {'<' if at_least == '>' else '≤'} {name} {below} {to}"
+        return f"{above} {number_text(first, kind)}"
+    digits = next((d for d in (4, 6, 9) if number_text(first, kind, d) != number_text(last, kind, d)), 17)
+    ends = [number_text(end, kind, digits) for end in (first, last)]
+    return f"{above} {ends[0]} and {below} {ends[1]}" if above == ">" else f"between {ends[0]} and {ends[1]}"
 
 
-def _end(end: float, beside: str, at: str) -> tuple[str, str]:
+def _end(end: float, beside: str, at: str) -> tuple[str, float]:
     """How an end is written: an end one float above a short number v came from the atom v."""
     if not np.isfinite(end):
-        return at, f"{end:g}"
+        return at, end
     before = -float(next_float(np.array(-end)))
     if before == 0.0 or len(repr(before)) + 4 < len(repr(end)):
-        return beside, f"{before:.6g}"
-    return at, f"{end:.6g}"
+        return beside, before
+    return at, end
+
+
+def number_text(value: float, kind: str = "float", digits: int = 4) -> str:
+    """A number of a leaf as people write it: a date as a date."""
+    try:
+        if kind == "bool":
+            return str(bool(value))
+        if kind == "date":
+            return str(date.fromordinal(int(value)))
+        if kind.startswith(("timedelta64", "datetime64")):
+            return str(np.array(int(value)).astype(np.int64).view(kind))
+        if kind.startswith(("datetime", "long datetime", "Timestamp", "time ")) or kind == "time":
+            moment = datetime(1970, 1, 1) + timedelta(microseconds=value)
+            return str(moment.time() if kind.startswith("time") else moment)
+        if kind.startswith(("timedelta", "long timedelta", "Timedelta")):
+            return str(timedelta(microseconds=value))
+    except (ValueError, OverflowError, TypeError):  # an edge beyond all dates
+        pass
+    if value == int(value) if np.isfinite(value) and abs(value) < 1e15 else False:
+        return f"{int(value)}"
+    return f"{value:.{max(digits, 6) if abs(value) >= 1000 else digits}g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +299,9 @@ class NumberAtoms:
             same |= np.isnan(numbers)  # NaN sorts last, so its place is that of the NaN atom
         return np.where(same, place, -1)
 
-    def name(self, code: int) -> str:
+    def name(self, code: int, kind: str = "float") -> str:
         """The atom as text."""
-        return f"{self.values[code]:.6g}"
+        return number_text(float(self.values[code]), kind, 6)
 
     def plain(self, code: int) -> float | str:
         """The atom as JSON can hold it."""
@@ -261,7 +329,7 @@ class LabelAtoms:
         table = np.array([self._place.get(label, -1) for label in column.labels], dtype=np.int64)
         return table[column.codes] if len(table) else np.empty(0, dtype=np.int64)
 
-    def name(self, code: int) -> str:
+    def name(self, code: int, kind: str = "str") -> str:
         """The atom as text, cut when long."""
         label = self.labels[code]
         return repr(label if len(label) <= 60 else label[:57] + "…")

@@ -14,8 +14,18 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import EpsilometerError, MechanismError
-from epsilometer.outputs.columns import Block, Numbers, Outputs, record_text
-from epsilometer.outputs.reading_leaves import BATCH, FLAT_KINDS, cut_repr, not_a_batch, read_flat, safe_repr, type_name
+from epsilometer.outputs.columns import Block, Numbers, Outputs, key_text, record_text
+from epsilometer.outputs.reading_leaves import (
+    BATCH,
+    FLAT_KINDS,
+    Unreadable,
+    collected,
+    cut_repr,
+    not_a_batch,
+    read_flat,
+    safe_repr,
+    type_name,
+)
 from epsilometer.outputs.reading_numbers import arrow_values, is_arrow
 from epsilometer.outputs.reading_pieces import Piece, Place, product
 from epsilometer.outputs.reading_trees import read_array, read_values
@@ -56,6 +66,8 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         batch = _materialise(values, expected)
         size = _checked_size(batch, expected)
         pieces = _read_batch(batch, size) if size else []
+    except Unreadable as error:
+        raise MechanismError(error.text(batch)) from error.__cause__
     except EpsilometerError:
         raise
     except Exception as error:  # raised by the outputs' own code: an iterator, a hash, a property
@@ -71,6 +83,7 @@ Batch = np.ndarray[Any, Any] | Sequence[Any] | dict[str, Any]
 
 def _materialise(values: Any, expected: int | None) -> Batch:
     """The batch as an array, a sequence, or a dict of those."""
+    values = collected(values)
     names = _column_names(values)
     if names is None:
         return _sequence(values, expected)
@@ -138,7 +151,7 @@ def _read_batch(batch: Batch, size: int) -> list[Piece]:
         return _read_sequence(batch, place)
     names = sorted(batch)
     parts = (_read_sequence(batch[name], place.inside()) for name in names)
-    return product(parts, partial(record_text, "", names), place)
+    return product(parts, partial(record_text, "", list(map(key_text, names))), place)
 
 
 def _read_sequence(values: np.ndarray[Any, Any] | Sequence[Any], place: Place) -> list[Piece]:

@@ -1,11 +1,18 @@
-"""Values without parts, many at a time: numbers, texts, None and enum members; the errors for what cannot be read."""
+"""Values without parts, many at a time; how values of other libraries are opened; errors for what cannot be read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
+from functools import partial
+from io import IOBase
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,13 +20,13 @@ from numpy.typing import NDArray
 
 from epsilometer.errors import MechanismError
 from epsilometer.outputs.columns import EXACT, Numbers, name_text
-from epsilometer.outputs.reading_numbers import READERS, factorise, read_long_wholes, read_wholes
-from epsilometer.outputs.reading_pieces import Piece, by_case, whole
+from epsilometer.outputs.reading_numbers import READERS, about, factorise, read_long_wholes, read_wholes
+from epsilometer.outputs.reading_pieces import MAX_LEAVES, Piece, by_case, whole
 
 MAX_REPR = 80
 ALLOWED = (
-    "an output may be a bool, int, float, complex, Decimal, str, bytes, None, date, an enum member, a numpy scalar "
-    "or array, or a tuple, list, set, dict with string keys or dataclass of such values"
+    "an output may be a number, str, bytes, None, date or time, an enum member, an array, a data frame, or a tuple, "
+    "list, set, iterator, dict, dataclass or the like of such values"
 )
 BATCH = (
     "a batch of outputs must be a sequence with one entry per output (a list, tuple, iterator or array), "
@@ -47,13 +54,61 @@ def type_name(value: object) -> str:
     return str(type.__dict__["__name__"].__get__(type(value)))
 
 
-def unreadable(value: object, output: int, why: str = "") -> MechanismError:
+class Unreadable(MechanismError):
     """An output is, or contains, something that is not allowed."""
-    reason = f" ({why})" if why else ""
-    return MechanismError(
-        f"output {output} is or holds a value of type {type_name(value)}, which cannot be read{reason}: "
-        f"{cut_repr(value)}; {ALLOWED}"
-    )
+
+    def __init__(self, value: object, output: int, why: str = "") -> None:
+        super().__init__(f"{type_name(value)} in output {output}")
+        self.value, self.output, self.why = value, output, why
+
+    def text(self, batch: Any) -> str:
+        """The type, the place inside the output, and a line of code that would make it readable."""
+        reason = f" ({self.why})" if self.why else ""
+        path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
+        place = f" at output{path}" if path else ""
+        return (
+            f"output {self.output} is or holds a value of type {type_name(self.value)}{place}, which cannot be "
+            f"read{reason}: {cut_repr(self.value)}; {ALLOWED}; try: {_remedy(self.value)}"
+        )
+
+
+def _remedy(value: Any) -> str:
+    """A line of code that would make a value readable."""
+    if isinstance(value, type) or callable(value):
+        return "return value()  # what it returns, not the function itself"
+    if hasattr(value, "get_params") and hasattr(value, "fit"):
+        return "return em.fitted(model)"
+    if hasattr(value, "read"):
+        return "return value.read()"
+    if isinstance(value, Awaitable):
+        return "return asyncio.run(value)"
+    if getattr(value, "__dict__", None):
+        return "return vars(value)  # its attributes as a dict"
+    return "return list(value)" if isinstance(value, Iterable) else "return str(value)"
+
+
+# How deep an unreadable value is looked for.
+_MOST_LEVELS = 12
+
+
+def path_of(wanted: object, value: Any, path: str) -> str | None:
+    """Where a value is inside another, as Python would write it: `['fit'][2].model`."""
+    if value is wanted:
+        return path
+    parts: Iterable[tuple[str, Any]] = ()
+    opened = opener(type(value))
+    if opened is not None:
+        value = opened(value)
+    if isinstance(value, dict):
+        parts = ((f"[{cut_repr(key)}]", part) for key, part in value.items())
+    elif isinstance(value, list | tuple):
+        parts = ((f"[{place}]", part) for place, part in enumerate(value))
+    elif field_names(type(value)):
+        parts = ((f".{name}", getattr(value, name, None)) for name in field_names(type(value)) or ())
+    if path.count("[") + path.count(".") < _MOST_LEVELS:
+        found = (path_of(wanted, part, path + step) for step, part in parts)
+        return next((each for each in found if each is not None), None)
+    return None
 
 
 def not_a_batch(values: object) -> MechanismError:
@@ -87,17 +142,17 @@ def _read_nones(values: Sequence[None]) -> list[Piece]:
     return [whole("None", (), len(values))]
 
 
-def _read_ints(values: Sequence[int]) -> list[Piece]:
+def _read_ints(values: Sequence[int], name: str = "int", long_name: str = "bigint") -> list[Piece]:
     try:
-        return read_wholes(np.array(values, dtype=np.int64))
+        return read_wholes(np.array(values, dtype=np.int64), name, long_name)
     except OverflowError:
         array = np.array(values, dtype=object)
     fits = np.fromiter((-EXACT <= value <= EXACT for value in values), np.bool_, len(values))
     return by_case(
         array,
         [
-            (fits, lambda some: read_wholes(some.astype(np.int64))),
-            (~fits, lambda some: read_long_wholes(some.tolist())),
+            (fits, lambda some: read_wholes(some.astype(np.int64), name, long_name)),
+            (~fits, lambda some: read_long_wholes(some.tolist(), long_name)),
         ],
     )
 
@@ -108,36 +163,62 @@ def _read_decimals(values: Sequence[Decimal]) -> list[Piece]:
     return [whole("Decimal", (Numbers(sizes), factorise(list(map(str, values)), str)), len(values))]
 
 
+def _read_fractions(values: Sequence[Fraction]) -> list[Piece]:
+    return [whole("Fraction", (Numbers(np.array(list(map(about, values)))), factorise(values, str)), len(values))]
+
+
 def _read_dates(values: Sequence[date]) -> list[Piece]:
-    return [whole("date", (_ints(value.toordinal() for value in values),), len(values))]
+    return [whole("date", (Numbers(np.fromiter((value.toordinal() for value in values), np.int64)),), len(values))]
+
+
+# Times are whole numbers of microseconds, so that earlier and later are below and above. The offset of a zone is part
+# of the shape: equal instants of two zones are different outputs.
+_EPOCH = datetime(1970, 1, 1)
+_TICK = timedelta(microseconds=1)
 
 
 def _read_moments(values: Sequence[datetime]) -> list[Piece]:
-    days = _ints(value.toordinal() for value in values)
-    return _with_zone("datetime", (days, _ints(map(_microseconds, values))), values)
+    return _by_zone("datetime", values, [(value.replace(tzinfo=None) - _EPOCH) // _TICK for value in values])
 
 
 def _read_times(values: Sequence[time]) -> list[Piece]:
-    return _with_zone("time", (_ints(map(_microseconds, values)),), values)
+    seconds = [(value.hour * 60 + value.minute) * 60 + value.second for value in values]
+    return _by_zone("time", values, [1_000_000 * s + each.microsecond for s, each in zip(seconds, values, strict=True)])
 
 
-def _with_zone(name: str, columns: tuple[Numbers, ...], values: Sequence[datetime] | Sequence[time]) -> list[Piece]:
-    zones = [str(value.utcoffset()) for value in values]
-    return [whole(name, (*columns, factorise(zones, str)), len(values))]
+def _by_zone(name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]) -> list[Piece]:
+    zones = [f" UTC+{value.utcoffset()}" if value.tzinfo else "" for value in values]
+    array = np.array(ticks, dtype=object)
+    cases = []
+    for zone in sorted(set(zones)):
+        read = partial(_read_ints, name=name + zone, long_name=f"long {name}{zone}")
+        cases.append((np.array([each == zone for each in zones]), lambda some, read=read: read(some.tolist())))
+    return by_case(array, cases)
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def read_instants(kind: type, values: Sequence[Any]) -> list[Piece]:
+    """Times and durations of pandas: microseconds as the nearest float, and the nanoseconds modulo 2^53."""
+    plain = [value.asm8 for value in values]
+    units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]
+    ticks = [int(each.astype(np.int64)) * (10**9 // unit) for each, unit in zip(plain, units, strict=True)]
+    zones = [str(getattr(value, "tz", None) or "") for value in values]
+    cases = []
+    for zone in sorted(set(zones)):
+        read = partial(_nanoseconds, f"{kind.__name__} {zone}".strip())
+        cases.append((np.array([each == zone for each in zones]), read))
+    return by_case(np.array(ticks, dtype=object), cases)
+
+
+def _nanoseconds(shape: str, ticks: NDArray[Any]) -> list[Piece]:
+    rounded = np.array([each / 1000 for each in ticks.tolist()])
+    return [whole(shape, (Numbers(rounded), Numbers((ticks & (EXACT - 1)).astype(np.int64))), len(ticks))]
 
 
 def _read_durations(values: Sequence[timedelta]) -> list[Piece]:
-    days = _ints(value.days for value in values)
-    rest = _ints(value.seconds * 1_000_000 + value.microseconds for value in values)
-    return [whole("timedelta", (days, rest), len(values))]
-
-
-def _microseconds(value: datetime | time) -> int:
-    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-
-
-def _ints(values: Iterable[int]) -> Numbers:
-    return Numbers(np.fromiter(values, np.int64))
+    return _read_ints([value // _TICK for value in values], "timedelta", "long timedelta")
 
 
 def _read_texts(values: Sequence[str]) -> list[Piece]:
@@ -180,6 +261,7 @@ LEAVES: dict[type, Callable[[Sequence[Any]], list[Piece]]] = {
     datetime: _read_moments,
     time: _read_times,
     timedelta: _read_durations,
+    Fraction: _read_fractions,
 }
 
 # How a value of a subclass becomes one of the class itself without running code of the subclass.
@@ -204,4 +286,104 @@ _FLAT: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
     **READERS,
     "U": lambda array: _read_texts(array.tolist()),
     "S": lambda array: _read_bytes(array.tolist()),
+}
+
+
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The declared fields of a dataclass, a named tuple, or a class of attrs or pydantic; None for other classes."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    if issubclass(kind, tuple):
+        return getattr(kind, "_fields", None)
+    if hasattr(kind, "__attrs_attrs__"):
+        return tuple(field.name for field in kind.__attrs_attrs__)
+    declared = getattr(kind, "model_fields", None)
+    return tuple(declared) if isinstance(declared, dict) else None
+
+
+class Fields(dict[Any, Any]):
+    """Names and values whose order counts."""
+
+
+# Views and iterators are read as lists: what was returned is what a loop over it gives.
+LISTED = (deque, KeysView, ValuesView, ItemsView, Iterator)
+
+
+def opener(kind: type) -> Callable[[Any], Any] | None:
+    """What turns a value of another library, or one that must be looped over, into plain values; None for others.
+
+    Libraries are recognised by the names of their classes, so that none is imported.
+    """
+    for each in kind.__mro__:
+        opened = _OPENERS.get((each.__module__.partition(".")[0], each.__name__))
+        if opened is not None:
+            return opened
+    if issubclass(kind, LISTED) and not issubclass(kind, IOBase):
+        return lambda value: list(islice(value, MAX_LEAVES + 1))
+    if issubclass(kind, os.PathLike):
+        return os.fspath
+    if hasattr(kind, "tocoo") and hasattr(kind, "toarray"):
+        return _sparse
+    return np.asarray if hasattr(kind, "__array__") and not issubclass(kind, np.ndarray | np.generic) else None
+
+
+def collected(value: Any) -> Any:
+    """A lazy frame, run; anything else as it is."""
+    lazy = {each.__name__ for each in type(value).__mro__} & {"LazyFrame", "OnceFrame"}
+    return value.collect() if lazy and hasattr(value, "collect") else value
+
+
+def _frame(value: Any) -> Fields:
+    names = _row_names(value.index)
+    columns = [column.tolist() for _, column in value.items()]
+    return _unique(list(value.columns), columns if names is None else [_unique(names, column) for column in columns])
+
+
+def _series(value: Any) -> Any:
+    names = _row_names(value.index)
+    return value.tolist() if names is None else _unique(names, value.tolist())
+
+
+def _row_names(index: Any) -> list[Any] | None:
+    """The labels of the rows of a pandas object, unless these are only numbered."""
+    names: list[Any] = index.tolist()
+    return None if names == list(range(len(names))) else names
+
+
+def _unique(names: list[Any], values: list[Any]) -> Fields:
+    """Names that occur twice get their place, too."""
+    fields = Fields(zip(names, values, strict=True))
+    return (
+        fields
+        if len(fields) == len(names)
+        else Fields(zip(zip(names, range(len(names)), strict=True), values, strict=True))
+    )
+
+
+def _sparse(value: Any) -> Any:
+    if np.prod(value.shape, dtype=float) <= MAX_LEAVES:
+        return value.toarray()
+    entries = value.tocoo()
+    places = zip(*(axis.tolist() for axis in (entries.row, entries.col)), strict=True)
+    return [value.shape, dict(sorted(zip(places, entries.data.tolist(), strict=True)))]
+
+
+_OPENERS: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("pandas", "DataFrame"): _frame,
+    ("pandas", "Series"): _series,
+    ("pandas", "Index"): lambda value: value.tolist(),
+    ("pandas", "ExtensionArray"): lambda value: value.tolist(),
+    ("pandas", "Period"): str,
+    ("pandas", "Interval"): str,
+    ("polars", "DataFrame"): lambda value: Fields((name, value[name].to_list()) for name in value.columns),
+    ("polars", "Series"): lambda value: value.to_list(),
+    ("polars", "LazyFrame"): collected,
+    ("opendp", "OnceFrame"): collected,
+    ("pyarrow", "Table"): lambda value: Fields(value.to_pydict()),
+    ("pyarrow", "RecordBatch"): lambda value: Fields(value.to_pydict()),
+    ("pyarrow", "Array"): lambda value: value.to_pylist(),
+    ("pyarrow", "ChunkedArray"): lambda value: value.to_pylist(),
+    ("builtins", "range"): lambda value: Fields(start=value.start, stop=value.stop, step=value.step),
+    ("builtins", "bytearray"): bytes,
+    ("builtins", "memoryview"): bytes,
 }

@@ -54,11 +54,11 @@ def read_wholes(array: NDArray[Any], name: str = "int", long_name: str = "bigint
     return by_case(array, [(fits, lambda some: _short(some, name)), (~fits, lambda some: _long(some, long_name))])
 
 
-def read_long_wholes(values: list[int]) -> list[Piece]:
+def read_long_wholes(values: list[int], long_name: str = "bigint") -> list[Piece]:
     """Whole numbers of any size beyond 2^53."""
     array = np.array(values, dtype=object)
     fits = np.fromiter((abs(value) < _MOST_ROUNDED for value in values), np.bool_, len(values))
-    return by_case(array, [(fits, _long), (~fits, _huge)])
+    return by_case(array, [(fits, lambda some: _long(some, long_name)), (~fits, _huge)])
 
 
 def _short(array: NDArray[Any], name: str) -> list[Piece]:
@@ -74,11 +74,12 @@ def _long(array: NDArray[Any], name: str = "bigint") -> list[Piece]:
 
 def _huge(array: NDArray[Any]) -> list[Piece]:
     values = array.tolist()
-    sizes = np.array([_about(value) for value in values])
+    sizes = np.array([about(value) for value in values])
     return [whole("hugeint", (Numbers(sizes), factorise(values, int_text)), len(values))]
 
 
-def _about(value: int) -> float:
+def about(value: Any) -> float:
+    """A number as the nearest float."""
     try:
         return float(value)
     except OverflowError:

@@ -6,10 +6,13 @@ of a group is read by `read_values` again.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -19,21 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.columns import array_text, name_text, record_text, sequence_text
+from epsilometer.outputs.columns import array_text, key_text, name_text, record_text, sequence_text
 from epsilometer.outputs.reading_leaves import (
     FLAT_KINDS,
     LEAVES,
+    LISTED,
     PLAIN,
-    cut_repr,
+    Fields,
+    Unreadable,
+    field_names,
+    opener,
     read_enums,
     read_flat,
+    read_instants,
     read_leaves,
     safe_repr,
     type_name,
-    unreadable,
 )
 from epsilometer.outputs.reading_numbers import int_text
-from epsilometer.outputs.reading_pieces import Piece, Place, by_group, merge, product, spread
+from epsilometer.outputs.reading_pieces import Piece, Place, by_group, merge, product, spread, whole
 
 # Members of a set are sorted by text, which is astronomically long for tuples that share parts.
 MAX_SORT_TEXT = 1_000_000
@@ -49,12 +56,46 @@ def read_values(values: Sequence[Any], place: Place) -> list[Piece]:
 def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
     if kind in LEAVES:
         return read_leaves(kind, values)
+    names = field_names(kind)
+    if names is not None:
+        return _read_objects(kind, names, values, place)
     for base, reader in _READERS:
         if issubclass(kind, base):
             return reader(kind, values, place)
-    if dataclasses.is_dataclass(kind):
-        return _read_dataclasses(kind, values, place)
-    raise unreadable(values[0], int(place.outputs[0]))
+    if kind.__module__.partition(".")[0] == "pandas":
+        if kind.__name__ in _MISSING:
+            return [whole(_MISSING[kind.__name__], (), len(values))]
+        if kind.__name__ in ("Timestamp", "Timedelta"):
+            return read_instants(kind, values)
+    opened = opener(kind)
+    if opened is not None:
+        return _read_opened(kind, opened, values, place)
+    for base in (datetime, date, timedelta):
+        if issubclass(kind, base):
+            return read_leaves(base, values)
+    raise Unreadable(values[0], int(place.outputs[0]))
+
+
+# The missing values of pandas, and their shapes.
+_MISSING = {"NAType": "NA", "NaTType": "NaT"}
+# Classes whose name does not matter, because they become another.
+_NAMELESS = frozenset({"LazyFrame", "OnceFrame"})
+
+
+def _read_opened(kind: type, opened: Callable[[Any], Any], values: Sequence[Any], place: Place) -> list[Piece]:
+    """Values of another library, by what they hold."""
+    inside = place.inside()
+    plain: list[Any] = []
+    try:
+        plain.extend(map(opened, values))
+    except Exception as error:  # raised by the other library, or by a generator of the mechanism
+        why = f"{type_name(error)}: {safe_repr(error)[:200]}"
+        raise Unreadable(values[len(plain)], int(place.outputs[len(plain)]), why) from error
+    pieces = read_values(plain, inside)
+    if kind.__name__ in _NAMELESS or issubclass(kind, LISTED):
+        return pieces
+    name = name_text(kind.__name__)
+    return [replace(piece, block=replace(piece.block, shape=sequence_text(name, [piece.shape]))) for piece in pieces]
 
 
 def _read_subclass(base: type, kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
@@ -159,34 +200,54 @@ def _canonical_parts(values: Iterable[object], place: Place) -> list[str]:
 
 
 def _read_dicts(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
-    rows = values
-    if kind is not dict or not set(map(type, chain.from_iterable(values))) <= {str}:
-        rows = [_plain_dict(value, output) for value, output in zip(values, place.outputs.tolist(), strict=True)]
-    return by_group(rows, tuple, place, _read_records)
+    if kind is dict and set(map(type, chain.from_iterable(values))) <= {str}:
+        return by_group(values, tuple, place, partial(_read_records, is_sorted=True))
+    outputs = place.outputs.tolist()
+    rows = [_texts_of_keys(value, output) for value, output in zip(values, outputs, strict=True)]
+    return by_group(rows, tuple, place, partial(_read_records, is_sorted=kind is not Fields))
 
 
-def _plain_dict(value: dict[Any, Any], output: int) -> dict[str, Any]:
-    for key in dict.keys(value):
-        if not isinstance(key, str):
-            raise MechanismError(
-                f"output {output} holds a dict with the key {cut_repr(key)} of type {type_name(key)}; "
-                "keys must be strings, so turn them into strings or return a list of pairs"
-            )
-    return {str.__str__(key): part for key, part in dict.items(value)}
+def _texts_of_keys(value: dict[Any, Any], output: int) -> dict[Any, Any]:
+    """Keys that are not strings as texts in brackets, which no key that is a string can have as its text."""
+    row: dict[Any, Any] = {}
+    for key, part in dict.items(value):
+        name: Any = str.__str__(key) if isinstance(key, str) else (_key_text(key, output),)
+        while name in row:  # several NaN
+            name = (f"{name[0][:-1]}']",)
+        row[name] = part
+    return row
 
 
-def _read_records(keys: tuple[str, ...], rows: Sequence[dict[str, Any]], place: Place) -> list[Piece]:
+def _key_text(key: object, output: int) -> str:
+    text = ascii(key) if type(key) in _WITH_REPR or isinstance(key, np.generic) else None
+    if isinstance(key, Enum):
+        text = f"{type_name(key)}.{str(key._name_)!a}"
+    elif isinstance(key, tuple | frozenset):
+        parts = [_key_text(each, output)[1:-1] for each in key]
+        text = f"({', '.join(parts)})" if isinstance(key, tuple) else f"frozenset({', '.join(sorted(parts))})"
+    elif opener(type(key)) is not None:  # a time of pandas, a path
+        text = f"{type_name(key)}({str(key)!a})"
+    if text is None:
+        raise Unreadable(key, output, "as a key of a dict")
+    return f"[{text}]"
+
+
+_WITH_REPR = {type(None), bool, int, float, complex, str, bytes, Decimal, Fraction, date, datetime, time, timedelta}
+
+
+def _read_records(keys: tuple[Any, ...], rows: Sequence[dict[Any, Any]], place: Place, is_sorted: bool) -> list[Piece]:
     inside = place.inside()
-    names = sorted(keys)
+    names = sorted(keys, key=lambda key: (1, *key) if isinstance(key, tuple) else (0, key)) if is_sorted else keys
     parts = (read_values(list(map(itemgetter(name), rows)), inside) for name in names)
-    return product(parts, partial(record_text, "", names), place)
+    texts = [name[0] if isinstance(name, tuple) else key_text(name) for name in names]
+    return product(parts, partial(record_text, "", texts), place)
 
 
-def _read_dataclasses(kind: type, values: Sequence[Any], place: Place) -> list[Piece]:
+def _read_objects(kind: type, names: tuple[str, ...], values: Sequence[Any], place: Place) -> list[Piece]:
+    """Dataclasses and the like, and named tuples."""
     inside = place.inside()
-    names = [field.name for field in dataclasses.fields(kind)]
     parts = (read_values(_field(values, name, place), inside) for name in names)
-    return product(parts, partial(record_text, name_text(kind.__name__), names), place)
+    return product(parts, partial(record_text, name_text(kind.__name__), list(map(key_text, names))), place)
 
 
 def _field(values: Sequence[Any], name: str, place: Place) -> list[Any]:
@@ -195,7 +256,7 @@ def _field(values: Sequence[Any], name: str, place: Place) -> list[Any]:
         parts.extend(getattr(value, name) for value in values)
     except Exception as error:
         bad = len(parts)
-        raise unreadable(values[bad], int(place.outputs[bad]), f"no field {name!r}") from error
+        raise Unreadable(values[bad], int(place.outputs[bad]), f"no field {name!r}") from error
     return parts
 
 
@@ -256,11 +317,11 @@ def _read_entries(array: NDArray[Any], place: Place) -> list[Piece]:
     if array.dtype.kind in "OT":
         return read_values(array.tolist(), place)
     if array.dtype.names is None:
-        raise unreadable(array[0], int(place.outputs[0]), f"dtype {array.dtype}")
+        raise Unreadable(array[0], int(place.outputs[0]), f"dtype {array.dtype}")
     inside = place.inside()
     names = sorted(array.dtype.names)
     parts = (read_array(array[name], inside) for name in names)
-    return product(parts, partial(record_text, "", names), place)
+    return product(parts, partial(record_text, "", list(map(key_text, names))), place)
 
 
 def _read_masked(array: np.ma.MaskedArray[Any, Any], place: Place) -> list[Piece]:

@@ -15,6 +15,9 @@ from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms, Line, atoms_from_dict, atoms_to_dict
 
+# The share of their variance that weights must have in common with a straight line to be written as a multiple.
+_STRAIGHT = 0.4
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -48,6 +51,29 @@ class Term:
             if share:
                 total += share * np.asarray(column.values, dtype=np.float64)  # type: ignore[union-attr]
         return total
+
+    @property
+    def reach(self) -> float:
+        """How far apart its weights are: how much the column matters."""
+        weights = self.weights[:-1] if isinstance(self.cells, Line) else self.weights  # NaN aside
+        return float(np.ptp(weights)) if len(weights) else 0.0
+
+    def straight(self) -> tuple[float, float] | None:
+        """Slope and height of the straight line that the weights follow, if they do."""
+        if not isinstance(self.cells, Line) or len(self.cells.edges) < 3:
+            return None
+        edges, weights = self.cells.edges, self.weights[1:-2]
+        with np.errstate(all="ignore"):  # a stored score may hold any numbers
+            x, y = (edges[1:] + edges[:-1]) / 2.0, weights
+            known = np.isfinite(x) & np.isfinite(y)
+            if np.count_nonzero(known) < 2:
+                return None
+            middle, level = np.mean(x[known]), np.mean(y[known])
+            x, y = x[known] - middle, y[known] - level
+            slope = (x @ y) / (x @ x)
+            height, explained = level - slope * middle, slope * (x @ y) / (y @ y)
+        is_straight = np.isfinite(slope) and np.isfinite(height) and explained >= _STRAIGHT
+        return (float(slope), float(height)) if is_straight else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -124,6 +150,17 @@ class TreeScore:
     def columns(self) -> tuple[int, ...]:
         """The columns that it reads."""
         return tuple(coding.column for coding in self.codings)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What each column adds while the others are in the middle: for people, not for evaluation."""
+        middle = [np.full(1, coding.n_codes // 2, dtype=np.int32) for coding in self.codings]
+        found = []
+        for place, coding in enumerate(self.codings):
+            varied = [np.repeat(codes, coding.n_codes) for codes in middle]
+            varied[place] = np.arange(coding.n_codes, dtype=np.int32)
+            found.append(Term(coding.column, coding.cells, self.of_codes(varied)))
+        return tuple(found)
 
     def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilometer.errors import InputError
-from epsilometer.report.panels import Panel, ProfilePanel, SearchPanel, TradeOffPanel, WealthPanel, panels
+from epsilometer.report.panels import (
+    OutputsPanel,
+    Panel,
+    ProfilePanel,
+    SearchPanel,
+    TradeOffPanel,
+    WealthPanel,
+    outputs_panels,
+    panels,
+)
 from epsilometer.report.plot_data import LossPanel, loss_panel
+from epsilometer.report.wording import cut, percent
 from epsilometer.report.wording import figure as short
 from epsilometer.result import AuditResult, Verdict
 
@@ -79,12 +90,14 @@ def plot(result: AuditResult, kind: str | None = None) -> Figure:
 
     Args:
         result: what to draw.
-        kind: only one of them: "trade-off", "profile", "search" or "wealth".
+        kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth".
     """
-    known = {"trade-off": TradeOffPanel, "profile": ProfilePanel, "search": SearchPanel, "wealth": WealthPanel}
+    known = {"outputs": OutputsPanel, "trade-off": TradeOffPanel, "profile": ProfilePanel, "search": SearchPanel}
+    known |= {"wealth": WealthPanel}
     if kind is not None and kind not in known:
         raise InputError(f"kind={kind!r} is unknown; known are {', '.join(known)}")
-    chosen = [panel for panel in panels(result) if kind is None or isinstance(panel, known[kind])]
+    every = [*outputs_panels(result), *panels(result)]
+    chosen = [panel for panel in every if kind is None or isinstance(panel, known[kind])]
     if not chosen:
         raise InputError(f"this result holds nothing to draw{'' if kind is None else f' for kind={kind!r}'}")
     return draw(chosen, TONES[result.verdict])
@@ -119,8 +132,6 @@ def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[st
         salt: makes ids differ from those of other pictures on the page.
         variables: names of CSS variables by colour.
     """
-    from html import escape
-
     from matplotlib import rc_context
 
     file = io.StringIO()
@@ -139,6 +150,78 @@ def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[st
     width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0]
     head = f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(description)}">'
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
+
+
+def outputs_svg(panel: OutputsPanel) -> str:
+    """The two distributions as an SVG element that fits any width and tells its values when hovered over.
+
+    Without a script: each bin has a title, which browsers show; colours follow the page where it has any.
+    """
+    rows = _histogram_svg(panel) if len(panel.edges) else _bars_svg(panel)
+    height = 190 if len(panel.edges) else 34 * len(panel.bins) + 4
+    label = f'role="img" aria-label="{escape(panel.description)}"'
+    head = f'<svg class="chart outputs" width="100%" height="{height}" {label}>'
+    return head + "".join(rows) + "</svg>"
+
+
+def _hover(panel: OutputsPanel, place: int) -> str:
+    share = panel.inside[place]
+    event = (
+        "in the event" if share > 0.99 else "outside the event" if share < 0.01 else f"{percent(share)} in the event"
+    )
+    shares = f"left {percent(panel.left[place])}, right {percent(panel.right[place])}"
+    return f"<title>{escape(panel.name)} {escape(panel.bins[place])}: {shares}, {event}</title>"
+
+
+def _histogram_svg(panel: OutputsPanel) -> Iterator[str]:
+    width, top = 100.0 / len(panel.bins), max(float(panel.left.max()), float(panel.right.max()))
+    for place in range(len(panel.bins)):
+        x = f'x="{width * place:.3f}%" width="{width:.3f}%"'
+        yield f"<g>{_hover(panel, place)}"
+        shade = f'fill="var(--ink,currentColor)" opacity="{0.14 * panel.inside[place]:.3f}"'
+        yield f'<rect {x} y="0" height="160" {shade}/>'
+        for shares, colour in ((panel.left, "var(--left,#2c64c4)"), (panel.right, "var(--right,#b4570f)")):
+            height = 150.0 * float(shares[place]) / top
+            yield f'<rect {x} y="{160 - height:.1f}" height="{height:.1f}" fill="{colour}" opacity=".55"/>'
+        yield "</g>"
+    ends = [panel.bins[0].split(" to ")[0], panel.bins[-1].split(" to ")[1]]
+    yield '<line x1="0" x2="100%" y1="160" y2="160" stroke="currentColor" opacity=".5"/>'
+    yield f'<text class="axis" x="0" y="177">{escape(ends[0])}</text>'
+    yield f'<text class="axis" x="50%" y="177" text-anchor="middle">{escape(panel.name)}</text>'
+    yield f'<text class="axis" x="100%" y="177" text-anchor="end">{escape(ends[1])}</text>'
+
+
+def _bars_svg(panel: OutputsPanel) -> Iterator[str]:
+    top = max(float(panel.left.max()), float(panel.right.max()))
+    for place, value in enumerate(panel.bins):
+        y = 34 * place
+        yield f"<g>{_hover(panel, place)}"
+        shade = f'fill="var(--ink,currentColor)" opacity="{0.14 * panel.inside[place]:.3f}"'
+        yield f'<rect x="0" y="{y}" width="100%" height="32" {shade}/>'
+        yield f'<text x="4" y="{y + 20}">{escape(cut(value, 22))}</text>'
+        for row, (shares, colour) in enumerate(
+            ((panel.left, "var(--left,#2c64c4)"), (panel.right, "var(--right,#b4570f)"))
+        ):
+            share, at = float(shares[place]), y + 3 + 14 * row
+            yield f'<rect x="42%" y="{at}" width="{44.0 * share / top:.2f}%" height="12" fill="{colour}" opacity=".8"/>'
+            yield f'<text class="axis" x="{42.5 + 44.0 * share / top:.2f}%" y="{at + 10}">{percent(share)}</text>'
+        yield "</g>"
+
+
+def _draw_outputs(panel: OutputsPanel, axes: Axes, tone: str) -> None:
+    places = np.arange(len(panel.bins)) if not len(panel.edges) else (panel.edges[1:] + panel.edges[:-1]) / 2.0
+    widths = np.full(len(places), 0.8) if not len(panel.edges) else np.diff(panel.edges)
+    for place, width, share in zip(places, widths, panel.inside, strict=True):
+        axes.axvspan(place - width / 2, place + width / 2, color=INK, alpha=0.14 * float(share), linewidth=0)
+    if len(panel.edges):
+        for shares, colour, name in ((panel.left, LEFT, "left input"), (panel.right, RIGHT, "right input")):
+            axes.stairs(shares, panel.edges, color=colour, fill=True, alpha=0.45, label=name)
+    else:
+        axes.bar(places - 0.2, panel.left, 0.4, color=LEFT, label="left input")
+        axes.bar(places + 0.2, panel.right, 0.4, color=RIGHT, label="right input")
+        axes.set_xticks(places, [cut(value, 10) for value in panel.bins])
+    axes.set(xlabel=panel.name, ylabel="share of draws")
+    axes.legend(loc="best", fontsize=11)
 
 
 def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
@@ -201,6 +284,7 @@ def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
 
 
 _DRAWINGS: dict[type[Panel], Callable[[Any, Axes, str], None]] = {
+    OutputsPanel: _draw_outputs,
     TradeOffPanel: _draw_trade_off,
     ProfilePanel: _draw_profile,
     SearchPanel: _draw_search,
@@ -285,9 +369,16 @@ def _draw_laws(panel: LossPanel, axes: Axes) -> None:
 
 
 def _draw_losses(panel: LossPanel, axes: Axes, tone: str) -> None:
+    axes.fill_between(panel.points, panel.loss - panel.spread, panel.loss + panel.spread, color=tone, alpha=0.2, lw=0)
     axes.plot(panel.points, panel.loss, color=tone)
     axes.plot(panel.atom_places, panel.atom_loss, "o", color=tone, markersize=5)
-    if panel.location is not None:
+    if panel.claimed is not None:
+        axes.axhline(panel.claimed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4)
+        words = f"claimed: {short(panel.claimed)}"
+        axes.annotate(
+            words, (0.98, panel.claimed), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=11
+        )
+    elif panel.location is not None:
         axes.axvline(panel.location, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
         axes.axhline(panel.estimate, color=INK, linestyle=(0, (1, 2)), linewidth=1.2)
         words = f"at the mark: {short(panel.estimate)}"
@@ -295,7 +386,7 @@ def _draw_losses(panel: LossPanel, axes: Axes, tone: str) -> None:
             words, (0.98, panel.estimate), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=11
         )
     axes.set(xlabel="output", ylabel="loss")
-    highest = np.concatenate([panel.loss, panel.atom_loss, [panel.estimate]])
+    highest = np.concatenate([panel.loss + panel.spread, panel.atom_loss, [panel.estimate, panel.claimed or 0.0]])
     axes.set_ylim(0.0, 1.3 * float(np.nanmax(highest)) or 1.0)
     if not len(panel.points) and len(panel.atoms) <= _MOST_NAMES:
         axes.set_xticks(panel.atom_places, panel.atoms)

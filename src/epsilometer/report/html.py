@@ -11,7 +11,7 @@ from epsilometer.environment import package_version
 from epsilometer.outputs.events import LogRatio
 from epsilometer.report import figures, plot_data, wording
 from epsilometer.report.figures import loss_svg
-from epsilometer.report.panels import panels
+from epsilometer.report.panels import outputs_panels, panels
 from epsilometer.report.plot_data import loss_panel
 from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Verdict
@@ -57,6 +57,8 @@ def page_environment() -> Environment:
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
     """Everything that the templates print, as text and plot data."""
+    from markupsafe import Markup
+
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     return {
@@ -74,11 +76,16 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "tiles": _tiles(result),
         "scale": plot_data.claim_scale(result),
         "witness": _witness_view(result),
+        "outputs": [(panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)],
         "figures": _figures(result),
         "confidence_sentence": wording.confidence_sentence(result),
         "effort": wording.effort_sentence(result),
         "health": wording.health_lines(result),
         "replay": wording.replay_hint(result),
+        "date": wording.date_text(result),
+        "identity": wording.identity_text(result),
+        "versions": wording.versions_text(result),
+        "stored": wording.stored_name(result),
         "repeat": wording.repeat_sentence(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
         "findings": [_finding_row(result, index) for index in range(len(result.findings))],
@@ -107,6 +114,7 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
         "note": _SCORE_NOTE if is_score else None,
         "event": wording.event_text(witness),
         "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
+        "difference": wording.difference_text(result, witness),
         "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
         "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
         "bars": plot_data.share_bars(witness, result),

@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
-from epsilometer.report.wording import figure, figure_down, figure_up, parameter, percent
+from epsilometer.outputs.lines import number_text
+from epsilometer.report.wording import figure, figure_down, figure_up, parameter, percent, plain
 from epsilometer.result import AuditResult, Finding, Witness
 
 # Enough that a curve looks smooth at the size of a report.
@@ -112,8 +114,62 @@ class WealthPanel(Panel):
     needed: float
 
 
+@dataclass(frozen=True, slots=True)
+class OutputsPanel(Panel):
+    """Both distributions of one part of the outputs, in bins or values.
+
+    Attributes:
+        name: of the part, in the words of the output.
+        bins: what each bin or value is called.
+        left: shape (bins,), shares of the left draws.
+        right: shape (bins,), of the right draws.
+        inside: shape (bins,), which share of the draws in each bin is in the event.
+        edges: shape (bins + 1,); empty for values.
+    """
+
+    name: str
+    bins: tuple[str, ...]
+    left: Floats
+    right: Floats
+    inside: Floats
+    edges: Floats
+
+
+def outputs_panels(result: AuditResult) -> list[OutputsPanel]:
+    """The two distributions of outputs; none where an old result, or a method without events, does not hold them."""
+    try:
+        return [_outputs_panel(data) for data in result.findings[0].details.get("outputs", ())]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):  # a stored file may hold anything
+        return []
+
+
+def _outputs_panel(data: Mapping[str, Any]) -> OutputsPanel:
+    name = plain(data["name"])
+    left, right = (
+        np.array(data[side], dtype=np.float64) / max(int(n), 1)
+        for side, n in zip(("left", "right"), data["n"], strict=True)
+    )
+    edges = np.array(data.get("edges", ()), dtype=np.float64)
+    if len(edges):
+        texts = [plain(number_text(edge, str(data["kind"]))) for edge in edges.tolist()]
+        bins = tuple(f"{low} to {high}" for low, high in pairwise(texts))
+    else:
+        bins = tuple(plain(value) for value in data["values"])
+    inside = np.array(data["inside"], dtype=np.float64)
+    if not len(bins) == len(left) == len(right) == len(inside) > 0 or not np.isfinite([*left, *right, *inside]).all():
+        raise ValueError("bins and counts do not fit together")
+    most = int(np.argmax(np.abs(left - right)))
+    return OutputsPanel(
+        "Outputs" if name == "output" else f"Outputs: {name}",
+        "How often each output came, for both inputs; the event is shaded. From the draws that chose the event: the "
+        "certificate counts fresh ones.",
+        f"The shares differ most at {bins[most]}: left {percent(left[most])}, right {percent(right[most])}.",
+        name, bins, left, right, inside, edges,
+    )  # fmt: skip
+
+
 def panels(result: AuditResult) -> list[Panel]:
-    """Every picture for which the result has the data, in the order of the report."""
+    """Every picture but the outputs for which the result has the data, in the order of the report."""
     makers: tuple[Callable[[AuditResult], Panel | None], ...] = (trade_off, profile, search_history, wealth)
     return [panel for panel in (make(result) for make in makers) if panel is not None]
 

@@ -166,6 +166,9 @@ class LossPanel(Panel):
         atom_loss: shape (k,), nan where both are too small to say.
         location: where the loss is marked: a place on the axis of the points or atoms.
         estimate: the loss there.
+        spread: shape (m,), two standard errors of the loss.
+        claimed: the loss that is allowed, drawn instead of the mark where the claim was not refuted: the greatest of
+            many noisy estimates lies above the truth.
     """
 
     points: Floats
@@ -179,6 +182,8 @@ class LossPanel(Panel):
     atom_loss: Floats
     location: float | None
     estimate: float
+    spread: Floats
+    claimed: float | None
 
 
 def loss_panel(result: AuditResult) -> LossPanel | None:
@@ -200,14 +205,17 @@ def _panel(data: Mapping[str, Any], result: AuditResult) -> LossPanel:
     atoms = [np.array(data[key], dtype=np.float64) for key in ("left_atoms", "right_atoms")]
     atom_shares = [counts / size for counts, size in zip(atoms, n, strict=True)]
     atom_loss = _loss(atom_shares, [_FEWEST / size for size in n])
-    points, densities, loss = _curves(data, n)
+    points, densities, loss, spread = _curves(data, n)
     location, estimate = _mark(result, points, loss, places, atom_loss)
+    is_kept = result.verdict is Verdict.NOT_REFUTED and result.claim.notion == "pure"
     where = "" if location is None else f" near the output {figure(location)}" if len(points) else ""
     return LossPanel(
         "Loss function",
         "Above, how likely each output is under the left and the right input; below, the privacy loss |ln f − ln f'| "
         "of each output. Estimates from training draws: they show where it leaks, the certified bound says how much.",
-        f"The greatest estimated loss is {figure(estimate)}{where}.",
+        f"Nothing proves a loss above the claimed {figure(result.claim.value)}; the band shows how far chance reaches."
+        if is_kept
+        else f"The greatest estimated loss is {figure(estimate)}{where}.",
         points,
         densities[0],
         densities[1],
@@ -219,6 +227,8 @@ def _panel(data: Mapping[str, Any], result: AuditResult) -> LossPanel:
         atom_loss,
         location,
         estimate,
+        spread,
+        result.claim.value if is_kept else None,
     )
 
 
@@ -229,10 +239,10 @@ def _places(atoms: Sequence[Any]) -> tuple[tuple[str, ...], Floats]:
     return tuple(plain(atom, 24) for atom in atoms), np.array(places, dtype=np.float64)
 
 
-def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Floats], Floats]:
+def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Floats], Floats, Floats]:
     if "low" not in data:
         nothing = np.empty(0)
-        return nothing, [nothing, nothing], nothing
+        return nothing, [nothing, nothing], nothing, nothing
     low, high = float(data["low"]), float(data["high"])
     counts = [np.array(data[key], dtype=np.float64) for key in ("left", "right")]
     step = (high - low) / len(counts[0])
@@ -242,7 +252,9 @@ def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Float
     # A kernel of bandwidth h sees about 2·√π·h of the axis.
     window = max(2.0 * math.sqrt(math.pi) * width, 1.0)
     densities = [side / (size * step) for side, size in zip(smooth, n, strict=True)]
-    return points, densities, _loss(densities, [_FEWEST / (window * size * step) for size in n])
+    floors = [_FEWEST / (window * size * step) for size in n]
+    near = [np.maximum(side, floor) / floor * _FEWEST for side, floor in zip(densities, floors, strict=True)]
+    return points, densities, _loss(densities, floors), 2.0 * np.sqrt(1.0 / near[0] + 1.0 / near[1])
 
 
 def _smoothed(counts: Floats, width: float) -> Floats:

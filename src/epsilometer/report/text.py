@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from epsilometer.report.wording import plain
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console
     from rich.panel import Panel
 
@@ -64,9 +66,11 @@ def _bound_rows(result: AuditResult) -> Iterator[Row]:
 
 def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     counts = [", ".join([wording.count_sentence(witness, i), wording.certified_sentence(witness, i)]) for i in (0, 1)]
+    difference = wording.difference_text(result, witness)
     return [
         ("left input", wording.input_text(result, witness, 0)),
         ("right input", wording.input_text(result, witness, 1)),
+        *([("difference", difference)] if difference else []),
         ("event", wording.event_text(witness)),
         ("under left", counts[0]),
         ("under right", counts[1]),
@@ -77,6 +81,9 @@ def _run_rows(result: AuditResult) -> Iterator[Row]:
     yield "samples", wording.effort_sentence(result)
     for line in wording.health_lines(result) or ["the health checks saw nothing unusual"]:
         yield "draws", line
+    for label, text in (("date", wording.date_text(result)), ("code", wording.identity_text(result))):
+        if text:
+            yield label, text
     yield "repeat", wording.repeat_sentence(result)
     hint = wording.replay_hint(result)
     if hint:
@@ -153,10 +160,34 @@ def render_fragment(result: AuditResult) -> str:
         f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
         f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
         _scale(result, tone),
+        *_first_picture(result),
         f'<table style="border:0;margin:4px 0">{"".join(map(_row, _rows(result)))}</table>',
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def for_notebooks(picture: Figure) -> Figure:
+    """A figure that every notebook shows as the last value of a cell, whatever it set up for matplotlib."""
+
+    def as_png() -> bytes:
+        file = io.BytesIO()
+        picture.savefig(file, format="png", dpi=110, facecolor="white")
+        return file.getvalue()
+
+    setattr(picture, "_repr_png_", as_png)  # noqa: B010  # looked up by IPython, unknown to matplotlib's types
+    return picture
+
+
+def _first_picture(result: AuditResult) -> list[str]:
+    """Both distributions of outputs."""
+    from epsilometer.report.figures import outputs_svg
+    from epsilometer.report.panels import outputs_panels
+
+    square = '<span style="color:{}">■</span> {}'
+    names = " ".join(square.format(*each) for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event")))
+    style = '<div style="max-width:32em;font-size:90%;fill:currentColor">'
+    return [f"{style}{names}{outputs_svg(panel)}</div>" for panel in outputs_panels(result)[:1]]
 
 
 def _scale(result: AuditResult, tone: str) -> str:
@@ -182,6 +213,8 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
         for side, name in enumerate(("left", "right")):
             text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
             rows.append((name, text))
+        difference = wording.difference_text(result, witness)
+        rows += [("difference", difference)] if difference else []
     rows.append(("confidence", wording.confidence_sentence(result)))
     detectable = wording.detectable_sentence(result)
     if detectable:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 import reprlib
 import shlex
 
 from epsilometer.claims import Claim
+from epsilometer.errors import HIDDEN
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 # What a reader takes in at a glance; the whole input is in the JSON file.
@@ -262,6 +264,14 @@ def input_text(result: AuditResult, witness: Witness, side: int) -> str:
     return f"recorded in {plain(file, 200)}" if file else shown(witness.pair.side(side))
 
 
+def difference_text(result: AuditResult, witness: Witness) -> str | None:
+    """What distinguishes the two inputs; None where they are short enough for everybody to see it."""
+    if is_recorded(result):
+        return None
+    text = plain(witness.pair.difference, MOST_EVENT)
+    return text if text and text != " → ".join(shown(witness.pair.side(side)) for side in (0, 1)) else None
+
+
 def effort_sentence(result: AuditResult) -> str:
     """What it cost."""
     left, right = result.samples_used
@@ -288,7 +298,51 @@ def replay_hint(result: AuditResult) -> str | None:
     if not target:
         return "epsilometer.replay(result, mechanism)"
     batch = " --batch" if result.settings.get("batch") else ""
-    return f"epsilometer replay result.json {shlex.quote(plain(target, 200))}{batch}"
+    secrets: list[str] = []
+
+    def named(found: re.Match[str]) -> str:
+        secrets.append(re.sub(r"\W", "_", found["name"] or "secret").strip("_").upper())
+        return f"{found['name'] or ''}{found['mark'] or ''}${secrets[-1]}"
+
+    text = _SECRET.sub(named, plain(target, 200))
+    line = f"epsilometer replay {stored_name(result)} " + (f'"{text}"' if secrets else shlex.quote(text)) + batch
+    line = " ".join([*(f"{name}=…" for name in dict.fromkeys(secrets)), line])
+    notes = [f"set {', '.join(dict.fromkeys(secrets))} first"] if secrets else []
+    notes += [] if result.settings.get("json") else ["result.json is what --json result.json writes"]
+    return f"{line}   # {'; '.join(notes)}" if notes else line
+
+
+# Where a secret was hidden, with its name if it has one.
+_SECRET = re.compile(r"(?:(?P<name>[\w-]+)(?P<mark>[=: ]+))?" + re.escape(HIDDEN))
+
+
+def stored_name(result: AuditResult) -> str:
+    """The file that holds the result, as a word of a command."""
+    return shlex.quote(plain(result.settings.get("json") or "result.json", 200))
+
+
+def identity_text(result: AuditResult) -> str | None:
+    """Which code was audited: file, commit, digest."""
+    found = result.identity
+    parts = [plain(found["file"], 200)] if found.get("file") else []
+    if found.get("commit"):
+        changed = ", with changes that are not committed" if found.get("dirty") else ""
+        parts.append(f"commit {plain(found['commit'])[:12]}{changed}")
+    if found.get("code_digest"):
+        parts.append(f"digest {plain(found['code_digest'])[:16]}")
+    return "; ".join(parts) or None
+
+
+def date_text(result: AuditResult) -> str | None:
+    """When it ran, and who ran it, if that is told."""
+    who = f", run by {plain(result.identity['run_by'], 200)}" if result.identity.get("run_by") else ""
+    return f"{plain(result.date.replace('T', ' ').replace('+00:00', ' UTC'))}{who}" if result.date else None
+
+
+def versions_text(result: AuditResult) -> str:
+    """The versions behind the figures."""
+    versions = [f"{plain(name)} {plain(value)}" for name, value in result.environment.items() if name != "cores"]
+    return ", ".join(versions).replace("machine ", "")
 
 
 def repeat_sentence(result: AuditResult) -> str:

@@ -7,7 +7,8 @@ import pytest
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
-from epsilometer.outputs.lines import LabelAtoms, NumberAtoms
+from epsilometer.outputs.columns import leaves_of
+from epsilometer.outputs.lines import LabelAtoms, NumberAtoms, number_text
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 
@@ -84,14 +85,14 @@ class TestEvent:
         ("found", "text"),
         [
             (event(FLOATS, 0), "output < 0"),
-            (event(FLOATS, 2, 3), "output ≥ 1 or output is NaN"),
+            (event(FLOATS, 2, 3), "output ≥ 1 or NaN"),
             (event(FLOATS, 3), "output is NaN"),
             (event(FLOATS, 5), "an output of any other shape"),
             (event(FLOATS), "nothing"),
             (event(WORDS, 0), "output = 'yes'"),
             (event(WORDS, 0, 2), "output = 'yes'; or any other str"),
-            (event(PAIRS, 2), "tuple(bool, float) with item 0 = 1 and item 1 ≥ 5"),
-            (event(PAIRS, 0), "tuple(bool, float) with item 0 = 0"),
+            (event(PAIRS, 2), "output[0] = True and output[1] ≥ 5"),
+            (event(PAIRS, 0), "output[0] = False"),
             (event(NOTHING, 0), "output is None"),
         ],
     )
@@ -99,7 +100,68 @@ class TestEvent:
         assert found.describe() == text
 
     def test_scores_have_words(self):
-        assert "score ≥ 0" in event(SCORED, 1).describe()
+        text = event(SCORED, 1).describe()
+        assert text == "2·[output[1] = 'a'] + 2·[output[0] ≥ 0] ≥ 0 (approximately)", text
+
+    @pytest.mark.parametrize(
+        ("shape", "paths"),
+        [
+            ("float", ["output"]),
+            ("{count: int, total: float}", ["count", "total"]),
+            ("{'a b': list(2 × float), x: {y: str, None: None}}",
+             ["output['a b'][0]", "output['a b'][1]", "x.y", "x.None"]),
+            ("{[1]: float, [('a, ]: b', 2)]: int, [nan']: int}",
+             ["output[1]", "output[('a, ]: b', 2)]", "output[nan']"]),
+            ("{[1]: float, [('a', 2)]: int}", ["output[1]", "output[('a', 2)]"]),
+            ("array(2 × 2 × float)", ["output[0, 0]", "output[0, 1]", "output[1, 0]", "output[1, 1]"]),
+            ("array(3: 2 × int, bigint)", ["output[0]", "output[1]", "output[2]"]),
+            ("DataFrame({k: list(2 × str), v: list(2 × float)})", ["k[0]", "k[1]", "v[0]", "v[1]"]),
+            ("Point{x: float, at: time UTC+1:00:00}", ["x", "at"]),
+            ("tuple(complex(longdouble, float), 'odd (name)')",
+             ["output[0]", "imaginary part of output[0]", "output[1]"]),
+            ("frozenset(2 × str)", ["output member 0", "output member 1"]),
+            ("list()", []),
+            ("a shape that nobody made {", ["output"]),
+        ],
+    )  # fmt: skip
+    def test_parts_have_the_names_of_the_output(self, shape, paths):
+        found = [leaf.path for leaf in leaves_of(shape)]
+        assert found == paths
+
+    @pytest.mark.parametrize(
+        ("value", "kind", "text"),
+        [
+            (739617, "date", "2026-01-01"),
+            (3.6e9, "timedelta", "1:00:00"),
+            (0.0, "datetime", "1970-01-01 00:00:00"),
+            (3.6e9, "time UTC+1:00:00", "01:00:00"),
+            (1.0, "bool", "True"),
+            (1234567.0, "int", "1234567"),
+            (3.14159, "float", "3.142"),
+            (20454, "datetime64[D]", "2026-01-01"),
+            (1e300, "date", "1e+300"),
+        ],
+    )
+    def test_numbers_as_people_write_them(self, value, kind, text):
+        assert number_text(value, kind) == text
+
+    def test_a_score_of_one_column_is_no_score(self):
+        cells = Line(np.array([0.0, 1.0, 2.0]))
+        score = AdditiveScore((Term(1, cells, np.array([-1.0, 0.0, 1.0, 2.0, 0.0])),))
+        group = Group((-1, -1), Line(np.array([0.5])), score=score)
+        found = event(Partition((BlockPartition("tuple(2 × float)", (None, None), (group,)),)), 1)
+        outputs = [(9.0, value) for value in (-1.0, 0.5, 1.0, 3.0, np.nan)]
+        assert found.simplified().describe() == "output[1] ≥ 1"
+        assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs))
+
+    def test_a_score_of_names_is_a_set_of_names(self):
+        score = AdditiveScore((Term(0, LabelAtoms(("yes", "no", "maybe")), np.array([2.0, -1.0, 1.0, 0.0])),))
+        partition = Partition((BlockPartition("str", (None,), (Group((-1,), Line(np.array([0.5])), score=score),)),))
+        outputs = ["yes", "no", "maybe", "never seen", 3]
+        for cells in ([0], [1], [0, 1], [1, 4]):
+            found = event(partition, *cells)
+            assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs)), cells
+        assert event(partition, 1).simplified().describe() == "output = 'yes'; or output = 'maybe'"
 
     def test_many_atoms_are_counted_not_spelled_out(self):
         names = tuple(f"name{number}" for number in range(40))
@@ -133,7 +195,7 @@ class TestEvent:
         partition = Partition((BlockPartition("float", (None,), (Group((-1,), line),)),))
         simple = event(partition, *range(10, 20)).simplified()
         assert simple.partition.n_cells == 6  # below, inside, above, NaN, other floats, other shapes
-        assert simple.describe() == "9 ≤ output < 19"
+        assert simple.describe() == "output between 9 and 19"
 
     @pytest.mark.parametrize(
         "data",

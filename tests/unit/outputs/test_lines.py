@@ -69,11 +69,13 @@ class TestWords:
             ([0, 1], "output ≤ -1"),
             ([6], "output ≥ 7"),
             ([5, 6], "output > 3"),
-            ([2], "-1 < output < 0.25"),
-            ([3, 4], "0.25 ≤ output ≤ 3"),
-            ([1, 4], "output = -1 or output = 3"),
+            ([2], "output > -1 and < 0.25"),
+            ([3, 4], "output between 0.25 and 3"),
+            ([1, 4], "output is one of -1, 3"),
             ([0, 1, 2, 3, 4, 5, 6], "any output"),
             ([], "no output"),
+            ([0, 2, 3, 4, 5, 6], "output is not -1"),
+            ([0, 6], "output < -1 or ≥ 7"),
         ],
     )
     def test_typical_cases(self, cells, text):

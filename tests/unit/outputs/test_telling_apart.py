@@ -5,9 +5,12 @@ import itertools
 import json
 import math
 import warnings
+from collections import namedtuple
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +27,8 @@ with warnings.catch_warnings():  # NumPy 2.5 warns of times without a unit; prog
     NO_DATE, NO_SPAN = np.datetime64("NaT"), np.timedelta64("NaT")
 Colour = enum.Enum("Colour", "RED GREEN")
 Shade = enum.Enum("Shade", "RED GREEN")
+Two = namedtuple("Two", "a b")
+Other = namedtuple("Other", "a c")
 BIG = 2**53
 THIRD = np.longdouble(1) / 3
 
@@ -66,7 +71,15 @@ DIFFERENT = {
               np.timedelta64(1, "s"), np.timedelta64(1000, "ms"), np.timedelta64(BIG, "ns"),
               np.timedelta64(BIG + 1, "ns")],
     "dates of Python": [date(2024, 1, 1), datetime(2024, 1, 1), datetime(2024, 1, 1, microsecond=1), time(0, 0),
-                        datetime(2024, 1, 1, tzinfo=UTC), timedelta(1), timedelta(1, 0, 1), time(0, 0, tzinfo=UTC)],
+                        datetime(2024, 1, 1, tzinfo=UTC), timedelta(1), timedelta(1, 0, 1), time(0, 0, tzinfo=UTC),
+                        datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1))), datetime(1, 1, 1, 0, 0, 0, 1),
+                        datetime(1, 1, 1), timedelta.max, timedelta.max - timedelta.resolution, datetime(9999, 1, 1)],
+    "fractions": [Fraction(1, 3), Fraction(10**30 + 1, 3 * 10**30), 1 / 3, Fraction(1), 1, Fraction(10**400)],
+    "keys": [{1: 0}, {1.0: 0}, {True: 0}, {"1": 0}, {"[1]": 0}, {None: 0}, {"None": 0}, {math.nan: 0}, {"nan": 0},
+             {(1,): 0}, {(1, 2): 0}, {"(1, 2)": 0}, {Colour.RED: 0}, {Shade.RED: 0}, {"RED": 0}, {b"1": 0},
+             {frozenset({1}): 0}, {date(2024, 1, 1): 0}, {Decimal(1): 0}, {("1",): 0}, {("a, b",): 0}, {("a", "b"): 0}],
+    "things like lists": [range(3), range(0, 3, 2), range(0, 4, 2), [0, 1, 2], (0, 1, 2), Two(0, 1), Other(0, 1)],
+    "things like texts": [Path("a"), "a", b"a", bytearray(b"a"), Path("a/b"), Path("b")],
     "decimals": [Decimal("1.0"), Decimal("1.00"), Decimal("1"), Decimal("0.1"), Decimal("0." + "1" * 30),
                  Decimal("0." + "1" * 29), Decimal("NaN"), Decimal("sNaN"), Decimal("-0"), Decimal("0"), 1.0],
     "shapes": [[1, 2], (1, 2), [[1, 2]], [[1], [2]], [[1], 2], np.array([1, 2]), np.array([[1, 2]]),

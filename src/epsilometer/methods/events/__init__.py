@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from epsilometer.bounds import Counts, certified_value, refuted_line
 from epsilometer.bounds.ratio import RefutedLine
 from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
@@ -15,7 +17,8 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
 from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
-from epsilometer.methods.events.learning import Learned, learn_by_values
+from epsilometer.methods.events.learning import Learned, learn_by_values, learn_simpler
+from epsilometer.methods.events.prediction import predictor
 from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
 from epsilometer.outputs import Event, Outputs, Partition
 from epsilometer.result import Finding, Witness
@@ -61,15 +64,44 @@ class EventsMethod(Method):
 
     def propose_from(self, ways: Sequence[Learned | Ordered | Scored], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
-        found = [each for way in ways if (each := _choose(way, task)) is not None]
+        found = [(way, *each) for way in ways if (each := _choose(way, task)) is not None]
         # Whoever stands alone needs no caution against its own luck.
         caution = float(any(isinstance(way, Scored) for way in ways))
         # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        partition, choice = max(
-            found, key=lambda each: (bool(each[1].chosen.any()), each[1].predicted - caution * each[1].luck)
-        )
-        event = Event(partition, choice.chosen).simplified()
-        return EventProposal(Candidate(event, choice.flipped, choice.p, choice.q, choice.predicted), task)
+        best = max(found, key=lambda each: (bool(each[2].chosen.any()), each[2].predicted - caution * each[2].luck))
+        if _event(best).n_parts > _FEW_PARTS:
+            draws = next((way.left, way.right) for way in ways if isinstance(way, Learned))
+            best = _simpler(best, found, draws, task) or best
+        choice = best[2]
+        return EventProposal(Candidate(_event(best), choice.flipped, choice.p, choice.q, choice.predicted), task)
+
+
+Found = tuple[Learned | Ordered | Scored, Partition, Choice]
+# An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
+_FEW_PARTS = 3
+_WORTH_SIMPLICITY = 0.95
+
+
+def _simpler(best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task) -> Found | None:
+    """The best choice that is simpler and nearly as good, by the training draws; None if there is none."""
+    more = learn_simpler(best[1], *draws)
+    every: list[Found] = [*found, *((each, *made) for each in more if (made := _choose(each, task)) is not None)]
+    simple = [each for each in every if 0 < _event(each).n_parts <= _FEW_PARTS]
+    enough = _WORTH_SIMPLICITY * _expected(best, task)
+    simplest = max(simple, key=lambda each: _expected(each, task), default=None)
+    return simplest if simplest is not None and _expected(simplest, task) >= enough > 0.0 else None
+
+
+def _event(found: Found) -> Event:
+    return Event(found[1], found[2].chosen).simplified()
+
+
+def _expected(found: Found, task: Task) -> float:
+    """The bound to expect, by one measure for all ways: their own predictions differ in how much they doubt."""
+    way, _, choice = found
+    n_train = max(len(way.left), 1), max(len(way.right), 1)
+    sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
+    return float(predictor(task, *sizes)(np.array([choice.p]), np.array([choice.q]))[0][0])
 
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:

@@ -17,9 +17,10 @@ from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import Choice
-from epsilometer.methods.events.learning import half_of
+from epsilometer.methods.events.learning import half_of, line_of_long_numbers
 from epsilometer.methods.events.prediction import expected_bounds, few_doubt
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
+from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
 
@@ -72,17 +73,21 @@ def learn_orders(left: Outputs, right: Outputs) -> list[Ordered]:
     if min(len(left), len(right)) >= FEW:
         return []
     pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
-        a, b = (block.columns[0] for block in pairs[0])
-        if isinstance(a, Numbers) and isinstance(b, Numbers):
-            return _by_number(left, right, pairs[0][0].shape, (a, b))
+    if len(pairs) == 1:
+        is_long = is_long_number(pairs[0][0].shape)
+        place = line_of_long_numbers(*pairs[0]) if is_long else 0 if len(pairs[0][0].columns) == 1 else None
+        if place is not None and all(isinstance(block.columns[place], Numbers) for block in pairs[0]):
+            return _by_number(left, right, pairs[0], place) + ([_by_score(left, right)] if is_long else [])
     return [_by_score(left, right)]
 
 
-def _by_number(left: Outputs, right: Outputs, shape: str, columns: tuple[Numbers, Numbers]) -> list[Ordered]:
-    values = np.concatenate([np.asarray(column.values, dtype=np.float64) for column in columns])
+def _by_number(left: Outputs, right: Outputs, pair: tuple[Block, Block], place: int) -> list[Ordered]:
+    columns = (block.columns[place] for block in pair)
+    values = np.concatenate([np.asarray(each.values, np.float64) for each in columns if isinstance(each, Numbers)])
     edges, typical = _cut(values, _MOST_CELLS)
-    partition = Partition((BlockPartition(shape, (None,), (Group((-1,), Line(edges)),)),))
+    n_columns = len(pair[0].columns)
+    group = Group((-1,) * n_columns, Line(edges), place)
+    partition = Partition((BlockPartition(pair[0].shape, (None,) * n_columns, (group,)),))
     is_smooth = _hardly_repeats(values)
     caution = 1.0 if is_smooth else _CAUTION_REPEATED
     # Off the line: NaN, other signatures, other shapes.

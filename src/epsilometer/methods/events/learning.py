@@ -11,6 +11,7 @@ from epsilometer.methods.events.additive import fit_score
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import EXACT, has_digit, is_long_number
+from epsilometer.outputs.lines import Line
 from epsilometer.outputs.scores import Score
 
 # Cells per column, for judging how many draws a score needs.
@@ -69,6 +70,33 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
         fit, rest = _for_scores(left, right, pairs)
         ways.insert(1, Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
     return ways
+
+
+def learn_simpler(partition: Partition, left: Outputs, right: Outputs) -> list[Learned]:
+    """Ways that are easier to understand than the given one, counted on the same draws.
+
+    The one column that matters most instead of a score, and repeated values without what varies beside them.
+    """
+    pairs = {a.shape: (a, b) for a, b in blocks_of_both(left, right)}
+    single = [_by_best_column(block, pairs.get(block.shape)) for block in partition.blocks]
+    whole = [
+        replace(block, groups=tuple(Group(group.signature) for group in block.groups)) for block in partition.blocks
+    ]
+    ways = [tuple(block or old for block, old in zip(single, partition.blocks, strict=True))] if any(single) else []
+    if sum(len(block.groups) for block in whole) > 1:
+        ways.append(tuple(whole))
+    return [Learned(Partition(blocks), left, right) for blocks in ways]
+
+
+def _by_best_column(block: BlockPartition, pair: tuple[Block, Block] | None) -> BlockPartition | None:
+    """Cells of the column with the largest part in a score; None without such a column."""
+    terms = [term for group in block.groups for term in getattr(group.score, "terms", ())]
+    numbers = [term for term in terms if isinstance(term.cells, Line)]
+    if not numbers or pair is None:
+        return None
+    column = max(numbers, key=lambda term: term.reach).column
+    whole = _cut_by_value(Group((-1,) * len(block.atoms)), *pair, column)
+    return BlockPartition(block.shape, (None,) * len(block.atoms), (whole,))
 
 
 def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: int = 2) -> Learned | None:
@@ -132,7 +160,7 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
     if len(left.columns) == 1 and isinstance(left.columns[0], Numbers):
         return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
-    place = _line_of_long_numbers(left, right) if is_long_number(left.shape) else None
+    place = line_of_long_numbers(left, right) if is_long_number(left.shape) else None
     if place is not None:
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))
     partition, varying = learn_groups(left, right)
@@ -145,7 +173,7 @@ def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockParti
     return replace(partition, groups=tuple(groups))
 
 
-def _line_of_long_numbers(left: Block, right: Block) -> int | None:
+def line_of_long_numbers(left: Block, right: Block) -> int | None:
     """The column that orders numbers held in two columns; None if their single values say more."""
     rounded, rest = (np.concatenate([_values(block, column) for block in (left, right)]) for column in (0, 1))
     if has_digit(left.shape) and np.ptp(rounded) < EXACT:

@@ -1,0 +1,226 @@
+"""A few kilobytes that keep the shape of both output distributions, so that any result can draw its loss function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Booleans, Floats
+from epsilometer.outputs import Block, Event, Labels, Numbers, Outputs
+from epsilometer.outputs.columns import Column, leaves_of
+from epsilometer.outputs.events import LogRatio, name_of_part, score_words
+from epsilometer.outputs.lines import number_text
+
+# Enough for the eye; as JSON about 1 kB per side.
+BINS = 96
+# Outcomes beyond the most frequent ones are left out of the picture.
+_MOST_ATOMS = 32
+# Draws per side that are looked at: more would not change the picture.
+_MOST_ROWS = 40_000
+# A value seen at least this often is shown on its own.
+_REPEATS = 5
+# The bins cover all but this share of the draws at each end.
+_TAIL = 0.002
+
+
+def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
+    """Counts of both sides in bins and of repeated values, for outputs that are one number or one name each.
+
+    Returns:
+        Plain data: `n` (draws of left and right), `atoms` (values or names that repeat) with `left_atoms` and
+        `right_atoms`, and, where something varies, `low`, `high`, `left`, `right` (counts in even bins), `bandwidth`.
+        None for outputs of several dimensions or shapes.
+    """
+    left, right = (side.take(slice(0, _MOST_ROWS)) for side in (left, right))
+    shapes = {block.shape for side in (left, right) for block in side.blocks if block.size}
+    if len(shapes) != 1 or not len(left) or not len(right) or len(left.blocks[0].columns) != 1:
+        return None
+    data: dict[str, Any] = {"n": [len(left), len(right)]}
+    columns = [side.blocks[0].columns[0] for side in (left, right)]
+    if not all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns):
+        return data | _atoms_of(left, right)
+    values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
+    repeated = _repeated(np.concatenate(values))
+    alone = [np.isin(side, repeated) for side in values] if len(repeated) else None
+    data |= {"atoms": repeated.tolist()}
+    for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
+        data[name] = [int(np.count_nonzero(side == atom)) for atom in repeated]
+    rest = values if alone is None else [side[~mask] for side, mask in zip(values, alone, strict=True)]
+    return data | _bins_of([side[np.isfinite(side)] for side in rest])
+
+
+def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
+    from epsilometer.methods.published.local.samples import count_outcomes  # not needed for numbers
+
+    outcomes = count_outcomes(left, right)
+    total = outcomes.left + outcomes.right
+    kept = np.sort(np.argsort(-total, kind="stable")[:_MOST_ATOMS])
+    if (numbers := outcomes.numbers()) is not None:
+        kept = kept[np.argsort(numbers[kept], kind="stable")]
+    return {
+        "atoms": [outcomes.value(int(number)) for number in kept],
+        "left_atoms": outcomes.left[kept].tolist(),
+        "right_atoms": outcomes.right[kept].tolist(),
+    }
+
+
+def _repeated(values: Floats) -> Floats:
+    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
+    return np.sort(distinct[most[counts[most] >= _REPEATS]])
+
+
+def _bins_of(sides: list[Floats]) -> dict[str, Any]:
+    if min(len(side) for side in sides) < 2 * _REPEATS:
+        return {}
+    ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
+        return {}
+    counts, widths = [], []
+    for side in sides:
+        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
+        inside = side[(side >= low) & (side <= high)]
+        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+        counts.append(np.bincount(places, minlength=BINS).tolist())
+        widths.append(_bandwidth(side))
+    return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
+
+
+def _bandwidth(values: Floats) -> float:
+    """Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5)."""
+    quartiles = np.quantile(values, [0.25, 0.75])
+    with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+        deviation = float(values.std(ddof=1))
+    spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(values[0])) or 1.0
+    return float(0.9 * spread * len(values) ** -0.2)
+
+
+# Draws per side in the picture of the outputs, its bins, the values that get a bar of their own, and its columns.
+_MOST_SEEN = 20_000
+_HISTOGRAM = 40
+_MOST_BARS = 12
+_MOST_COLUMNS = 3
+
+Flags = tuple[Booleans, Booleans]
+
+
+def pictured_outputs(event: Event | LogRatio, left: Outputs, right: Outputs) -> list[dict[str, Any]]:
+    """Both distributions of outputs as counts in bins or of values, and the share of each bin that is in the event.
+
+    Returns:
+        One to four pictures as plain data: `name`, `n` (draws of left and right), `edges` or `values`, `left`, `right`,
+        `inside`. The first of several shows the shapes, or the score that decides; the others its main columns.
+    """
+    sides = left.take(slice(0, _MOST_SEEN)), right.take(slice(0, _MOST_SEEN))
+    inside = event.contains(sides[0]), event.contains(sides[1])
+    blocks = [{block.shape: block for block in side.blocks if block.size} for side in sides]
+    shapes = list({**blocks[0], **blocks[1]})
+    pictures = [_bars("shape of the output", *_shapes(sides), inside)] if len(shapes) > 1 else []
+    main = max(shapes, key=lambda each: sum(side[each].size for side in blocks if each in side))
+    if all(main in side for side in blocks) and blocks[0][main].columns:
+        pair = blocks[0][main], blocks[1][main]
+        flags = [mask if block.rows is None else mask[block.rows] for block, mask in zip(pair, inside, strict=True)]
+        pictures += _columns(event, *pair, (flags[0], flags[1]))
+    return pictures
+
+
+def _shapes(sides: tuple[Outputs, Outputs]) -> tuple[list[str], list[str]]:
+    texts: tuple[list[str], list[str]] = ([""] * len(sides[0]), [""] * len(sides[1]))
+    for side, names in zip(sides, texts, strict=True):
+        for block in side.blocks:
+            for row in range(len(side)) if block.rows is None else block.rows.tolist():
+                names[row] = block.shape
+    return texts
+
+
+def _columns(event: Event | LogRatio, left: Block, right: Block, inside: Flags) -> list[dict[str, Any]]:
+    """The score that decides, if there is one, and the columns that matter most."""
+    leaves = [(leaf, part) for leaf in leaves_of(left.shape) for part in range(leaf.n_columns)]
+    groups = [group for part in event.partition.blocks if part.shape == left.shape for group in part.groups]
+    score = next((group.score for group in groups if group.score), None)
+    pictures = []
+    if score is not None:
+        name, shift, turn = score_words(score, [name_of_part(*leaf) for leaf in leaves])
+        values = [Numbers(turn * (score.evaluate(block.columns) - shift)) for block in (left, right)]
+        pictures.append(_column(name, "float", values[0], values[1], inside))
+        terms = sorted(getattr(score, "terms", ()), key=lambda term: -term.reach)
+        wanted = [term.column for term in terms] or list(score.columns)
+    else:
+        wanted = [group.column for group in groups if group.line]
+        wanted += [place for group in groups for place, code in enumerate(group.signature) if code >= 0]
+    wanted = wanted or list(range(len(left.columns)))
+    first = [place for place in dict.fromkeys(wanted) if len(leaves) == len(left.columns) and not leaves[place][1]]
+    for place in first[: _MOST_COLUMNS if score is not None else max(1, _MOST_COLUMNS - 1)]:
+        leaf = leaves[place][0]
+        pictures.append(_column(leaf.path, leaf.kind, left.columns[place], right.columns[place], inside))
+    return pictures
+
+
+def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) -> dict[str, Any]:
+    if isinstance(left, Labels) or isinstance(right, Labels):
+        sides = [[side.labels[code] for code in side.codes] for side in (left, right) if isinstance(side, Labels)]
+        return _bars(name, sides[0], sides[1], inside)
+    values = [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
+    distinct = np.unique(np.concatenate(values))
+    known = distinct[np.isfinite(distinct)]
+    if len(distinct) <= _MOST_BARS or len(known) < 2 or not np.ptp(known) < np.inf:
+        texts = [[number_text(each, kind) for each in side.tolist()] for side in values]
+        order = [number_text(each, kind) for each in distinct.tolist()]
+        return _bars(name, texts[0], texts[1], inside, order[:_MOST_BARS])
+    return _histogram(name, kind, values, inside)
+
+
+def _histogram(name: str, kind: str, values: list[Floats], inside: Flags) -> dict[str, Any]:
+    finite = [np.isfinite(side) for side in values]
+    ends = [
+        np.quantile(side[mask], [_TAIL, 1.0 - _TAIL]) for side, mask in zip(values, finite, strict=True) if mask.any()
+    ]
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    if kind in ("int", "bool", "date"):  # bins of whole numbers, or some would hold more of them than others
+        width = max(1.0, np.ceil((high - low + 1.0) / _HISTOGRAM))
+        edges = np.arange(np.floor(low), high + width + 0.5, width) - 0.5
+    else:
+        edges = np.linspace(low, high if high > low else low + 1.0, _HISTOGRAM + 1)
+    counts = []
+    for side, mask in ((values[0], finite[0]), (values[1], finite[1]), (values[0][inside[0]], finite[0][inside[0]]),
+                       (values[1][inside[1]], finite[1][inside[1]])):  # fmt: skip
+        counts.append(np.histogram(np.clip(side[mask], edges[0], edges[-1]), edges)[0])
+    seen = counts[0] + counts[1]
+    share = (counts[2] + counts[3]) / np.maximum(seen, 1)
+    known_bins = np.flatnonzero(seen)
+    share = share[known_bins[np.abs(np.arange(len(seen))[:, None] - known_bins).argmin(axis=1)]]  # as its neighbours
+    return {
+        "name": name,
+        "kind": kind,
+        "n": [len(side) for side in values],
+        "edges": edges.tolist(),
+        "left": counts[0].tolist(),
+        "right": counts[1].tolist(),
+        "inside": np.round(share, 2).tolist(),
+    }
+
+
+def _bars(
+    name: str, left: list[str], right: list[str], inside: Flags, order: list[str] | None = None
+) -> dict[str, Any]:
+    """The values that differ most in frequency, or those of `order`; the rest together."""
+    counts = Counter(left), Counter(right), Counter(compress(left, inside[0])) + Counter(compress(right, inside[1]))
+    n = max(len(left), 1), max(len(right), 1)
+    telling = sorted({*left, *right}, key=lambda each: (-abs(counts[0][each] / n[0] - counts[1][each] / n[1]), each))
+    kept = order or telling[:_MOST_BARS]
+    rows = [[tally[each] for each in kept] for tally in counts]
+    if len(kept) < len(telling):
+        rows = [[*row, tally.total() - sum(row)] for row, tally in zip(rows, counts, strict=True)]
+    total = np.maximum(np.array(rows[0]) + np.array(rows[1]), 1)
+    return {
+        "name": name,
+        "n": [len(left), len(right)],
+        "values": [each[:60] for each in kept] + (["any other"] if len(kept) < len(telling) else []),
+        "left": rows[0],
+        "right": rows[1],
+        "inside": np.round(np.array(rows[2]) / total, 2).tolist(),
+    }
