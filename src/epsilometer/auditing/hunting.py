@@ -92,7 +92,9 @@ class HuntRun(SearchRun):
     def _audit(self) -> AuditResult:
         curve = Curve.of(self.run.question.claim)
         looking = Looking(self.run.sampler.mechanism, curve, self.run.settings.seed)
-        began = time.monotonic()
+        began, deadline, attempts = time.monotonic(), self.run.sampler.runner.deadline, []
+        if deadline is not None:  # before the first looks nothing is known about how long a certificate takes
+            deadline.reserve = deadline.seconds / 2.0
         try:
             while attempts := self.search.round():
                 found = self._look_at(looking, attempts)
@@ -105,10 +107,12 @@ class HuntRun(SearchRun):
                     break
                 self._keep_time()
         except OutOfTime as late:
-            deadline = self.run.sampler.runner.deadline
-            if deadline is None or deadline.is_over or not (self.seen or self._has_candidates):
+            if deadline is None or deadline.is_over:
                 raise
             self.late = str(late)
+            made = [(each, pair) for each in attempts if (pair := self.search.made(each)) is not None]
+            within = [Seen(*each, 0.0) for each in made if each[1].within is not False]
+            self.seen = self.seen or within  # the first round hung: some pair of it may not
         self._take_all_time()
         self._explore_best(looking)
         if self._is_decided():

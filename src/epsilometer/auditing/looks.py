@@ -33,8 +33,6 @@ COUPLED = 8
 PLAIN = 300
 # A coupled look that shows less than this share of what the claim allows is not worth a plain one.
 _WORTH = 0.6
-# What a mechanism may raise instead of an answer; MechanismError stands for all of its exceptions.
-_REFUSALS = (MechanismError, SystemExit, GeneratorExit)
 # The score of what no noise hides.
 CERTAIN = 100.0
 
@@ -102,12 +100,11 @@ class Looking:
 
     def __call__(self, task: Sequence[tuple[int, Pair, int]]) -> list[Look]:
         """Looks at some pairs, each with its number and its draws per side: coupled ones if there are none."""
-        with contained(self.mechanism.name, task[0][1].left):
-            return [self._plain(*each) if each[2] else self._coupled(each[1]) for each in task]
+        return [self._plain(*each) if each[2] else self._coupled(each[1]) for each in task]
 
     def describe(self, task: Sequence[tuple[int, Pair, int]]) -> str:
         """A task in words, for messages."""
-        inputs = " or ".join(shown(side) for side in (task[0][1].left, task[0][1].right))
+        inputs = " or ".join(shown(side) for _, pair, _ in task for side in (pair.left, pair.right))
         return f"{self.mechanism.name} on the input {inputs}"
 
     def _coupled(self, pair: Pair) -> Look:
@@ -126,12 +123,13 @@ class Looking:
     def _tried(self, dataset: Any, places: list[int]) -> tuple[Outputs | None, str]:
         drawn = []
         try:
-            for place in places:
-                if not self.mechanism.is_seeded:
-                    random.seed(place + self.seed)
-                    np.random.seed((place + self.seed) % 2**32)  # noqa: NPY002  # the mechanism may draw from it
-                drawn.append(self.mechanism.sample(dataset, 1, chunk_rng(self.seed, Phase.LOOK, place, 2, 0)))
-        except _REFUSALS as error:
+            with contained(self.mechanism.name, dataset):
+                for place in places:
+                    if not self.mechanism.is_seeded:
+                        random.seed(place + self.seed)
+                        np.random.seed((place + self.seed) % 2**32)  # noqa: NPY002  # the mechanism may draw from it
+                    drawn.append(self.mechanism.sample(dataset, 1, chunk_rng(self.seed, Phase.LOOK, place, 2, 0)))
+        except MechanismError as error:
             return None, str(error)
         return concatenate(drawn), ""
 
@@ -140,8 +138,9 @@ class Looking:
         for side in (0, 1):
             try:
                 rng = chunk_rng(self.seed, Phase.LOOK, number, side, 1)
-                sides.append(self.mechanism.sample(pair.side(side), draws, rng))
-            except _REFUSALS as error:
+                with contained(self.mechanism.name, pair.side(side)):
+                    sides.append(self.mechanism.sample(pair.side(side), draws, rng))
+            except MechanismError as error:
                 return Look(0.0, draws, failed="right" if side else "left", said=str(error))
         score = self.curve.excess(*_event_counts(*sides), draws)
         joint = _joint_counts(*sides)

@@ -254,3 +254,16 @@ def test_strategies_drive_a_search():
     result = search(nan_survives, domain, trials=200)
     assert result.is_refuted
     assert result.witness.pair.within
+
+
+def test_an_input_that_hangs_does_not_cost_the_certificate_of_others():
+    def hanging(data, rng):
+        if any(value != value for value in data):
+            time.sleep(600)
+        return right_sum(data, rng)
+
+    finder = em.finders.Search(NUMBERS, "replace", beyond=True, samples=100, seed=1)
+    result = em.audit(hanging, finder, em.PureDP(5.0), samples=100, seed=0, max_seconds=12.0)
+    assert result.verdict is em.Verdict.NOT_REFUTED
+    (late,) = [report.message for report in result.health if report.name == "out-of-time"]
+    assert "nan" in late
