@@ -24,6 +24,7 @@ class Phase(IntEnum):
     TRAIN = 1
     CERTIFY = 2
     REPLAY = 3
+    LOOK = 4
 
 
 def fresh_seed() -> int:
@@ -271,3 +272,10 @@ class Journal:
 
     def save(self, stream: Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
+
+    def told(self, name: str) -> str | None:
+        """What was told under a name; None if nothing was."""
+        return None
+
+    def tell(self, name: str, text: str) -> None:
+        """Remembers a text, such as what some looks saw."""
