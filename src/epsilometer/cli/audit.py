@@ -39,6 +39,7 @@ def audit(
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
+    write_test: options.TestFile = None,
     stop_early: options.StopEarly = None,
     max_seconds: options.MaxSeconds = None,
     checkpoint: options.CheckpointFile = None,

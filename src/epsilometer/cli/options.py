@@ -98,6 +98,10 @@ MarkdownFile = Annotated[
     str | None,
     typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
 ]
+TestFile = Annotated[
+    str | None,
+    typer.Option("--write-test", metavar="FILE", help="If refuted, write the counterexample as a test for pytest."),
+]
 StopEarly = Annotated[
     bool | None,
     typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
@@ -169,12 +173,12 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     return dataclasses.replace(result, settings={**result.settings, **record})
 
 
-FILE_OPTIONS = ("json", "html", "junit", "markdown")
+FILE_OPTIONS = ("json", "html", "junit", "markdown", "write_test")
 
 
 def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
     """Where a result goes, by the names of the options; checked before the work begins."""
-    return {name: writable(flags.get(name), f"--{name}") for name in FILE_OPTIONS}
+    return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_OPTIONS}
 
 
 def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
@@ -206,6 +210,11 @@ def _write(result: AuditResult, name: str, path: str) -> None:
         result.save_json(path)
     elif name == "html":
         result.save_html(path)
+    elif name == "write_test":
+        if result.is_refuted:
+            from epsilometer.storage.writing import write_whole
+
+            write_whole(path, result.to_test())
     else:
         from epsilometer.report.ci import render_junit, render_markdown
         from epsilometer.storage.writing import write_whole

@@ -13,7 +13,7 @@ from epsilometer.errors import InputError, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder")
-FILE_KEYS = ("json", "html", "junit", "markdown")
+FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
@@ -30,6 +30,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "html": str,
     "junit": str,
     "markdown": str,
+    "write_test": str,
     "suppress": list,
     "stop_early": bool,
     "max_seconds": (int, float),

@@ -106,6 +106,7 @@ def _witness_view(result: AuditResult) -> dict[str, Any] | None:
         "label": "Score of all outputs:" if is_score else "Event: the outputs with",
         "note": _SCORE_NOTE if is_score else None,
         "event": wording.event_text(witness),
+        "differences": wording.differences(witness),
         "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
         "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
         "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],

@@ -67,6 +67,7 @@ def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     return [
         ("left input", wording.input_text(result, witness, 0)),
         ("right input", wording.input_text(result, witness, 1)),
+        *(("difference", line) for line in wording.differences(witness)),
         ("event", wording.event_text(witness)),
         ("under left", counts[0]),
         ("under right", counts[1]),
@@ -178,6 +179,7 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
     rows = []
     witness = result.witness
     if witness is not None:
+        rows += [("difference", line) for line in wording.differences(witness)]
         rows.append(("event", wording.event_text(witness)))
         for side, name in enumerate(("left", "right")):
             text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
