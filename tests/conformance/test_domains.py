@@ -1,5 +1,8 @@
 """The suite for domains, on ours."""
 
+import datetime
+
+import hypothesis.strategies as st
 import pytest
 
 from epsilometer import domains
@@ -64,3 +67,70 @@ class TestTable(DomainConformance):
     )
     def domain(self, request):
         return request.param
+
+
+NUMBER, AGE, COLOUR = domains.Number(0, 1), domains.Integer(0, 99), domains.Category(["red", "green"])
+MIXED = {
+    "uid": domains.Integer(1, 3),
+    "sum": NUMBER,
+    "ill": domains.Boolean(),
+    "name": domains.Text(3),
+    "born": domains.Date(datetime.date(2020, 2, 28), "2020-03-01"),
+    "colour": domains.Optional(COLOUR),
+}
+
+
+class TestValues(DomainConformance):
+    points = 100
+
+    @pytest.fixture(
+        params=[domains.Boolean(), domains.Text(), domains.Text(1), domains.Date(), domains.Optional(NUMBER)], ids=repr
+    )
+    def domain(self, request):
+        return request.param
+
+
+class TestRecords(DomainConformance):
+    points = 50
+
+    @pytest.fixture(
+        params=[
+            domains.Records(NUMBER),
+            domains.Records(AGE, size=3, container="numpy", dtype="int8"),
+            domains.Records(AGE, size=(2, 4), container="series"),
+            domains.Records(domains.Boolean(), container="numpy"),
+            domains.Records(COLOUR, size=(1, 1), container="numpy"),
+            domains.Records(domains.Text(2)),
+            domains.Records(domains.Optional(NUMBER), size=(0, 5)),
+        ],
+        ids=repr,
+    )
+    def domain(self, request):
+        return request.param
+
+
+class TestTables(DomainConformance):
+    points = 30
+
+    @pytest.fixture(
+        params=[
+            domains.Table(MIXED, user="uid"),
+            domains.Table({"uid": AGE, "sum": NUMBER}, rows=(0, 4), container="pandas", user="uid"),
+            domains.Table({"uid": AGE, "ill": domains.Boolean(), "name": domains.Text(2)}, container="polars"),
+            domains.Table({"a": NUMBER, "b": AGE}, rows=(1, 3), container="numpy"),
+            domains.Table({"a": AGE, "b": AGE}, rows=3, container="numpy", dtype="int32"),
+            domains.Matrix((0, 5), 2, 0, 1),
+            domains.Matrix(3, 2, -1, 1, labels=[0, 1]),
+        ],
+        ids=lambda domain: f"{type(domain).__name__} {getattr(domain, 'container', '')}",
+    )
+    def domain(self, request):
+        return request.param
+
+
+class TestStrategies(DomainConformance):
+    points = 50
+
+    @pytest.fixture(params=[st.lists(st.integers(0, 9)), st.floats(0, 1)], ids=["lists", "numbers"])
+    def domain(self, request):
+        return domains.from_strategy(request.param, examples=40)

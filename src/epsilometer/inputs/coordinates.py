@@ -1,15 +1,19 @@
-"""What a search may choose, as numbers in [0, 1], and checks of the arguments that describe it."""
+"""What a search may choose: coordinates in [0, 1], single values and those worth trying; checks of arguments."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.inputs.pairs import Pair
 
 
 def check_number(name: str, value: object) -> float:
@@ -55,6 +59,8 @@ def check_whole_interval(low: object, high: object) -> tuple[int, int]:
 RELATIONS = {
     "replace": "one record is another one",
     "add-remove": "one record is missing",
+    "user": "all records of one user are missing",
+    "substitute-column": "one value of one record is another one",
     "l1": "numbers differ by at most the sensitivity in all",
     "linf": "every number differs by at most the sensitivity",
 }
@@ -129,3 +135,184 @@ def signed_step(u: float) -> float:
     away = abs(u - 0.5) - 0.5 * _NONE
     size = min(max(away / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0)
     return math.copysign(size, u - 0.5)
+
+
+Point = Sequence[float]
+
+
+class Neighbours(Protocol):
+    """All pairs of neighbouring datasets of a domain."""
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """What there is to choose."""
+
+    def pair(self, point: Point) -> Pair:
+        """The pair that a point of the unit cube stands for; its two datasets are never the same."""
+
+
+class Special(NamedTuple):
+    """A value where mistakes are common, and what it is in words: "NaN", "the upper bound"."""
+
+    value: Any
+    note: str
+
+
+class Record(Protocol):
+    """What one record of a dataset may be."""
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """What there is to choose."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is only one such record, so that it cannot be replaced."""
+
+    def record(self, point: Point) -> Any:
+        """The record that a point stands for."""
+
+    def other(self, point: Point, record: Any) -> Any:
+        """The record that a point stands for, or another one if that equals the given one."""
+
+    @property
+    def specials(self) -> list[Special]:
+        """Values worth trying, the simplest first: of the domain, and such as only its type allows."""
+
+    def contains(self, record: Any) -> bool:
+        """Whether it is one of these records, and not merely of their type."""
+
+
+MISSING = None, "a missing value (None)"
+NOT_A_NUMBER = math.nan, "NaN"
+
+
+def distinct(found: Iterable[tuple[Any, str]]) -> list[Special]:
+    """Each value once, with the first of its notes; 0.0 and -0.0, or 1 and 1.0 and True, are different values."""
+    kept: dict[tuple[type, str], Special] = {}
+    for value, note in found:
+        kept.setdefault((type(value), repr(value)), Special(value, note))
+    return list(kept.values())
+
+
+class Value:
+    """The domain of a single value; as datasets, any two of its values are neighbours."""
+
+    __slots__ = ()
+    relations: ClassVar[tuple[str, ...]] = ("replace",)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is only one value."""
+        return False
+
+    def neighbours(self: Any, relation: str) -> Neighbours:
+        """Two values."""
+        check_relation(relation, self.relations, f"a {type(self).__name__}")
+        return _TwoValues(self)
+
+
+def check_value(domain: object, name: str) -> Any:
+    """The domain of a single value."""
+    if not all(hasattr(domain, part) for part in ("coordinates", "record", "other", "specials", "contains")):
+        kinds = "Number, Integer, Boolean, Category, Text, Date or Optional"
+        raise InputError(f"{name}: {domain!r:.100} must be the domain of a single value: {kinds}")
+    return domain
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoValues:
+    domain: Record
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """One value and another one."""
+        return self.domain.coordinates * 2
+
+    def pair(self, point: Point) -> Pair:
+        """Two different values."""
+        cut = len(self.domain.coordinates)
+        left = self.domain.record(point[:cut])
+        return Pair(left, self.domain.other(point[cut:], left))
+
+
+# The column of a matrix that holds the labels.
+LABEL = "label"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """Makes of a list of records what a mechanism is given.
+
+    Attributes:
+        kind: "one" (the record itself), "list", "numpy", "series", "rows", "pandas", "polars" or "matrix".
+        columns: the domain of each column, or of the values under the name None.
+        dtype: of arrays and series; None takes that of the values.
+    """
+
+    kind: str
+    columns: Mapping[Any, Record]
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        library = {"series": "pandas"}.get(self.kind, self.kind)
+        if library in ("pandas", "polars") and find_spec(library) is None:
+            raise MissingExtraError(library, library, f"container={self.kind!r}")
+        if self.dtype is not None:
+            try:
+                np.dtype(self.dtype)
+            except TypeError as error:
+                raise InputError(f"dtype={self.dtype!r:.100} is not a dtype of numpy") from error
+
+    def __call__(self, records: list[Any]) -> Any:
+        """The dataset; whatever a library raises if it cannot hold these values."""
+        if self.kind == "one":
+            return records[0]
+        if self.kind in ("list", "rows"):
+            return list(records)
+        if self.kind == "numpy" and None in self.columns:
+            return self._array(records, *self.columns.values())
+        if self.kind == "series":
+            return import_module("pandas").Series(self._array(records, *self.columns.values()))
+        if self.kind in ("numpy", "matrix"):
+            names = [name for name in self.columns if name != LABEL]
+            cells = [[record[name] for name in names] for record in records]
+            table = self._array(cells, *(self.columns[name] for name in names)).reshape(len(records), len(names))
+            if LABEL not in self.columns:
+                return table
+            labels = Container("numpy", {None: self.columns[LABEL]})
+            return table, labels([record[LABEL] for record in records])
+        named = {name: [record[name] for record in records] for name in self.columns}
+        if self.kind == "polars":
+            schema = {name: _python_type(domain) for name, domain in self.columns.items()}
+            return import_module("polars").DataFrame(named, schema=schema)
+        arrays = {name: self._array(cells, self.columns[name]) for name, cells in named.items()}
+        return import_module("pandas").DataFrame(arrays)
+
+    def _array(self, cells: list[Any], *domains: Record) -> np.ndarray[Any, Any]:
+        if self.dtype is not None:
+            return np.array(cells, dtype=self.dtype)
+        kinds = {_python_type(domain) for domain in domains}
+        natural: Any = kinds.pop() if len(kinds) == 1 else float if kinds <= {int, float, bool} else object
+        try:
+            return np.array(cells, dtype=natural if natural in (bool, int, float) else object)
+        except (TypeError, ValueError, OverflowError):  # NaN among whole numbers, say: what numpy makes of it itself
+            return np.array(cells)
+
+    def listed(self, dataset: Any) -> list[Any]:
+        """The records of a dataset: the inverse, up to the types of numpy."""
+        if self.kind in ("list", "rows", "one"):
+            return [dataset] if self.kind == "one" else list(dataset)
+        if None in self.columns:
+            return list(dataset.tolist())
+        if self.kind in ("pandas", "polars"):
+            return list(dataset.to_dict("records") if self.kind == "pandas" else dataset.to_dicts())
+        table, labels = dataset if isinstance(dataset, tuple) else (dataset, None)
+        names = [name for name in self.columns if name != LABEL]
+        rows = [dict(zip(names, cells, strict=True)) for cells in table.tolist()]
+        return rows if labels is None else [{**row, LABEL: y} for row, y in zip(rows, labels.tolist(), strict=True)]
+
+
+def _python_type(domain: Record) -> Any:
+    """The type of typical values."""
+    return type(domain.record([0.5] * len(domain.coordinates)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import importlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -37,11 +39,15 @@ class Pair:
         right: the dataset whose outputs have the distribution Q.
         equal: whether the two may be equal, for a control that nothing can refute. Otherwise equal inputs count as a
             mistake.
+        note: why a search tried it, e.g. "NaN in one record".
+        within: whether both datasets belong to the domain that was searched; None if nothing was.
     """
 
     left: Any
     right: Any
     equal: bool = field(default=False, kw_only=True)
+    note: str = field(default="", kw_only=True, compare=False)
+    within: bool | None = field(default=None, kw_only=True, compare=False)
 
     def side(self, index: int) -> Any:
         """0 is left, 1 is right."""
@@ -143,18 +149,27 @@ _MOST_TEXT = 100_000
 
 def pair_to_dict(pair: Pair) -> dict[str, Any]:
     """Plain data; `pair_from_dict` is the inverse up to digests."""
-    sides = {"left": _store(pair.left), "right": _store(pair.right)}
-    return {**sides, "equal": True} if pair.equal else sides
+    stored: dict[str, Any] = {"left": _store(pair.left), "right": _store(pair.right)}
+    told = {"equal": pair.equal or None, "note": pair.note or None, "within": pair.within}
+    return stored | {name: value for name, value in told.items() if value is not None}
 
 
 def pair_from_dict(data: Mapping[str, Any]) -> Pair:
     """The pair; a side that was not stored is a `StoredDigest`."""
-    return Pair(_restore(data["left"]), _restore(data["right"]), equal=bool(data.get("equal", False)))
+    within = data.get("within")
+    return Pair(
+        _restore(data["left"]),
+        _restore(data["right"]),
+        equal=bool(data.get("equal", False)),
+        note=str(data.get("note", "")),
+        within=None if within is None else bool(within),
+    )
 
 
 def pair_digest(pair: Pair) -> str:
     """A short text that distinguishes pairs."""
-    return hashlib.sha256(json.dumps(pair_to_dict(pair), sort_keys=True).encode()).hexdigest()[:16]
+    inputs = pair_to_dict(replace(pair, note="", within=None))
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def check_same(stored: Pair, given: Pair) -> None:
@@ -193,22 +208,86 @@ def _store(value: Any) -> dict[str, Any]:
 
 def _exactly(value: Any, digest: str) -> dict[str, Any] | None:
     """A form that gives back the same value of the same type; None if JSON has none."""
-    try:
-        data = _as_json(value)
-        return data if data is not None and content_digest(_restore(data)) == digest else None
-    except (TypeError, ValueError, RecursionError):
-        return None
+    for form in (_as_json, lambda each: {"typed": _typed(each)}):  # NaN, dates, arrays or data frames inside need types
+        try:
+            data = form(value)
+            text = json.dumps(data, allow_nan=False)
+            if len(text) <= _MOST_TEXT and content_digest(_restore(json.loads(text))) == digest:
+                return data
+        except Exception:  # whatever the libraries of data frames raise
+            continue
+    return None
 
 
-def _as_json(value: Any) -> dict[str, Any] | None:
+def _as_json(value: Any) -> dict[str, Any]:
     if _is_plain_array(value) and value.size <= _MOST_TEXT // 10:
         flat = [_plain(each) for each in value.ravel().tolist()]
         return {"array": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
     if isinstance(value, np.generic) and _is_plain_array(np.asarray(value)):
         return {"scalar": _plain(value.item()), "dtype": str(value.dtype)}
-    data = {"tuple": list(value)} if type(value) is tuple else {"json": value}
-    text = json.dumps(data, allow_nan=False)
-    return json.loads(text) if len(text) <= _MOST_TEXT else None
+    return {"tuple": list(value)} if type(value) is tuple else {"json": value}
+
+
+def _typed(value: Any) -> Any:
+    """A value as JSON in which everything that JSON lacks is a pair of its type and its content."""
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_typed(each) for each in value]}
+    if type(value) is dict:
+        return {"dict": [[_typed(name), _typed(each)] for name, each in value.items()]}
+    if type(value) in (float, datetime.date):
+        return {type(value).__name__: str(value)}
+    if type(value) is np.ndarray and value.dtype.kind in "UO":
+        flat = [_typed(each) for each in value.ravel().tolist()]
+        return {"cells": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+    if kind == "pandas.Series" and value.name is None:
+        return {kind: _typed(value.tolist()), "dtype": str(value.dtype)}
+    if kind == "pandas.DataFrame":
+        columns = [[_typed(name), _typed(value[name].tolist()), str(value[name].dtype)] for name in value.columns]
+        return {kind: columns}
+    if kind == "polars.DataFrame":
+        return {kind: [[column.name, _typed(column.to_list()), str(column.dtype)] for column in value]}
+    if not isinstance(value, np.ndarray | np.generic):
+        raise TypeError(f"a {type(value).__name__} has no JSON")
+    return _as_json(value)
+
+
+def _untyped(data: Any) -> Any:
+    """The inverse of `_typed`."""
+    if not isinstance(data, dict):
+        return data
+    kind, content = next(iter(data.items()))
+    if kind in ("list", "tuple"):
+        items = [_untyped(each) for each in content]
+        return items if kind == "list" else tuple(items)
+    if kind == "dict":
+        return {_untyped(name): _untyped(each) for name, each in content}
+    if kind == "float":
+        return float(content)
+    if kind == "date":
+        return datetime.date.fromisoformat(content)
+    if kind == "cells":
+        cells = np.empty(len(content), dtype=_checked_kind(data["dtype"], "UO"))
+        cells[:] = [_untyped(each) for each in content]
+        return cells.reshape([int(each) for each in data["shape"]])
+    if kind.startswith(("pandas.", "polars.")):
+        return _frame(kind, content, str(data.get("dtype")))
+    return _restore(data)
+
+
+def _frame(kind: str, content: Any, dtype: str) -> Any:
+    library: Any = importlib.import_module(kind.partition(".")[0])
+    if kind == "pandas.Series":
+        return library.Series(_untyped(content), dtype=dtype)
+    named = [(_untyped(name), _untyped(cells), str(each)) for name, cells, each in content]
+    if kind == "pandas.DataFrame":
+        return library.DataFrame({name: library.Series(cells, dtype=each) for name, cells, each in named})
+    return library.DataFrame(
+        {name: cells for name, cells, _ in named},
+        schema={name: getattr(library, each.partition("(")[0]) for name, _, each in named},
+    )
 
 
 def _is_plain_array(value: Any) -> bool:
@@ -232,6 +311,8 @@ def _restore(data: Mapping[str, Any]) -> Any:
         return data["json"]
     if "tuple" in data:
         return tuple(data["tuple"])
+    if "typed" in data:
+        return _untyped(data["typed"])
     if "scalar" in data:
         return _array([data["scalar"]], data["dtype"])[0]
     if "array" in data:
@@ -240,7 +321,12 @@ def _restore(data: Mapping[str, Any]) -> Any:
 
 
 def _array(flat: list[Any], dtype: Any) -> np.ndarray[Any, Any]:
-    kind = np.dtype(str(dtype))
-    if kind.kind not in "biuf":
-        raise ValueError(f"a stored array cannot have the dtype {kind}")
+    kind = _checked_kind(dtype, "biuf")
     return np.array([float(each) if isinstance(each, str) else each for each in flat], dtype=kind)
+
+
+def _checked_kind(dtype: Any, kinds: str) -> np.dtype[Any]:
+    kind = np.dtype(str(dtype))
+    if kind.kind not in kinds:
+        raise ValueError(f"a stored array cannot have the dtype {kind}")
+    return kind

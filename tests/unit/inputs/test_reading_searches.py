@@ -3,8 +3,7 @@
 import pytest
 
 from epsilometer import InputError, domains, finders
-from epsilometer.inputs.domains.records import read_domain
-from epsilometer.inputs.finders.plain import read_finder
+from epsilometer.inputs.finders.plain import read_domain, read_finder
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_domains(given, domain):
         ("{not json", "is not JSON"),
         ({"kind": "vector", "length": 3}, "unexpected keyword argument 'length'"),
         ({"size": 3}, "the kind None is unknown"),
-        ({"kind": "table", "rows": 2, "columns": {"age": "vector:3"}}, "must be a Number, an Integer or a Category"),
+        ({"kind": "table", "rows": 2, "columns": {"age": "vector:3"}}, "must be the domain of a single value"),
         (3, "domain=3"),
     ],
 )

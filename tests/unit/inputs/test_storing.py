@@ -1,11 +1,14 @@
+import datetime
 import json
 import threading
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import StoredDigest, is_complete, pair_from_dict, pair_to_dict
+from epsilometer.inputs.pairs import StoredDigest, is_complete, pair_digest, pair_from_dict, pair_to_dict
 from epsilometer.storage import content_digest
 
 
@@ -41,7 +44,24 @@ def test_arrays(array):
     assert np.array_equal(back, array, equal_nan=array.dtype.kind == "f")
 
 
-@pytest.mark.parametrize("value", [np.float64(1.5), np.int8(3), np.float32("nan"), (1, 2), (), ("a", [1])])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.float64(1.5), np.int8(3), np.float32("nan"), (1, 2), (), ("a", [1])),
+        *(
+            float("nan"),
+            [0.5, float("inf"), -0.0, None],
+            {1: 2},
+            [(1, 2)],
+            [np.zeros(2)],
+            (np.zeros((2, 1)), np.ones(2)),
+        ),
+        *(np.array(["a"]), np.array([0.5, None]), datetime.date(2024, 2, 29), [{"a": float("nan"), "b": "x"}], 2**70),
+        *(pd.Series([1, 2], dtype="int8"), pd.DataFrame({"a": [0.5, float("nan")], "b": ["x", None]}), pd.DataFrame()),
+        *(pl.DataFrame({"a": [1, None], "b": [float("nan"), 2.0]}), pl.DataFrame({"a": []}, schema={"a": pl.Float64})),
+    ],
+    ids=lambda value: type(value).__name__,
+)
 def test_what_is_stored_comes_back_with_its_type(value):
     back = stored(value)
     assert type(back) is type(value)
@@ -54,14 +74,11 @@ def test_what_is_stored_comes_back_with_its_type(value):
         {1, 2},
         object(),
         b"bytes",
-        float("nan"),
-        {1: 2},
-        [(1, 2)],
         "x" * 200_000,
         np.zeros(100_000),
-        np.array(["a"]),
         np.array([1.0], dtype=np.longdouble),
-        [np.zeros(2)],
+        [{1, 2}],
+        pd.DataFrame({"a": [b"x"]}),
         Pair(1, 2),
     ],
     ids=lambda value: type(value).__name__,
@@ -109,3 +126,11 @@ def test_recursive_input():
 
 def test_complete():
     assert is_complete(Pair(1, None))
+
+
+def test_why_a_pair_was_tried_is_stored():
+    pair = Pair([0.5, float("nan")], [0.5, 1.0], note="NaN in one record", within=False)
+    back = pair_from_dict(json.loads(json.dumps(pair_to_dict(pair))))
+    assert (back.note, back.within, back.digest) == (pair.note, False, pair.digest)
+    assert pair_digest(back) == pair_digest(Pair(pair.left, pair.right))
+    assert pair_to_dict(Pair(0, 1)).keys() == {"left", "right"}

@@ -1,11 +1,9 @@
-"""Datasets of records, answers of queries on neighbouring datasets, and domains as text."""
+"""Lists of numbers, answers of queries on neighbouring datasets, pairs of datasets of records, optional values."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,18 +11,26 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import (
+    MISSING,
     Coordinate,
+    Neighbours,
+    Point,
+    Record,
+    Special,
+    Value,
     check_interval,
     check_positive,
     check_relation,
+    check_value,
     check_whole,
     check_whole_interval,
+    distinct,
     level_of,
     signed_step,
     whole_within,
     within,
 )
-from epsilometer.inputs.domains.numbers import Category, Domain, Integer, Neighbours, Number, Point, Record
+from epsilometer.inputs.domains.numbers import Integer, Number
 from epsilometer.inputs.pairs import Pair
 
 _NO_RECORD = ": a dataset without records has no neighbours"
@@ -63,7 +69,7 @@ class Vector:
         check_relation(relation, self.relations, "a vector")
         if relation in ("l1", "linf"):
             return ShiftedAnswers(self.size, self.low, self.high, self.sensitivity, self.whole, in_all=relation == "l1")
-        return records(self._number(), self.size, relation)
+        return RecordPairs(self._number(), self.size, self.size, relation)
 
     def _number(self) -> Record:
         if self.whole:
@@ -72,121 +78,75 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Lists of rows, each a dict with a value for every column.
-
-    Neighbours: one row replaced by any other ("replace"), or one left out on the right ("add-remove").
+class RecordPairs:
+    """Two datasets of `least` to `most` records that are neighbours by a relation.
 
     Attributes:
-        columns: the domain of each column: a `Number`, an `Integer` or a `Category`. A replaced row may have
-            any values of them.
-        rows: how many rows.
+        record: what a record may be.
+        least: the fewest records of the left dataset.
+        most: the most.
+        relation: which of the two are neighbours.
+        wrap: makes of a list of records what a mechanism is given.
+        user: the column that names the user, for the relation "user".
     """
 
-    columns: Mapping[str, Number | Integer | Category]
-    rows: int
-    relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove")
+    record: Record
+    least: int
+    most: int
+    relation: str
+    wrap: Callable[[list[Any]], Any] = list
+    user: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("rows", self.rows, 1, _NO_RECORD)
-        if not isinstance(self.columns, Mapping) or not self.columns:
-            raise InputError(f"columns={self.columns!r:.100} must name at least one column and its domain")
-        for name, domain in self.columns.items():
-            if not isinstance(domain, Number | Integer | Category):
-                raise InputError(f"column {name!r}: {domain!r:.100} must be a Number, an Integer or a Category")
-
-    def neighbours(self, relation: str) -> Neighbours:
-        """Two lists of rows."""
-        check_relation(relation, self.relations, "a table")
-        return records(_Row(self.columns), self.rows, relation)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A record with named values."""
-
-    columns: Mapping[str, Number | Integer | Category]
+        if self.record.is_fixed and self.relation in ("replace", "substitute-column"):
+            text = f"relation={self.relation!r}: there is only one possible record, so no dataset has a neighbour"
+            raise InputError(text)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One per column."""
-        return tuple(coordinate for domain in self.columns.values() for coordinate in domain.coordinates)
+        """How many records, the records, what replaces one of them, in which column, and which."""
+        size = (Coordinate(self.most - self.least + 1),) if self.least < self.most else ()
+        replaced = self.relation in ("replace", "substitute-column")
+        return (
+            *size,
+            *self.record.coordinates * (self.most + replaced),
+            *((Coordinate(),) if self.relation == "substitute-column" else ()),
+            *((Coordinate(self.most, ordered=False),) if self.most > 1 else ()),
+        )
 
-    @property
-    def is_fixed(self) -> bool:
-        """Whether every column has only one value."""
-        return all(domain.is_fixed for domain in self.columns.values())
-
-    def record(self, point: Point) -> dict[str, Any]:
-        """The row that a point stands for."""
-        return {name: domain.record([u]) for (name, domain), u in zip(self.columns.items(), point, strict=True)}
-
-    def other(self, point: Point, record: Any) -> dict[str, Any]:
-        """Another row; if need be the first column that can change does."""
-        row = self.record(point)
-        if row == record:
-            place, name = next(found for found in enumerate(self.columns) if not self.columns[found[1]].is_fixed)
-            row[name] = self.columns[name].other([point[place]], record[name])
-        return row
+    def pair(self, point: Point) -> Pair:
+        """The right dataset lacks something of the left one, or has something else in its place."""
+        count, width = self.most, len(self.record.coordinates)
+        if self.least < self.most:
+            count, point = whole_within(point[0], self.least, self.most), point[1:]
+        left = [self.record.record(point[width * place : width * (place + 1)]) for place in range(count)]
+        place = level_of(point[-1], count) if self.most > 1 else 0
+        rest = point[self.most * width : (self.most + 1) * width]
+        u = point[(self.most + 1) * width] if self.relation == "substitute-column" else 0.0
+        right = changed(self.record, left, self.relation, place, rest, u, self.user)
+        return Pair(self.wrap(left), self.wrap(right))
 
 
-def records(record: Record, count: int, relation: str) -> Neighbours:
-    """Datasets of `count` records that are neighbours by "replace" or "add-remove"."""
+def changed(
+    record: Record, left: list[Any], relation: str, place: int, point: Point, u: float, user: Any = None
+) -> list[Any]:
+    """The neighbour of a list of records at one of its places.
+
+    Args:
+        point: what a replaced record becomes.
+        u: which of its columns changes, where only one does.
+        user: the column that names the user.
+    """
     if relation == "add-remove":
-        return _OneMissing(record, count)
-    if record.is_fixed:
-        raise InputError("relation='replace': there is only one possible record, so no dataset has a neighbour")
-    return _OneReplaced(record, count)
-
-
-@dataclass(frozen=True, slots=True)
-class _OneReplaced:
-    record: Record
-    count: int
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The records, what replaces one of them, and which."""
-        return self.record.coordinates * (self.count + 1) + _which(self.count)
-
-    def pair(self, point: Point) -> Pair:
-        """The right dataset has one record that the left one lacks."""
-        left = _records(self.record, self.count, point)
-        width = len(self.record.coordinates)
-        place = _place(self.count, point)
-        right = list(left)
-        right[place] = self.record.other(point[self.count * width : (self.count + 1) * width], left[place])
-        return Pair(left, right)
-
-
-@dataclass(frozen=True, slots=True)
-class _OneMissing:
-    record: Record
-    count: int
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The records, and which is missing."""
-        return self.record.coordinates * self.count + _which(self.count)
-
-    def pair(self, point: Point) -> Pair:
-        """The right dataset lacks one record."""
-        left = _records(self.record, self.count, point)
-        place = _place(self.count, point)
-        return Pair(left, left[:place] + left[place + 1 :])
-
-
-def _which(count: int) -> tuple[Coordinate, ...]:
-    return (Coordinate(count, ordered=False),) if count > 1 else ()
-
-
-def _place(count: int, point: Point) -> int:
-    return level_of(point[-1], count) if count > 1 else 0
-
-
-def _records(record: Record, count: int, point: Point) -> list[Any]:
-    width = len(record.coordinates)
-    return [record.record(point[width * place : width * (place + 1)]) for place in range(count)]
+        return left[:place] + left[place + 1 :]
+    if relation == "user":
+        return [row for row in left if row[user] != left[place][user]]
+    other = record.other(point, left[place])
+    if relation == "substitute-column":
+        differing = [name for name in other if repr(left[place][name]) != repr(other[name])]
+        name = differing[level_of(u, len(differing))]
+        other = {**left[place], name: other[name]}
+    return [*left[:place], other, *left[place + 1 :]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +193,7 @@ class ShiftedAnswers:
         sensitivity: the most that one moves, or all together.
         whole: whether numbers are whole.
         in_all: whether the sensitivity is that of the sum of all moves.
+        wrap: makes of a list of numbers what a mechanism is given.
     """
 
     count: int
@@ -241,6 +202,7 @@ class ShiftedAnswers:
     sensitivity: float
     whole: bool
     in_all: bool
+    wrap: Callable[[list[Any]], Any] = list
 
     def __post_init__(self) -> None:
         if self.whole:
@@ -264,7 +226,7 @@ class ShiftedAnswers:
             first = min(self.sensitivity, self.high - self.low)
             step = float(np.floor(first)) if self.whole else first
             right[0] += step if self.high - left[0] >= step else -min(step, left[0] - self.low)
-        return Pair(self._plain(left), self._plain(right))
+        return Pair(self.wrap(self._plain(left)), self.wrap(self._plain(right)))
 
     def _numbers(self, point: Point) -> Floats:
         if self.whole:
@@ -289,80 +251,134 @@ class ShiftedAnswers:
         return [int(each) for each in numbers] if self.whole else numbers.tolist()
 
 
-_KINDS: dict[str, Any] = {
-    "number": Number,
-    "integer": Integer,
-    "category": Category,
-    "vector": Vector,
-    "queries": Queries,
-    "table": Table,
-}
-# What the parts of a text mean, in order.
-_PARTS = {
-    "number": ("low", "high", "sensitivity"),
-    "integer": ("low", "high", "sensitivity"),
-    "vector": ("size", "low", "high", "sensitivity"),
-    "queries": ("count", "low", "high", "sensitivity"),
-}
+# A tenth of the values of an optional domain are missing.
+_MISSING_SHARE = 0.1
 
 
-def read_domain(given: object) -> Domain:
-    """The domain that a text or plain data describes."""
-    if isinstance(given, str):
-        return _from_data(_parse_json(given) if given.lstrip().startswith("{") else _parse_text(given))
-    if isinstance(given, Mapping):
-        return _from_data(given)
-    raise InputError(f"domain={given!r:.100} must be a text like 'vector:4:0:1' or a table with a kind")
+@dataclass(frozen=True, slots=True)
+class Optional(Value):
+    """The values of another domain, or None.
+
+    Attributes:
+        domain: of the values that are there.
+    """
+
+    domain: Any
+
+    def __post_init__(self) -> None:
+        check_value(self.domain, "domain")
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Whether there is a value, and which."""
+        return (Coordinate(), *self.domain.coordinates)
+
+    def record(self, point: Point) -> Any:
+        """The value that a point stands for."""
+        return None if point[0] < _MISSING_SHARE else self.domain.record(point[1:])
+
+    def other(self, point: Point, record: Any) -> Any:
+        """Another value; if need be, None or a value."""
+        value = self.record(point)
+        if value is None or record is None:
+            return self.domain.record(point[1:]) if value is record else value
+        return value if value != record else None
+
+    @property
+    def specials(self) -> list[Special]:
+        """A missing value, and those of the domain."""
+        return distinct([*self.domain.specials, MISSING])
+
+    def contains(self, record: Any) -> bool:
+        """None, or a value of the domain."""
+        return record is None or bool(self.domain.contains(record))
 
 
-def _parse_json(text: str) -> Mapping[str, Any]:
-    try:
-        data: Mapping[str, Any] = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"domain={text!r:.100} is not JSON: {error}") from error
-    return data
+@dataclass(frozen=True, slots=True)
+class Seen(Value):
+    """Values that were seen; any other may be as good.
+
+    Attributes:
+        values: the different ones.
+    """
+
+    values: Sequence[Any]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether only one was seen."""
+        return len(self.values) == 1
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Which value."""
+        return (Coordinate(len(self.values), ordered=False),)
+
+    def record(self, point: Point) -> Any:
+        """The value that a point stands for."""
+        return self.values[level_of(point[0], len(self.values))]
+
+    def other(self, point: Point, record: Any) -> Any:
+        """Another value; if need be, the next one."""
+        number = level_of(point[0], len(self.values))
+        same = repr(self.values[number]) == repr(record)
+        return self.values[(number + same) % len(self.values)]
+
+    @property
+    def specials(self) -> list[Special]:
+        """All of them."""
+        return distinct((each, f"the value {each!r:.40}") for each in self.values)
+
+    def contains(self, record: Any) -> bool:
+        """A strategy says what it makes, not what it would."""
+        return True
 
 
-def _parse_text(text: str) -> dict[str, Any]:
-    kind, _, rest = text.partition(":")
-    if kind == "category":
-        return {"kind": kind, "values": [_value(part) for part in rest.split(",")]}
-    names, parts = _PARTS.get(kind, ()), rest.split(":") if rest else []
-    if kind in _PARTS and len(parts) > len(names):
-        raise InputError(f"domain={text!r} has too many parts: write {':'.join((kind, *map(str.upper, names)))}")
-    return {"kind": kind, **{name: _number(part, text) for name, part in zip(names, parts, strict=False)}}
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record with named values.
 
+    Attributes:
+        columns: the domain of each.
+    """
 
-def _number(part: str, text: str) -> float | int:
-    try:
-        return int(part)
-    except ValueError:
-        pass
-    try:
-        return float(part)
-    except ValueError:
-        raise InputError(f"domain={text!r}: {part!r} is not a number") from None
+    columns: Mapping[Any, Any]
 
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Those of all columns."""
+        return tuple(coordinate for domain in self.columns.values() for coordinate in domain.coordinates)
 
-def _value(part: str) -> Any:
-    """A JSON value, or else the text itself."""
-    try:
-        return json.loads(part)
-    except json.JSONDecodeError:
-        return part
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every column has only one value."""
+        return all(domain.is_fixed for domain in self.columns.values())
 
+    def record(self, point: Point) -> dict[Any, Any]:
+        """The row that a point stands for."""
+        return {name: self.columns[name].record(part) for name, part in self._parts(point)}
 
-def _from_data(data: Mapping[str, Any]) -> Domain:
-    settings = dict(data)
-    kind = settings.pop("kind", None)
-    if kind not in _KINDS:
-        close = get_close_matches(str(kind), _KINDS, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KINDS)}"
-        raise InputError(f"domain: the kind {kind!r} is unknown; {hint}")
-    if kind == "table" and isinstance(settings.get("columns"), Mapping):
-        settings["columns"] = {name: read_domain(column) for name, column in settings["columns"].items()}
-    try:
-        domain: Domain = _KINDS[kind](**settings)
-    except TypeError as error:  # an argument is missing, or unknown
-        raise InputError(f"domain of kind {kind!r}: {str(error).partition('() ')[2] or error}") from error
-    return domain
+    def other(self, point: Point, record: Any) -> dict[Any, Any]:
+        """Another row; if need be the first column that can change does."""
+        row = self.record(point)
+        if row == record:
+            name, part = next(found for found in self._parts(point) if not self.columns[found[0]].is_fixed)
+            row[name] = self.columns[name].other(part, record[name])
+        return row
+
+    @property
+    def specials(self) -> list[Special]:
+        """None of its own: every column has some."""
+        return []
+
+    def contains(self, record: Any) -> bool:
+        """Whether every value belongs to its column."""
+        return all(domain.contains(record[name]) for name, domain in self.columns.items())
+
+    def _parts(self, point: Point) -> list[tuple[Any, Point]]:
+        parts, start = [], 0
+        for name, domain in self.columns.items():
+            end = start + len(domain.coordinates)
+            parts.append((name, point[start:end]))
+            start = end
+        return parts

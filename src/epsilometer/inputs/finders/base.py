@@ -11,8 +11,8 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import check_whole
-from epsilometer.inputs.domains.numbers import Domain, Point
+from epsilometer.inputs.coordinates import Point, check_whole
+from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
 
 
