@@ -209,8 +209,8 @@ def suppressed_when_small(data: Any, rng: Rng) -> float | None:
 
 def suppressed_by_noise(data: Any, rng: Rng) -> float | None:
     """Decides by a noisy count (ε/2), answers with a noisy sum (ε/2)."""
-    enough = len(data) + rng.laplace(0.0, 2.0) >= 5.0
-    return sum(numbers(data, 0.0, 1.0)) + rng.laplace(0.0, 2.0) if enough else None
+    total = sum(numbers(data, 0.0, 1.0)) + rng.laplace(0.0, 2.0)
+    return total if len(data) + rng.laplace(0.0, 2.0) >= 5.0 else None
 
 
 # Data-dependent bounds and noise
