@@ -203,7 +203,7 @@ def render_test(result: AuditResult) -> str:
     used = [name for name in _MODULES if re.search(rf"\b{name}\.", "".join((*sides, claim)))]
     imports += [f"import {_MODULES[name]}" + (f" as {name}" if name != _MODULES[name] else "") for name in used]
     name = re.sub(r"\W+", "_", wording.mechanism_name(result).rpartition(":")[2]).strip("_").lower()
-    head = [wording.verdict_sentence(result), wording.bound_sentence(result), *wording.differences(witness)]
+    head = [wording.verdict_sentence(result), wording.bound_sentence(result), *filter(None, [witness.pair.note])]
     return "\n".join(
         [
             *(f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)),

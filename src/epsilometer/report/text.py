@@ -44,6 +44,8 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
         yield title, _witness_rows(result, result.witness)
     if len(result.findings) > 1:
         yield "Also found", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
+    if searched := wording.search_lines(result):
+        yield "Inputs tried", [("searched", line) for line in searched]
     yield "This run", list(_run_rows(result))
 
 
@@ -67,7 +69,6 @@ def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     return [
         ("left input", wording.input_text(result, witness, 0)),
         ("right input", wording.input_text(result, witness, 1)),
-        *(("difference", line) for line in wording.differences(witness)),
         ("event", wording.event_text(witness)),
         ("under left", counts[0]),
         ("under right", counts[1]),
@@ -179,7 +180,6 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
     rows = []
     witness = result.witness
     if witness is not None:
-        rows += [("difference", line) for line in wording.differences(witness)]
         rows.append(("event", wording.event_text(witness)))
         for side, name in enumerate(("left", "right")):
             text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
@@ -188,6 +188,7 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
     detectable = wording.detectable_sentence(result)
     if detectable:
         rows.append(("would be seen", detectable))
+    rows += [("searched", line) for line in wording.search_lines(result)]
     rows += [("draws", line) for line in wording.health_lines(result)]
     return rows
 

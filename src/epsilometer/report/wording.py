@@ -261,66 +261,27 @@ def input_text(result: AuditResult, witness: Witness, side: int) -> str:
     return f"recorded in {plain(file, 200)}" if file else shown(witness.pair.side(side))
 
 
-# Differing records that are written out; of more, only how many there are.
-_MOST_RECORDS = 4
-# Nobody looks for one record among more than these.
-_MOST_COMPARED = 10_000
-
-
-def differences(witness: Witness) -> list[str]:
-    """Which records differ and how, counted from 1, and why the pair was tried; empty if there are no records."""
-    note = plain(getattr(witness.pair, "note", ""), MOST_VALUE)
-    return [*_record_differences(witness), *([note] if note else [])]
-
-
-def _record_differences(witness: Witness) -> list[str]:
-    try:
-        left, right = (_records(witness.pair.side(side)) for side in (0, 1))
-    except Exception:  # a dataset may be anything, and a report never fails
+def search_lines(result: AuditResult) -> list[str]:
+    """What a search of a domain tried and what it did not; empty if there was none."""
+    tried = result.findings[0].details.get("tried")
+    if not isinstance(tried, dict) or not isinstance(families := tried.get("families"), dict):
         return []
-    if len(left) == len(right):
-        pairs = zip(left, right, strict=True)
-        lines = [f"record {i}: {_change(a, b)}" for i, (a, b) in enumerate(pairs, 1) if repr(a) != repr(b)]
-    else:
-        longer, shorter, side = (left, right, "left") if len(left) > len(right) else (right, left, "right")
-        lines = [f"record {i}: {shown(longer[i - 1])} only on the {side}" for i in _extra(longer, shorter)]
-    if len(lines) == len(left) == len(right) > 1:
-        return []  # the two inputs say it all
-    more = [f"… and {len(lines) - _MOST_RECORDS} more records"] if len(lines) > _MOST_RECORDS else []
-    return [*lines[:_MOST_RECORDS], *more]
+    lines = [f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}"]
+    counted = [f"{plain(name)} {_tally(each)}" for name, each in families.items() if isinstance(each, dict)]
+    lines.append(f"{cut('; '.join(counted), 4 * MOST_VALUE)}.")
+    if not tried.get("beyond"):
+        lines.append("What the type allows beyond the domain was only looked at in passing, and does not decide.")
+    if result.witness is not None and result.witness.pair.note:
+        where = {True: ", within the domain", False: ", outside of the domain", None: ""}[result.witness.pair.within]
+        lines.append(f"These inputs: {plain(result.witness.pair.note, MOST_VALUE)}{where}.")
+    if result.verdict is Verdict.NOT_REFUTED:
+        lines.append("Nothing else was tried: a leak at a few isolated values would not have been seen.")
+    return lines
 
 
-def _records(value: Any) -> list[Any]:
-    """The records of a dataset: of a list, an array, a series or a data frame. Of anything else, none."""
-    kind = type(value)
-    for rows in ("to_dicts", "tolist", "to_list"):
-        if hasattr(kind, rows):
-            value = getattr(value, rows)()
-            break
-    else:
-        if hasattr(kind, "to_dict"):
-            value = value.to_dict("records")
-    return list(value) if isinstance(value, list | tuple) and len(value) <= _MOST_COMPARED else []
-
-
-def _change(before: Any, after: Any) -> str:
-    """Of a row with names, only what differs."""
-    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
-        changed = [name for name in before if repr(before[name]) != repr(after[name])]
-        return ", ".join(f"{plain(name)} {shown(before[name])} → {shown(after[name])}" for name in changed)
-    return f"{shown(before)} → {shown(after)}"
-
-
-def _extra(longer: list[Any], shorter: list[Any]) -> list[int]:
-    """The numbers of the records that only the longer dataset has."""
-    rest = [repr(each) for each in shorter]
-    extra = []
-    for number, record in enumerate(map(repr, longer), 1):
-        if rest and rest[0] == record and len(longer) - number >= len(rest) - 1:
-            rest.pop(0)
-        else:
-            extra.append(number)
-    return extra
+def _tally(counted: dict[str, Any]) -> str:
+    refused = counted.get("refused")
+    return f"({plain(counted.get('tried'))}{f', refused {plain(refused)}' if refused else ''})"
 
 
 def effort_sentence(result: AuditResult) -> str:

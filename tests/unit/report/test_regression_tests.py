@@ -1,6 +1,7 @@
-"""Counterexamples as words about records, and as files for pytest."""
+"""What a search tried, in words, and counterexamples as files for pytest."""
 
 import ast
+import dataclasses
 import datetime
 import math
 
@@ -11,45 +12,11 @@ import pytest
 
 import epsilometer as em
 from epsilometer.report.ci import literal
-from epsilometer.report.wording import differences
+from epsilometer.report.html import render_html
+from epsilometer.report.wording import search_lines
 from epsilometer.storage.digests import content_digest
 
 _NAMES = {"np": np, "pd": pd, "pl": pl, "datetime": datetime, "float": float}
-
-
-def _witness(left, right):
-    result = em.audit(lambda dataset, rng: rng.random(), em.Pair(left, right), em.PureDP(1.0), samples=1000, seed=0)
-    return result.witness
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "lines"),
-    [
-        ([0.5, 0.1, 0.2], [0.5, 0.1, math.nan], ["record 3: 0.2 → nan"]),
-        ([1, 2], [1, 2.0], ["record 2: 2 → 2.0"]),
-        ([0.0], [-0.0], ["record 1: 0.0 → -0.0"]),
-        (["a", "b", "a"], ["a", "a"], ["record 2: 'b' only on the left"]),
-        ([], [None], ["record 1: None only on the right"]),
-        ([1, 1], [1], ["record 2: 1 only on the left"]),
-        ([{"age": 3, "ill": True}], [{"age": 9, "ill": True}], ["record 1: age 3 → 9"]),
-        (np.array([1, 2]), np.array([1, 7]), ["record 2: 2 → 7"]),
-        (pd.DataFrame({"x": [1, 2], "y": "a"}), pd.DataFrame({"x": [1, 3], "y": "a"}), ["record 2: x 2 → 3"]),
-        (pl.DataFrame({"x": [1, 2]}), pl.DataFrame({"x": [2]}), ["record 1: {'x': 1} only on the left"]),
-        ([0] * 9, [1] * 5 + [0] * 4, [f"record {i}: 0 → 1" for i in (1, 2, 3, 4)] + ["… and 1 more records"]),
-        ([2.0, 2.0], [1.0, 1.0], []),  # answers of queries, say: the inputs themselves show it
-        (0.0, 1.0, []),
-    ],
-)
-def test_says_which_records_differ(left, right, lines):
-    assert differences(_witness(left, right)) == lines
-
-
-def test_a_dataset_that_resists_costs_no_report():
-    class Hostile(list):
-        def tolist(self):
-            raise RuntimeError
-
-    assert differences(_witness(Hostile([1]), Hostile([2]))) == []
 
 
 @pytest.mark.parametrize(
@@ -130,3 +97,29 @@ def test_what_no_test_could_import_is_said():
         _audited(lambda dataset, rng: leaking(dataset, rng)).to_test()
     with pytest.raises(em.InputError, match="only an audit"):
         em.measure(leaking, (0, 1), em.PureDP, samples=1000, seed=0).to_test()
+
+
+def _searched(make_result, **changes):
+    families = {
+        "typical data": {"tried": 20, "refused": 0, "best": 1.0},
+        "<b>": {"tried": 5, "refused": 3, "best": 0.0},
+    }
+    tried = {"relation": "replace", "beyond": False, "looks": 25, "families": families, "within": True, **changes}
+    result = make_result(verdict=em.Verdict.NOT_REFUTED, pair=em.Pair([0], [1], note="all at a bound", within=True))
+    return dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], details={"tried": tried}),))
+
+
+def test_every_report_says_what_was_tried(make_result):
+    result = _searched(make_result)
+    lines = search_lines(result)
+    assert lines[:2] == ["25 pairs, neighbours by 'replace'", "typical data (20); <b> (5, refused 3)."]
+    assert lines[3] == "These inputs: all at a bound, within the domain."
+    for text in (str(result), result._repr_html_(), render_html(result)):
+        assert "typical data (20)" in " ".join(text.split())
+    assert "<b> (5" not in render_html(result)
+    assert result.to_dict()["findings"][0]["details"]["tried"]["families"]["typical data"]["tried"] == 20
+
+
+def test_what_a_stored_search_says_is_not_trusted(make_result):
+    for changes in ({"families": 3}, {"families": {"a": 3}}, {"looks": None, "relation": ["x"]}):
+        assert "NOT REFUTED" in str(_searched(make_result, **changes))
