@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
         PrivacyViolation,
     )
     from epsilometer.inputs import Pair, domains, finders
+    from epsilometer.inputs.finders.search import around
     from epsilometer.mechanisms import from_batch, from_callable, from_command, from_opendp, from_recording
     from epsilometer.mechanisms.http import from_http
     from epsilometer.mechanisms.repeated import repeated
@@ -55,6 +56,7 @@ __all__ = [
     "TradeOffDP",
     "Verdict",
     "Witness",
+    "around",
     "audit",
     "compare",
     "domains",
@@ -103,6 +105,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "PrivacyViolation",
     ),
     "epsilometer.inputs": ("Pair",),
+    "epsilometer.inputs.finders.search": ("around",),
     "epsilometer.mechanisms": (
         "from_batch",
         "from_callable",

@@ -137,6 +137,17 @@ class FileJournal:
             self._pending[stream] = folded  # the two sides take turns
             self._write_if_due()
 
+    def told(self, name: str) -> str | None:
+        """What was told under a name; None if nothing was."""
+        with self._file.explained():
+            return self._file.about(name)
+
+    def tell(self, name: str, text: str) -> None:
+        """Remembers a text."""
+        with self._file.explained():
+            self._file.tell(name, text)
+            self._write_if_due()
+
     def close(self) -> None:
         """Writes everything that was completed."""
         try:

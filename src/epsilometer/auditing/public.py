@@ -16,7 +16,7 @@ from epsilometer.auditing.journals import journal_of
 from epsilometer.auditing.judge import Question, conclude, examine_draws, pay_and_prove, without
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.power import FixedTrial, with_power
-from epsilometer.auditing.search import check_search, run_search
+from epsilometer.auditing.search import SearchRun, check_search, run_search
 from epsilometer.auditing.settings import (
     FEWEST,
     Settings,
@@ -29,6 +29,7 @@ from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.finders.base import Finder
+from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import check_same, is_complete
 from epsilometer.mechanisms import as_mechanism, as_subject, keeping
 from epsilometer.mechanisms.functions import Subject, identity_of
@@ -65,8 +66,8 @@ def audit(
     Args:
         mechanism: a function of the dataset (and optionally `rng`), anything made by `from_callable`, `from_batch`, …,
             or an entry of the zoo.
-        inputs: a `Pair` of neighbouring datasets, a 2-tuple, a list of pairs, or a finder of `epsilometer.finders`,
-            which searches a domain. A zoo entry brings its worst pair.
+        inputs: a `Pair` of neighbouring datasets, a 2-tuple, a list of pairs, a domain of `epsilometer.domains`, which
+            is searched, or a finder of `epsilometer.finders`. A zoo entry brings its worst pair.
         claim: what is promised, e.g. `PureDP(1.0)` or "eps=1,delta=1e-6". A zoo entry brings its own.
         samples: draws per side for the whole audit: search, training and certification included. With a finder, draws
             per side for each pair that is certified; a trial takes the finder's own samples.
@@ -112,7 +113,7 @@ def audit(
         representation=representation,
         distance=distance,
     )
-    subject = as_subject(mechanism)
+    subject, inputs = as_subject(mechanism), _searched(inputs)
     asked = _own_claim(subject, inputs) if claim is None else claim
     promised = asked if isinstance(asked, Claim) else as_claim(asked)
     question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
@@ -170,7 +171,7 @@ def measure(
         distance=distance,
     )
     question = Question(_open(notion, fixed), judged=False)
-    return _run(as_subject(mechanism), inputs, question, settings, record, checkpoint)
+    return _run(as_subject(mechanism), _searched(inputs), question, settings, record, checkpoint)
 
 
 def compare(
@@ -325,7 +326,11 @@ def _run(
             )
         opened.enter_context(watched(settings.progress, total))
         if isinstance(inputs, Finder):
-            return run_search(source, inputs, question, settings)
+            run = SearchRun
+            if isinstance(inputs, Search):
+                from epsilometer.auditing.hunting import HuntRun as run  # only needed to look at many pairs
+
+            return run_search(source, inputs, question, settings, run)
         if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 
@@ -350,6 +355,12 @@ def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
     if not is_recorded(stored):
         check_same(stored, given)
     return given
+
+
+def _searched(inputs: Any) -> Any:
+    """A domain as a search of it, everything else as it is."""
+    is_domain = hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder)
+    return Search(inputs) if is_domain else inputs
 
 
 def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:

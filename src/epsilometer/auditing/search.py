@@ -301,12 +301,14 @@ class SearchRun:
         return replace(finding, details={**finding.details, "search": history_of(self.trials), "paid": paid})
 
 
-def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
+def run_search(
+    mechanism: Mechanism, finder: Finder, question: Question, settings: Settings, kind: type[SearchRun] = SearchRun
+) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
     run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
-    return SearchRun(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
+    return kind(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
 
 
 def check_search(mechanism: Mechanism, question: Question, settings: Settings) -> None:

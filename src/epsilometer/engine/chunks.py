@@ -24,6 +24,7 @@ class Phase(IntEnum):
     TRAIN = 1
     CERTIFY = 2
     REPLAY = 3
+    LOOK = 4
 
 
 def fresh_seed() -> int:
@@ -270,6 +271,12 @@ class Journal(Protocol):
     def save(self, stream: Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
 
+    def told(self, name: str) -> str | None:
+        """What was told under a name; None if nothing was."""
+
+    def tell(self, name: str, text: str) -> None:
+        """Remembers a text, such as what some looks saw."""
+
 
 class NoJournal:
     """Remembers nothing."""
@@ -291,4 +298,11 @@ class NoJournal:
         return None
 
     def save(self, stream: Stream, folded: Folded) -> None:
+        """Forgets it."""
+
+    def told(self, name: str) -> str | None:
+        """Nothing."""
+        return None
+
+    def tell(self, name: str, text: str) -> None:
         """Forgets it."""

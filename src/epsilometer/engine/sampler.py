@@ -119,7 +119,7 @@ class _Drawing:
         chunks = []
         for piece in task:
             rng = chunk_rng(*self.stream, piece.side, piece.chunk)
-            with _contained(self.mechanism.name, self.inputs[piece.side]):
+            with contained(self.mechanism.name, self.inputs[piece.side]):
                 outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
             chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, fingerprint(outputs)))
         return chunks
@@ -138,7 +138,7 @@ _HANDLED = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def _contained(name: str, dataset: Any) -> Iterator[None]:
+def contained(name: str, dataset: Any) -> Iterator[None]:
     """Lets a mechanism draw, puts back what it changed around us, and says what it must not do.
 
     Raises:

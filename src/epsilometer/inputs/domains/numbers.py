@@ -163,8 +163,10 @@ class Integer:
                 *((high - 1, "just below the upper bound"), (low + 1, "just above the lower bound")),
                 *((high + 1000 * (high - low), "far above the upper bound"), (2**53 + 1, "beyond 2^53")),
                 *((low - 1000 * (high - low), "far below the lower bound"), (-(2**53) - 1, "beyond -2^53")),
-                *((value, f"the largest number of {value.bit_length()} bits") for value in limits),
-                *((value, "beyond a limit of the machine's integers") for value in (2**31, 2**63, -(2**31) - 1)),
+                *(
+                    (value, f"a limit of the machine's integers ({value})")
+                    for value in (*limits, 2**31, 2**63, -(2**31) - 1)
+                ),
             )
         )
 

@@ -80,8 +80,10 @@ class Datasets:
         return self.record.columns if isinstance(self.record, Row) else {None: self.record}
 
     def contains(self, records: list[Any]) -> bool:
-        """Whether every record is one of the domain, and none too many."""
-        return len(records) <= self.most and all(self.record.contains(each) for each in records)
+        """Whether every record is one of the domain, and none too many or too few."""
+        least = self.least - (self.relation in ("add-remove", "user"))  # a neighbour of the smallest may lack some
+        sizes = range(0 if self.relation == "user" else least, self.most + 1)
+        return len(records) in sizes and all(self.record.contains(each) for each in records)
 
 
 class RecordDomain:

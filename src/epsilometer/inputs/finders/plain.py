@@ -31,6 +31,7 @@ from epsilometer.inputs.domains import (
 from epsilometer.inputs.finders.base import DomainFinder, Finder
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.patterns import Patterns
+from epsilometer.inputs.finders.search import Search
 
 
 class Random(DomainFinder):
@@ -221,7 +222,7 @@ def _from_data(data: Mapping[str, Any]) -> Domain:
     return domain
 
 
-FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns)}
+FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns, Search)}
 
 
 def read_finder(data: Mapping[str, Any]) -> Finder:

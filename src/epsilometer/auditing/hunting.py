@@ -1,0 +1,314 @@
+"""An audit that searches a domain: looks at many pairs, shrinks what looks like a leak, certifies the small pair."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from epsilometer.auditing.looks import COUPLED, PLAIN, Curve, Look, Looking
+from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.search import SearchRun, stored_pair
+from epsilometer.bounds import ErrorBudget
+from epsilometer.engine import Phase
+from epsilometer.engine.parcels import OutOfTime
+from epsilometer.errors import MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.finders.attempts import Attempt
+from epsilometer.inputs.finders.search import Search
+from epsilometer.result import AuditResult, HealthReport
+
+# Of a round, so many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
+_PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
+# Standard deviations beyond the claim at which a pair is explored, and at which one beyond the domain is remarked on.
+_PROMISING, _REMARKABLE = 3.5, 6.0
+# So many more draws has a second look at a pair that seems promising.
+_AGAIN = 4
+# A smaller pair must show this share of what the larger one showed; no look shows more than some twenty deviations.
+_STILL, _PLAIN_SIGHT = 0.7, 12.0
+_FEW = 100
+# Rounds of shrinking, and pairs in each.
+_SHRINKS, _CANDIDATES = 12, 48
+# Pairs that a worker looks at in one go.
+_TOGETHER = 4
+# Pairs without a promise that are explored all the same, so that the best of them is certified.
+_EXPLORED = 3
+# What a certificate beyond the domain may cost: a share of the failure probability, and draws per side.
+_BEYOND_SHARE, _BEYOND_SAMPLES = 0.1, 10_000
+# Pairs that a remark names.
+_NAMED = 3
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the pairs of one family."""
+
+    tried: int = 0
+    refused: int = 0
+    best: float = 0.0
+
+
+@dataclass(slots=True)
+class Seen:
+    """A pair that was looked at, and what a plain look said of it."""
+
+    attempt: Attempt
+    pair: Pair
+    score: float
+
+
+@dataclass(slots=True)
+class HuntRun(SearchRun):
+    """A search with looks under way.
+
+    Attributes:
+        tallies: by family.
+        seen: pairs that had a plain look.
+        one_sided: pairs on which the mechanism failed for one input only, with its complaint.
+        outside: leaks beyond the domain while it is not searched.
+    """
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
+    one_sided: list[tuple[Pair, str]] = field(default_factory=list)
+    outside: list[Seen] = field(default_factory=list)
+    coupled: int = 0
+    looks: int = 0
+    first_refusal: str = ""
+    certificate: str = ""
+    _plain_number: int = 0
+    _asked: int = 0
+
+    @property
+    def search(self) -> Search:
+        """The finder, which here is always a `Search`."""
+        assert isinstance(self.finder, Search)
+        return self.finder
+
+    def _audit(self) -> AuditResult:
+        curve = Curve.of(self.run.question.claim)
+        looking = Looking(self.run.sampler.mechanism, curve, self.run.settings.seed)
+        began = time.monotonic()
+        try:
+            while attempts := self.search.round():
+                found = self._look_at(looking, attempts)
+                for each in sorted(found, key=lambda each: -each.score):
+                    if self._stops_at_refutation and self._hunt(looking, each):
+                        return self._result()
+                self._show_looks()
+                limit = self.search.max_seconds
+                if limit is not None and time.monotonic() - began > limit:
+                    break
+                self._keep_time()
+        except OutOfTime as late:
+            deadline = self.run.sampler.runner.deadline
+            if deadline is None or deadline.is_over or not (self.seen or self._has_candidates):
+                raise
+            self.late = str(late)
+        self._take_all_time()
+        self._explore_best(looking)
+        if self._is_decided():
+            return self._result()
+        self._certify_outside()
+        self._certify_best()
+        return self._result()
+
+    def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Seen]:
+        """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
+        pairs = [self.search.made(attempt) for attempt in attempts]
+        known = [(attempt, pair) for attempt, pair in zip(attempts, pairs, strict=True) if pair is not None]
+        looks = self._looked(looking, [(0, pair, 0) for _, pair in known])
+        scores: list[float | None] = []
+        for (attempt, pair), look in zip(known, looks, strict=True):
+            self._note(attempt, pair, look)
+            scores.append(None if look.failed else look.score)
+        most = _PLAIN_LOOKS if any(look.coupled for look in looks) else _UNCOUPLED_LOOKS
+        usable = [place for place, look in enumerate(looks) if not look.failed]
+        chosen = sorted(usable, key=lambda place: -looks[place].score)[:most]
+        # One that moved least, too: what shows only in the distribution does not move.
+        chosen += [place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen][:1]
+        tasks = [(self._number(), known[place][1], PLAIN) for place in chosen]
+        found = []
+        for place, plain in zip(chosen, self._looked(looking, tasks), strict=True):
+            attempt, pair = known[place]
+            scores[place] = None if plain.failed else max(plain.score, 1.0 + looks[place].score / 1000.0)
+            if not plain.failed:
+                found.append(Seen(attempt, pair, plain.score))
+                tally = self.tallies[attempt.family]
+                tally.best = max(tally.best, plain.score)
+        for score in scores:
+            self.search.ask()
+            self.search.tell(score)
+        self.looks += len(looks)
+        counted = [each for each in found if self._counts(each.pair)]
+        self.outside += [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
+        self.seen = sorted([*self.seen, *counted], key=lambda each: -each.score)[:50]
+        return counted
+
+    def _number(self) -> int:
+        self._plain_number += 1
+        return self._plain_number
+
+    def _counts(self, pair: Pair) -> bool:
+        return self.search.beyond or pair.within is not False
+
+    def _note(self, attempt: Attempt, pair: Pair, look: Look) -> None:
+        tally = self.tallies.setdefault(attempt.family, Tally())
+        tally.tried += 1
+        self.coupled += look.coupled
+        if look.failed == "both":
+            tally.refused += 1
+            self.first_refusal = self.first_refusal or look.said
+        elif look.failed:
+            self.one_sided.append((pair, look.said))
+
+    def _looked(self, looking: Looking, tasks: list[tuple[int, Pair, int]]) -> list[Look]:
+        """The looks at some pairs, wherever they are made; those that the journal knows are not repeated."""
+        sampler, journal = self.run.sampler, self.run.settings.journal
+        self._asked += 1
+        name = f"looks {self._asked}"
+        stored = journal.told(name) if journal.is_kept else None
+        if stored is not None:
+            looks = [Look(**each) for each in json.loads(stored)]
+        else:
+            together = [tasks[start : start + _TOGETHER] for start in range(0, len(tasks), _TOGETHER)]
+            looks = [look for some in sampler.runner.map(looking, together) for look in some]
+            if journal.is_kept:
+                journal.tell(name, json.dumps([asdict(look) for look in looks]))
+        for look in looks:
+            for side in (0, 1):
+                sampler.drawn[side] += look.draws
+            sampler.progress.advance(2 * look.draws)
+        return looks
+
+    def _hunt(self, looking: Looking, seen: Seen) -> bool:
+        """Explores and certifies a pair that looks like a leak, as small as it can be; whether that decided."""
+        if seen.score < _PROMISING:
+            return False
+        (again,) = self._looked(looking, [(self._number(), seen.pair, _AGAIN * PLAIN)])
+        if again.failed or again.score < _PROMISING:  # of many looks some are extreme by chance
+            return False
+        small = self._shrunk(looking, seen)
+        for each in (small, seen) if small.attempt is not seen.attempt else (seen,):
+            trial = self._try(each.pair)
+            self.trials.append(trial)
+            if self._is_decided():
+                return True
+            if trial.certified is not None or trial.failed:
+                break
+        return False
+
+    def _shrunk(self, looking: Looking, seen: Seen) -> Seen:
+        """The simplest pair that still looks like a leak."""
+        builder = self.search.builder
+        if builder is None:
+            return seen
+        draws = _FEW if seen.score >= _PLAIN_SIGHT else PLAIN
+        wanted = _STILL * min(seen.score, _PLAIN_SIGHT * (draws / PLAIN) ** 0.5)
+        for _ in range(_SHRINKS):
+            least = builder.complexity(seen.attempt)
+            simpler = [each for each in builder.simpler(seen.attempt) if builder.complexity(each) < least]
+            simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
+            made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
+            made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
+            looks = self._looked(looking, [(self._number(), pair, draws) for _, pair in made])
+            shows = (each for each, look in zip(made, looks, strict=True) if look.score >= wanted and not look.failed)
+            smaller = next(shows, None)
+            if smaller is None:
+                break
+            seen = Seen(*smaller, seen.score)
+        return replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
+
+    def _explore_best(self, looking: Looking) -> None:
+        """Explores the best pairs that were not promising, so that one of them can be certified."""
+        for each in self.seen[: 0 if self._has_candidates else _EXPLORED]:
+            self.trials.append(self._try(each.pair))
+            if self._is_decided():
+                return
+        if not self.trials and self.first_refusal:
+            raise MechanismError(f"the mechanism failed on all of {self.looks} pairs, first with: {self.first_refusal}")
+
+    def _certify_outside(self) -> None:
+        """A certificate of its own share for the clearest leak beyond the domain."""
+        run = self.run
+        if not self.outside or not self.run.question.judged:
+            return
+        looking = Looking(run.sampler.mechanism, Curve.of(run.question.claim), run.settings.seed)
+        best = self._shrunk(looking, max(self.outside, key=lambda each: each.score))
+        self.outside = [best, *(each for each in self.outside if each.attempt.family != best.attempt.family)]
+        number = len(run.pairs)
+        run.pairs.append(best.pair)
+        share = run.budget.spend(_BEYOND_SHARE * run.budget.remaining, "certificate beyond the domain")
+        look = AuditRun(run.pairs, run.question, run.settings, run.sampler, ErrorBudget(share), run.began)
+        try:
+            explored = self._explore(number, best.pair)
+            samples = min(run.settings.samples, _BEYOND_SAMPLES)
+            proposal, training, n_fresh = look.learn(number, explored, samples)
+            bound = look.certify(proposal, number, n_fresh, Phase.CERTIFY, training).lower_bound
+        except MechanismError:
+            return
+        symbol = run.question.claim.symbol
+        self.certificate = f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - share:.4g}"
+
+    def _show_looks(self) -> None:
+        tell = getattr(self.run.settings.progress, "tell", None)
+        if tell is not None:
+            tell(f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored")
+
+    def _result(self) -> AuditResult:
+        result = super(HuntRun, self)._result()
+        first = result.findings[0]
+        first = replace(first, details={**first.details, "tried": self._tried(result)})
+        return replace(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
+
+    def _tried(self, result: AuditResult) -> dict[str, Any]:
+        """What was looked at, as plain data."""
+        pair = result.witness.pair if result.witness is not None else None
+        return {
+            "relation": self.search.relation,
+            "beyond": self.search.beyond,
+            "looks": self.looks,
+            "trials": self.search.trials,
+            "coupled": self.coupled,
+            "draws": {"coupled look": COUPLED, "plain look": PLAIN, "explored": self.search.samples},
+            "explored": len(self.trials),
+            "within": None if pair is None else pair.within,
+            "families": {
+                name: {"tried": tally.tried, "refused": tally.refused, "best": round(tally.best, 2)}
+                for name, tally in sorted(self.tallies.items(), key=lambda each: -each[1].tried)
+            },
+            "one_sided": [stored_pair(pair) for pair, _ in self.one_sided[:_NAMED]],
+            "outside": [stored_pair(each.pair) for each in self._clearest()],
+        }
+
+    def _clearest(self) -> list[Seen]:
+        best: dict[str, Seen] = {}
+        for each in self.outside:
+            best.setdefault(each.attempt.family, each)
+        return list(best.values())[:_NAMED]
+
+    def _remarks(self) -> Sequence[HealthReport]:
+        """What the search saw besides its verdict."""
+        reports = []
+        for place, each in enumerate(self._clearest()):
+            pair, certified = each.pair, "" if place else self.certificate
+            text = (
+                f"with {pair.note}, which is outside the domain, the mechanism looks like a leak{certified}: "
+                f"{pair.left!r:.200} and {pair.right!r:.200}; if your data can hold it, audit with beyond=True"
+            )
+            reports.append(HealthReport("beyond-domain", text, untrusted=False))
+        if self.one_sided:
+            pair, said = self.one_sided[0]
+            text = (
+                f"on {len(self.one_sided)} pairs the mechanism raised for one input only, which may reveal it: "
+                f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); from_callable(…, on_error='outcome') makes "
+                "a failed run an output"
+            )
+            reports.append(HealthReport("one-sided-failure", text, untrusted=False))
+        refused = sum(tally.refused for tally in self.tallies.values())
+        if refused:
+            text = f"the mechanism refused {refused} of {self.looks} pairs, first with: {self.first_refusal:.300}"
+            reports.append(HealthReport("refused-inputs", text, untrusted=False))
+        return reports

@@ -1,0 +1,244 @@
+"""Looks at pairs of inputs: a few draws that choose, and prove nothing.
+
+A coupled look runs both inputs with the same random numbers, so that a handful of draws shows how far outputs move
+against the spread of the noise, whether their shape changes, and whether noise is missing. A plain look compares some
+hundred independent draws with the claim.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats, Integers
+from epsilometer.claims import Claim
+from epsilometer.engine import Phase
+from epsilometer.engine.chunks import chunk_rng, row_hashes
+from epsilometer.engine.sampler import contained
+from epsilometer.errors import MechanismError, shown
+from epsilometer.inputs import Pair
+from epsilometer.mechanisms import Mechanism
+from epsilometer.outputs import Block, Labels, Outputs, concatenate
+
+# Draws per side of a coupled look: the median of so few movements is exact where noise is added, and the spread of the
+# noise is known to a third.
+COUPLED = 8
+# Draws per side of a plain look.
+PLAIN = 300
+# A coupled look that shows less than this share of what the claim allows is not worth a plain one.
+_WORTH = 0.6
+# What a mechanism may raise instead of an answer; MechanismError stands for all of its exceptions.
+_REFUSALS = (MechanismError, SystemExit, GeneratorExit)
+# The score of what no noise hides.
+CERTAIN = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look saw.
+
+    Attributes:
+        score: for a plain look, how many standard deviations an event lies beyond the claim; for a coupled one, the
+            movement as a share of what the claim allows.
+        draws: per side.
+        coupled: whether the two inputs could be run with the same random numbers.
+        failed: the sides on which the mechanism raised: "", "left", "right" or "both".
+        said: what it raised.
+    """
+
+    score: float
+    draws: int
+    coupled: bool = False
+    failed: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a claim allows, tabulated: the largest P(E) for Q(E) = q, and its slope."""
+
+    q: Floats
+    power: Floats
+    slope: Floats
+    most: float
+
+    @classmethod
+    def of(cls, claim: Claim) -> Curve:
+        """The curve of a claim; finer near 0 and 1, where it bends."""
+        tail = np.geomspace(1e-6, 0.01, 60)
+        q = np.unique(np.concatenate([[0.0], tail, np.linspace(0.01, 0.99, 200), 1.0 - tail, [1.0]]))
+        power = np.clip(np.asarray(claim.max_power(q), dtype=np.float64), q, 1.0)
+        return cls(q, power, np.gradient(power, q), max(float(np.max(power - q)), 0.02))
+
+    def excess(self, left: Integers, right: Integers, n: int) -> float:
+        """How far the most suspicious of some events lies beyond the claim, in standard deviations.
+
+        Args:
+            left: hits of each event among n draws of the left input, shape (k,).
+            right: likewise.
+        """
+        best = 0.0
+        for above, below in ((left, right), (right, left)):
+            p, q = above / n, (below + 1.0) / (n + 2.0)
+            slope = np.interp(q, self.q, self.slope)
+            spread = np.sqrt((p * (1.0 - p) + slope**2 * q * (1.0 - q)) / n + 1.0 / n**2)
+            best = max(best, float(np.max((p - np.interp(q, self.q, self.power)) / spread, initial=0.0)))
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """The work of looks, for any worker: a pure function of the pairs and their numbers."""
+
+    mechanism: Mechanism
+    curve: Curve
+    seed: int
+
+    def __call__(self, task: Sequence[tuple[int, Pair, int]]) -> list[Look]:
+        """Looks at some pairs, each with its number and its draws per side: coupled ones if there are none."""
+        with contained(self.mechanism.name, task[0][1].left):
+            return [self._plain(*each) if each[2] else self._coupled(each[1]) for each in task]
+
+    def describe(self, task: Sequence[tuple[int, Pair, int]]) -> str:
+        """A task in words, for messages."""
+        inputs = " or ".join(shown(side) for side in (task[0][1].left, task[0][1].right))
+        return f"{self.mechanism.name} on the input {inputs}"
+
+    def _coupled(self, pair: Pair) -> Look:
+        """The first draw of the left input is made twice: if it differs, nothing is coupled."""
+        with _own_states(self.mechanism):
+            left, said = self._tried(pair.left, [0, *range(COUPLED)])
+            right, said_too = self._tried(pair.right, list(range(COUPLED)))
+        if left is None or right is None:
+            failed = "both" if left is right else "left" if left is None else "right"
+            return Look(0.0, 1, failed=failed, said=said or said_too)
+        hashes = row_hashes(left)
+        same = bool(hashes[0] == hashes[1])
+        left = left.take(slice(1, None))
+        return Look(_movement(left, right, same, self.curve), COUPLED, coupled=same)
+
+    def _tried(self, dataset: Any, places: list[int]) -> tuple[Outputs | None, str]:
+        drawn = []
+        try:
+            for place in places:
+                if not self.mechanism.is_seeded:
+                    random.seed(place + self.seed)
+                    np.random.seed((place + self.seed) % 2**32)  # noqa: NPY002  # the mechanism may draw from it
+                drawn.append(self.mechanism.sample(dataset, 1, chunk_rng(self.seed, Phase.LOOK, place, 2, 0)))
+        except _REFUSALS as error:
+            return None, str(error)
+        return concatenate(drawn), ""
+
+    def _plain(self, number: int, pair: Pair, draws: int) -> Look:
+        sides: list[Outputs] = []
+        for side in (0, 1):
+            try:
+                rng = chunk_rng(self.seed, Phase.LOOK, number, side, 1)
+                sides.append(self.mechanism.sample(pair.side(side), draws, rng))
+            except _REFUSALS as error:
+                return Look(0.0, draws, failed="right" if side else "left", said=str(error))
+        return Look(self.curve.excess(*_event_counts(*sides), draws), draws)
+
+
+@contextmanager
+def _own_states(mechanism: Mechanism) -> Iterator[None]:
+    """Puts the global generators back, which a look seeds for mechanisms that draw from them."""
+    if mechanism.is_seeded:
+        yield
+        return
+    kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(kept[0])
+        np.random.set_state(kept[1])  # noqa: NPY002
+
+
+def _movement(left: Outputs, right: Outputs, coupled: bool, curve: Curve) -> float:
+    """How much more than the claim allows the outputs seem to move: 1 is as much as it allows."""
+    n = len(left)
+    if {block.shape for block in left} != {block.shape for block in right}:
+        sizes = [{block.shape: block.size / n for block in side} for side in (left, right)]
+        alike = sum(min(share, sizes[1].get(shape, 0.0)) for shape, share in sizes[0].items())
+        return CERTAIN if alike == 0.0 else (1.0 - alike) / curve.most
+    most = 0.0
+    for one in left:
+        two = next(block for block in right if block.shape == one.shape)
+        if one.size == two.size:
+            for column, other in zip(one.columns, two.columns, strict=True):
+                most = max(most, _moved(*_as_numbers(column, other), coupled, curve))
+    return most
+
+
+def _as_numbers(one: Any, two: Any) -> tuple[Floats, Floats]:
+    """Two columns as numbers; names are numbered."""
+    if not isinstance(one, Labels):
+        return one.values.astype(np.float64), two.values.astype(np.float64)
+    codes = {label: float(code) for code, label in enumerate(dict.fromkeys((*one.labels, *two.labels)))}
+    return (
+        np.array([codes[one.labels[code]] for code in one.codes.tolist()]),
+        np.array([codes[two.labels[code]] for code in two.codes.tolist()]),
+    )
+
+
+def _moved(one: Floats, two: Floats, coupled: bool, curve: Curve) -> float:
+    odd = ~np.isfinite(one), ~np.isfinite(two)
+    if odd[0].any() or odd[1].any():  # NaN and infinities have no distance: they are there, or not
+        share = abs(float(odd[0].mean()) - float(odd[1].mean()))
+        alike = np.array_equal(one[odd[0]], two[odd[1]], equal_nan=True)
+        return CERTAIN if share == 1.0 or (odd[0].all() and odd[1].all() and not alike) else share / curve.most
+    with np.errstate(all="ignore"):
+        spreads = [float(np.mean(np.abs(side - np.median(side)))) for side in (one, two)]
+    if spreads[0] == 0.0 or spreads[1] == 0.0:  # one of them without noise
+        if spreads[0] == spreads[1] and one[0] == two[0]:
+            return 0.0
+        return CERTAIN if len(np.intersect1d(one, two)) == 0 else 1.0 / curve.most
+    spread = spreads[0] / 2.0 + spreads[1] / 2.0
+    with np.errstate(all="ignore"):  # of huge numbers
+        move = float(np.median(np.abs(one - two))) if coupled else abs(float(np.median(one) - np.median(two)))
+        shifted = 1.0 - float(np.exp(-move / (2.0 * spread)))  # the total variation if the noise is Laplacian
+        scaled = abs(float(np.log(spreads[0]) - np.log(spreads[1]))) / 2.0 if coupled else 0.0
+    return max(shifted, min(scaled, 1.0)) / curve.most
+
+
+def _event_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers]:
+    """Hits of simple events: a shape, a number at most or above some value, a value that repeats, a name.
+
+    Returns:
+        Two arrays of shape (k,).
+    """
+    n = len(left)
+    counts: list[tuple[Integers, Integers]] = []
+    blocks: dict[str, list[Block | None]] = {}
+    for side, outputs in enumerate((left, right)):
+        for block in outputs:
+            blocks.setdefault(block.shape, [None, None])[side] = block
+    for one, two in blocks.values():
+        sizes = 0 if one is None else one.size, 0 if two is None else two.size
+        if len(blocks) > 1:
+            counts.append((np.array([sizes[0], n - sizes[0]]), np.array([sizes[1], n - sizes[1]])))
+        if one is not None and two is not None:
+            for column, other in list(zip(one.columns, two.columns, strict=True))[:_MOST_COLUMNS]:
+                counts.append(_thresholds(*_as_numbers(column, other)))
+    return np.concatenate([pair[0] for pair in counts]), np.concatenate([pair[1] for pair in counts])
+
+
+# A plain look at wide outputs sees their first columns only.
+_MOST_COLUMNS = 64
+
+
+def _thresholds(one: Floats, two: Floats) -> tuple[Integers, Integers]:
+    values, place = np.unique(np.concatenate([one, two]), return_inverse=True, equal_nan=True)
+    own = np.bincount(place[: len(one)], minlength=len(values))
+    other = np.bincount(place[len(one) :], minlength=len(values))
+    below = np.cumsum(own), np.cumsum(other)
+    often = own + other >= 3
+    return (
+        np.concatenate([below[0], len(one) - below[0], own[often]]),
+        np.concatenate([below[1], len(two) - below[1], other[often]]),
+    )

@@ -1,0 +1,432 @@
+"""Pairs to try, built from the records of a domain: by family, around another pair, and ever simpler.
+
+Every attempt is a base of records that both datasets have, and the records in which they differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epsilometer.inputs.coordinates import Point, Special
+from epsilometer.inputs.domains.numbers import Integer, Number
+from epsilometer.inputs.domains.records import Seen
+from epsilometer.inputs.domains.tables import Datasets
+
+Family = Callable[[np.random.Generator], Iterator["Attempt"]]
+
+TYPICAL, EDGES, SIZES, ALIKE, COLUMNS, USERS, AROUND = (
+    "typical data",
+    "edges of the range",
+    "smallest and largest sizes",
+    "equal and ordered records",
+    "columns that meet",
+    "one heavy user",
+    "around what showed most",
+)
+# Before the names of families that lie outside the domain.
+BEYOND = "beyond: "
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A pair to try.
+
+    Attributes:
+        family: of which kind it is.
+        note: why it is tried.
+        base: the records of both datasets.
+        place: where in the base the differing ones are inserted.
+        left: the records that only the left dataset has.
+        right: those that only the right one has.
+        point: instead of records, for a domain that only makes pairs of points.
+    """
+
+    family: str
+    note: str
+    base: list[Any]
+    place: int
+    left: list[Any]
+    right: list[Any]
+    point: Point | None = None
+
+    def sides(self) -> tuple[list[Any], list[Any]]:
+        """The records of left and right."""
+        before, after = self.base[: self.place], self.base[self.place :]
+        return [*before, *self.left, *after], [*before, *self.right, *after]
+
+    @property
+    def size(self) -> int:
+        """The records of the larger dataset."""
+        return len(self.base) + max(len(self.left), len(self.right))
+
+
+Specials = list[tuple[Any, Special]]
+
+
+class Builder:
+    """Builds attempts from the datasets of a domain."""
+
+    def __init__(self, space: Datasets) -> None:
+        self.space = space
+        self._inside: dict[Any, list[Special]] = {}
+        self._outside: dict[Any, list[Special]] = {}
+        for name, domain in space.columns.items():
+            specials = domain.specials
+            self._inside[name] = [each for each in specials if domain.contains(each.value)]
+            self._outside[name] = [each for each in specials if not domain.contains(each.value)]
+
+    @property
+    def fewest(self) -> int:
+        """Records that both datasets must have."""
+        space = self.space
+        return max(0, space.least - 1 + (space.relation == "add-remove" and space.least < space.most))
+
+    def families(self) -> dict[str, Family]:
+        """Those that the domain has, each an endless stream."""
+        found: dict[str, Family] = {TYPICAL: self.typical}
+        inside = [(name, each) for name, several in self._inside.items() for each in several]
+        outside = [(name, each) for name, several in self._outside.items() for each in several]
+        if inside:
+            found[EDGES] = partial(self.special, EDGES, inside)
+        if self.space.most > 1 and not self.space.examples:
+            found[SIZES] = self.sizes
+            found[ALIKE] = self.alike
+        if len(self.space.columns) > 1 and inside:
+            found[COLUMNS] = self.meeting
+        if self.space.user is not None and not self.space.examples:
+            found[USERS] = self.heavy
+        by_note: dict[str, Specials] = {}
+        for name, each in outside:  # what is in brackets is one of several
+            by_note.setdefault(each.note.partition(" (")[0], []).append((name, each))
+        for note, same in by_note.items():
+            found[BEYOND + note] = partial(self.special, BEYOND + note, same)
+        return found
+
+    def record(self, rng: np.random.Generator) -> Any:
+        """A typical record."""
+        return self.space.record.record(rng.random(len(self.space.record.coordinates)).tolist())
+
+    def records(self, rng: np.random.Generator, count: int) -> list[Any]:
+        """Typical records."""
+        return [self.record(rng) for _ in range(count)]
+
+    def with_value(self, record: Any, name: Any, value: Any) -> Any:
+        """A record with another value in a column."""
+        return value if name is None else {**record, name: value}
+
+    def pair(
+        self, rng: np.random.Generator, family: str, note: str, base: list[Any], one: Any, two: Any = None
+    ) -> Attempt:
+        """The attempt in which a record differs as the relation says, in a random place.
+
+        Args:
+            one: what the left dataset has.
+            two: what replaces it, where it is replaced.
+        """
+        space = self.space
+        if space.examples:
+            base = list(space.examples[int(rng.integers(len(space.examples)))])
+            if base and (space.relation in ("replace", "substitute-column", "user") or rng.random() < 0.5):
+                place = int(rng.integers(len(base)))
+                mine = base.pop(place)
+                if space.relation == "user":
+                    base.insert(place, mine)
+                    return self._user_gone(family, note, base, mine[space.user])
+                if space.relation == "add-remove":
+                    return Attempt(family, "a record of the data is missing", base, place, [mine], [])
+                return self._placed(family, note, base, place, mine, two if one is None else one)
+        base = base[: space.most - 1]
+        place = 0 if rng.random() < 0.25 else len(base)
+        if space.relation == "add-remove":
+            return Attempt(family, note, base, place, [one], [])
+        if space.relation == "user":
+            return self._user_gone(family, note, [*base, one], one[space.user])
+        return self._placed(family, note, base, place, two, one)
+
+    def _placed(self, family: str, note: str, base: list[Any], place: int, one: Any, two: Any) -> Attempt:
+        """A replaced record: in one column only, or no farther than neighbours may be."""
+        space = self.space
+        if space.relation == "substitute-column":
+            differing = [name for name in two if repr(one[name]) != repr(two[name])]
+            if differing:
+                name = differing[-1] if note.endswith("at once") else differing[0]
+                two = {**one, name: two[name]}
+        elif space.sensitivity is not None and space.container.kind == "one":
+            near = _near(one, two, space.sensitivity, self.space.record)
+            one, two = near if near is not None else (one, one)
+        return Attempt(family, note, base, place, [one], [two])
+
+    def _user_gone(self, family: str, note: str, rows: list[Any], user: Any) -> Attempt:
+        is_of_user = [repr(row[self.space.user]) == repr(user) for row in rows]
+        base = [row for row, gone in zip(rows, is_of_user, strict=True) if not gone]
+        return Attempt(
+            family, note, base, len(base), [row for row, gone in zip(rows, is_of_user, strict=True) if gone], []
+        )
+
+    def typical(self, rng: np.random.Generator) -> Iterator[Attempt]:
+        """Random records, and a random neighbour."""
+        while True:
+            count = int(rng.integers(self.fewest, self.space.most))
+            count = max(self.fewest, min(count, 2)) if rng.random() < 0.3 else count
+            yield self.pair(rng, TYPICAL, TYPICAL, self.records(rng, count), self.record(rng), self.record(rng))
+
+    def bases(self, rng: np.random.Generator) -> Iterator[list[Any]]:
+        """Bases of all kinds, in random order: empty, small and large, typical, constant, at both bounds."""
+        most = self.space.most - 1
+        while True:
+            count = int(rng.choice([0, 0, 1, 1, 2, 3, most // 2, most, most]))
+            count = max(self.fewest, min(count, most))
+            kind = rng.integers(4)
+            if kind == 0 or count == 0:
+                yield self.records(rng, count)
+            elif kind == 1:
+                yield [self.extreme(rng)] * count
+            elif kind == 2:
+                one, two = self.extreme(rng), self.extreme(rng)
+                yield [one] * (count // 2) + [two] * (count - count // 2)
+            else:
+                yield [self.record(rng)] * count
+
+    def extreme(self, rng: np.random.Generator) -> Any:
+        """A record with every value at an edge of its range."""
+        row: Any = self.record(rng)
+        for name, domain in self.space.columns.items():
+            inside = self._inside[name]
+            if inside and not isinstance(domain, Seen):
+                row = self.with_value(row, name, inside[int(rng.integers(len(inside)))].value)
+        return row
+
+    def special(self, family: str, tried: Specials, rng: np.random.Generator) -> Iterator[Attempt]:
+        """A special value in one record, against typical and special ones, on bases of all kinds."""
+        bases = self.bases(rng)
+        while True:
+            for number in rng.permutation(len(tried)).tolist():
+                name, special = tried[number]
+                row = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
+                one = self.with_value(row, name, special.value)
+                others = self._inside[name]
+                if others and rng.random() < 0.7:
+                    two = self.with_value(row, name, others[int(rng.integers(len(others)))].value)
+                else:
+                    two = self.record(rng)
+                base = next(bases)
+                if base and family.startswith(BEYOND) and rng.random() < 0.2:
+                    base = [*base[:-1], one]  # on both sides, while another record differs
+                    one = self.extreme(rng)
+                yield self.pair(rng, family, self._note(special.note, name), base, one, two)
+
+    def _note(self, note: str, name: Any) -> str:
+        if self.space.container.kind == "one":
+            return note
+        return f"{note} in one record" if name is None else f"{note} in the {name} of one record"
+
+    def sizes(self, rng: np.random.Generator) -> Iterator[Attempt]:
+        """Empty and full datasets, and those of one and two records."""
+        most = self.space.most - 1
+        while True:
+            for count in dict.fromkeys((0, most, 1, most - 1)):
+                if self.fewest <= count <= most:
+                    note = f"a dataset of {count} to {count + 1} records"
+                    base = self.records(rng, count) if rng.random() < 0.5 else [self.extreme(rng)] * count
+                    one = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
+                    yield self.pair(rng, SIZES, note, base, one, self.extreme(rng))
+
+    def alike(self, rng: np.random.Generator) -> Iterator[Attempt]:
+        """All records equal, at one bound or one at each; duplicates of the differing one; sorted and reversed."""
+        while True:
+            count = int(rng.integers(max(1, self.fewest), self.space.most))
+            one, two = self.extreme(rng), self.extreme(rng)
+            yield self.pair(rng, ALIKE, "all records equal", [one] * count, one, two)
+            yield self.pair(rng, ALIKE, "all other records equal", [one] * count, two, one)
+            row = self.record(rng)
+            yield self.pair(rng, ALIKE, "a typical record many times", [row] * count, row, two)
+            for reverse in (False, True):
+                base = sorted(self.records(rng, count), key=_order, reverse=reverse)
+                yield self.pair(rng, ALIKE, "reversed records" if reverse else "sorted records", base, one, two)
+
+    def meeting(self, rng: np.random.Generator) -> Iterator[Attempt]:
+        """Special values in two columns of one record."""
+        bases = self.bases(rng)
+        while True:
+            row = two = self.record(rng)
+            names = rng.permutation(len(self.space.columns))[:2].tolist()
+            for name in (list(self.space.columns)[number] for number in names):
+                values = self._inside[name]
+                if values:
+                    row = self.with_value(row, name, values[int(rng.integers(len(values)))].value)
+            two = self.extreme(rng) if rng.random() < 0.5 else two
+            yield self.pair(rng, COLUMNS, "special values in two columns at once", next(bases), row, two)
+
+    def heavy(self, rng: np.random.Generator) -> Iterator[Attempt]:
+        """One user with many rows, alone or among others."""
+        user = self.space.user
+        while True:
+            row = self.extreme(rng) if rng.random() < 0.7 else self.record(rng)
+            count = int(rng.integers(1, self.space.most))
+            rows = (
+                [row] * count
+                if rng.random() < 0.7
+                else [{**each, user: row[user]} for each in self.records(rng, count)]
+            )
+            rest = self.records(rng, int(rng.integers(0, self.space.most - count + 1)))
+            others = [each for each in rest if repr(each[user]) != repr(row[user])]
+            yield self.pair(rng, USERS, f"one user with {count + 1} rows", [*others, *rows], row, self.record(rng))
+
+    def moved(self, rng: np.random.Generator, edges: bool) -> Iterator[Attempt]:
+        """All numbers moved by at most the sensitivity, each or in total."""
+        space, reach = self.space, self.space.sensitivity or 1.0
+        while True:
+            base = [self.extreme(rng)] * space.most if edges and rng.random() < 0.5 else self.records(rng, space.most)
+            if edges and rng.random() < 0.5:
+                base = [self.extreme(rng) for _ in range(space.most)]
+            steps = rng.choice([-1.0, 0.0, 1.0], size=space.most) if rng.random() < 0.5 else np.full(space.most, 1.0)
+            if space.relation == "l1":
+                steps = np.zeros(space.most)
+                steps[int(rng.integers(space.most))] = rng.choice([-1.0, 1.0])
+            whole = isinstance(space.record, Integer)
+            right = [
+                self._moved(value, step * (math.floor(reach) if whole else reach))
+                for value, step in zip(base, steps, strict=True)
+            ]
+            note = "numbers at the edges, moved" if edges else "numbers moved"
+            yield Attempt(EDGES if edges else TYPICAL, note, [], 0, base, right)
+
+    def _moved(self, value: Any, step: float) -> Any:
+        record = self.space.record
+        assert isinstance(record, Number | Integer)
+        return type(value)(min(max(value + step, record.low), record.high))
+
+    def changed(self, attempt: Attempt, rng: np.random.Generator) -> Attempt | None:
+        """One thing about an attempt is another one."""
+        base, kind = list(attempt.base), rng.integers(4)
+        if kind == 0 and base and not self.space.examples:
+            base[int(rng.integers(len(base)))] = self.extreme(rng) if rng.random() < 0.5 else self.record(rng)
+        elif kind == 1 and len(base) + 1 < self.space.most and not self.space.examples:
+            base.append(self.extreme(rng) if rng.random() < 0.5 else self.record(rng))
+        elif attempt.left and self.space.relation != "user" and not self.space.examples:
+            one = self.extreme(rng) if rng.random() < 0.5 else self.record(rng)
+            two = attempt.right[0] if attempt.right else None
+            if kind == 2 or two is None:
+                return self.pair(rng, AROUND, AROUND, base, one if two is None else two, one)
+            return self.pair(rng, AROUND, AROUND, base, one, attempt.left[0])
+        else:
+            return None
+        return replace(attempt, family=AROUND, base=base, place=min(attempt.place, len(base)))
+
+    def simpler(self, attempt: Attempt) -> Iterator[Attempt]:
+        """Attempts with fewer records, fewer differing values, or simpler ones, the boldest first."""
+        space, base = self.space, attempt.base
+        if attempt.point is not None or space.relation in ("l1", "linf"):
+            return
+        if not space.examples:
+            for kept in ([], base[: len(base) // 2], base[len(base) // 2 :]):
+                yield self._with_base(attempt, kept)
+            for place in range(len(base)):
+                yield self._with_base(attempt, base[:place] + base[place + 1 :])
+            for simple in self._simple():
+                yield self._with_base(attempt, [self._agreeing(simple, row) for row in base])
+            for place, row in enumerate(base):
+                for other in self._simpler_records(row):
+                    yield self._with_base(attempt, [*base[:place], other, *base[place + 1 :]])
+        if space.relation == "user" and len(attempt.left) > 1 and not space.examples:
+            yield replace(attempt, left=attempt.left[: len(attempt.left) // 2])
+            yield replace(attempt, left=attempt.left[:-1])
+            yield replace(attempt, left=[attempt.left[0]] * len(attempt.left))
+        if attempt.left and attempt.right and isinstance(attempt.left[0], dict):
+            for name in attempt.left[0]:
+                yield replace(attempt, right=[{**attempt.right[0], name: attempt.left[0][name]}])
+        if space.container.kind == "one" and space.sensitivity is not None:
+            return
+        own = attempt.left if not space.examples else []
+        for place, row in enumerate(own):
+            for other in self._simpler_records(row):
+                if space.user is None or other[space.user] == row[space.user]:
+                    yield replace(attempt, left=[*own[:place], other, *own[place + 1 :]])
+        for row in attempt.right:
+            yield from (replace(attempt, right=[other]) for other in self._simpler_records(row))
+        for row in own if attempt.right and isinstance(attempt.right[0], dict) else ():
+            for name in row:  # the same simpler value on both sides
+                for value in self._simple_values(name)[:2]:
+                    left, right = {**row, name: value}, {**attempt.right[0], name: value}
+                    yield replace(attempt, left=[left], right=[right])
+
+    def _with_base(self, attempt: Attempt, base: list[Any]) -> Attempt:
+        place = 0 if attempt.place == 0 else len(base)
+        return replace(attempt, base=base, place=place) if len(base) >= self.fewest else attempt
+
+    def _simple_values(self, name: Any) -> list[Any]:
+        return [each.value for each in self._inside[name][:4]]
+
+    def _simple(self) -> list[Any]:
+        """Records of the simplest values alone."""
+        values = {name: self._simple_values(name) for name in self.space.columns}
+        if not all(values.values()):
+            return []
+        if None in values:
+            return list(values[None])
+        return [{name: several[min(place, len(several) - 1)] for name, several in values.items()} for place in (0, 1)]
+
+    def _agreeing(self, simple: Any, row: Any) -> Any:
+        """A simple record of the same user."""
+        user = self.space.user
+        return simple if user is None else {**simple, user: row[user]}
+
+    def _simpler_records(self, record: Any) -> Iterator[Any]:
+        for name in self.space.columns:
+            mine = record if name is None else record[name]
+            for value in self._simple_values(name):
+                if repr(value) == repr(mine):
+                    break
+                yield self.with_value(record, name, value)
+
+    def complexity(self, attempt: Attempt) -> tuple[int, int, int]:
+        """How much there is to read: records, differing values, and how strange the values are."""
+        strange = sum(self._strangeness(row) for row in [*attempt.base, *attempt.left, *attempt.right])
+        differing = len(attempt.left) + len(attempt.right)
+        if attempt.left and attempt.right and isinstance(attempt.left[0], dict):
+            one, two = attempt.left[0], attempt.right[0]
+            differing = sum(repr(one[name]) != repr(two[name]) for name in one)
+        return attempt.size, differing, strange
+
+    def _strangeness(self, record: Any) -> int:
+        total = 0
+        for name in self.space.columns:
+            simple = [repr(value) for value in self._simple_values(name)]
+            mine = repr(record if name is None else record[name])
+            total += simple.index(mine) if mine in simple else 10
+        return total
+
+    def describe(self, attempt: Attempt) -> str:
+        """What is special about a pair: a value beyond the domain, else an empty dataset, else its family."""
+        for row in [*attempt.left, *attempt.right, *attempt.base]:
+            for name, domain in self.space.columns.items():
+                mine = row if name is None else row[name]
+                for special in self._outside[name] if not domain.contains(mine) else ():
+                    if repr(special.value) == repr(mine):
+                        return self._note(special.note, name)
+        if self.space.relation == "user" and len(attempt.left) > 1:
+            return f"one user with {len(attempt.left)} rows"
+        if not attempt.base and not attempt.right:
+            return "an empty dataset"
+        return "a single record" if attempt.size == 1 and self.space.most > 1 else attempt.family
+
+
+def _order(record: Any) -> str:
+    return repr(record)
+
+
+def _near(one: Any, two: Any, reach: float, record: Any) -> tuple[Any, Any] | None:
+    """Two numbers at most `reach` apart: the second one, and the first moved towards it."""
+    try:
+        if abs(one - two) <= reach:
+            return one, two
+        moved = type(two)(two + math.copysign(reach, one - two))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return (moved, two) if math.isfinite(moved) and abs(moved - two) <= reach else None
