@@ -128,25 +128,46 @@ Distance = Annotated[
 Finder = Annotated[
     str | None,
     typer.Option(
-        "--finder", metavar="NAME", help="Search for inputs: random, grid, bayesian or patterns.", show_default=False
+        "--finder",
+        metavar="NAME",
+        help="How to search for inputs: search, random, grid, bayesian or patterns.  [default: search]",
+        show_default=False,
     ),
 ]
 Domain = Annotated[
     str | None,
     typer.Option(
-        "--domain", metavar="TEXT", help="What to search: vector:4:0:1, queries:5, number:0:1, …", show_default=False
+        "--domain",
+        metavar="TEXT",
+        help="Search these inputs: records:number:0:1, vector:4:0:1, category:a,b, or JSON with a kind, …",
+        show_default=False,
     ),
 ]
 Relation = Annotated[
     str | None,
     typer.Option(
-        "--relation", metavar="NAME", help="Which are neighbours: replace, add-remove, l1, linf.", show_default=False
+        "--relation",
+        metavar="NAME",
+        help="Which are neighbours: replace, add-remove, user, substitute-column, l1, linf.",
+        show_default=False,
     ),
 ]
-Trials = Annotated[int | None, typer.Option("--trials", help="Pairs that a search tries.  [default: 50]")]
-TrialSamples = Annotated[
-    int | None, typer.Option("--trial-samples", help="Draws per input and trial.  [default: 20000]")
+Around = Annotated[
+    str | None,
+    typer.Option(
+        "--around", metavar="FILE", help="Search the neighbours of this data (csv, json, npy).", show_default=False
+    ),
 ]
+User = Annotated[
+    str | None,
+    typer.Option("--user", metavar="COLUMN", help="With --around: the column that names the user.", show_default=False),
+]
+Beyond = Annotated[
+    bool | None,
+    typer.Option("--beyond", help="Also count what the type allows although the domain does not: NaN, None, …"),
+]
+Trials = Annotated[int | None, typer.Option("--trials", help="Pairs that a search tries at most.")]
+TrialSamples = Annotated[int | None, typer.Option("--trial-samples", help="Draws per input and trial.")]
 SearchOn = Annotated[
     bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, even after a refutation.")
 ]

@@ -3,6 +3,8 @@
 The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from epsilometer.testing.claims import ClaimConformance, MechanismConformance
 from epsilometer.testing.fakes import (
     HOSTILE_NUMBERS,
@@ -19,6 +21,9 @@ from epsilometer.testing.finders import DomainConformance, FinderConformance
 from epsilometer.testing.methods import MethodConformance
 from epsilometer.testing.rarity import assert_rare
 
+if TYPE_CHECKING:
+    from _epsilometer_pytest import audited
+
 __all__ = [
     "HOSTILE_NUMBERS",
     "ClaimConformance",
@@ -28,6 +33,7 @@ __all__ = [
     "MechanismConformance",
     "MethodConformance",
     "assert_rare",
+    "audited",
     "constant",
     "drifting",
     "frozen_seed",
@@ -36,3 +42,11 @@ __all__ = [
     "raising",
     "serially_correlated",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "audited":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from _epsilometer_pytest import audited  # imports pytest, which the rest does not need
+
+    return audited
