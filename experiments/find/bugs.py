@@ -24,6 +24,7 @@ _FINDERS = Option("finders", "who searches", ("search", "random", "bayesian"), w
 _SAMPLES = Option("samples", "draws per input of a certificate", 10_000, whole)
 _LOOKS = Option("looks", "draws per input with which random and bayesian look at a pair", 1_000, whole)
 _TRIALS = Option("trials", "pairs that random and bayesian may try", 200, whole)
+_PAIRS = Option("pairs", "pairs that Search may look at", 1_000, whole)
 _SECONDS = Option("seconds", "for each search", 60.0, float)
 
 
@@ -79,7 +80,8 @@ def audit(bug: Bug, finder: str, seed: int, settings: Settings, *, right: bool =
 
 def _open(bug: Bug, finder: str, seed: int, settings: Settings) -> Any:
     if finder == "search":
-        return em.finders.Search(bug.domain, relation=bug.relation, beyond=bug.beyond, seed=seed % 2**32)
+        looks = {"beyond": bug.beyond, "trials": settings["pairs"], "seed": seed % 2**32}
+        return em.finders.Search(bug.domain, relation=bug.relation, **looks)
     kind = {"random": em.finders.Random, "bayesian": em.finders.Bayesian}[finder]
     sizes = {"trials": settings["trials"], "samples": settings["looks"]}
     return kind(bug.domain, relation=bug.relation, seed=seed % 2**32, **sizes)
@@ -106,7 +108,7 @@ EXPERIMENTS = (
         1,
         _bug_cases,
         find_bug,
-        (_BUGS, _FINDERS, _SAMPLES, _LOOKS, _TRIALS, _SECONDS),
+        (_BUGS, _FINDERS, _SAMPLES, _PAIRS, _LOOKS, _TRIALS, _SECONDS),
     ),
     Experiment(
         "find/twins",
@@ -114,6 +116,6 @@ EXPERIMENTS = (
         10,
         _twin_cases,
         audit_twin,
-        (_BUGS, _SAMPLES, Option("seconds", "for each search", 5.0, float)),
+        (_BUGS, _SAMPLES, _PAIRS, _SECONDS),
     ),
 )
