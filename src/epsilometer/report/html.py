@@ -78,7 +78,7 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "confidence_sentence": wording.confidence_sentence(result),
         "effort": wording.effort_sentence(result),
         "health": wording.health_lines(result),
-        "searched": wording.search_lines(result),
+        "searched": wording.search_rows(result),
         "replay": wording.replay_hint(result),
         "repeat": wording.repeat_sentence(result),
         "json": stored if len(stored) <= _MOST_JSON else None,

@@ -261,27 +261,30 @@ def input_text(result: AuditResult, witness: Witness, side: int) -> str:
     return f"recorded in {plain(file, 200)}" if file else shown(witness.pair.side(side))
 
 
-def search_lines(result: AuditResult) -> list[str]:
-    """What a search of a domain tried and what it did not; empty if there was none."""
+def search_rows(result: AuditResult) -> list[tuple[str, str]]:
+    """What a search of a domain tried and what it did not, each with a label; empty if there was none."""
     tried = result.findings[0].details.get("tried")
     if not isinstance(tried, dict) or not isinstance(families := tried.get("families"), dict):
         return []
-    lines = [f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}"]
-    counted = [f"{plain(name)} {_tally(each)}" for name, each in families.items() if isinstance(each, dict)]
-    lines.append(f"{cut('; '.join(counted), 4 * MOST_VALUE)}.")
-    if not tried.get("beyond"):
-        lines.append("What the type allows beyond the domain was only looked at in passing, and does not decide.")
-    if result.witness is not None and result.witness.pair.note:
-        where = {True: ", within the domain", False: ", outside of the domain", None: ""}[result.witness.pair.within]
-        lines.append(f"These inputs: {plain(result.witness.pair.note, MOST_VALUE)}{where}.")
+    rows = [("searched", f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}")]
+    counted = {plain(name): _tally(each) for name, each in families.items() if isinstance(each, dict)}
+    own, beyond = ([name for name in counted if name.startswith("beyond: ") is far] for far in (False, True))
+    if own:
+        rows.append(("tried", cut(", ".join(name + counted[name] for name in own), 4 * MOST_VALUE)))
+    if beyond:
+        text = cut(", ".join(name.removeprefix("beyond: ") + counted[name] for name in beyond), 4 * MOST_VALUE)
+        rows.append(("beyond domain", text if tried.get("beyond") else f"{text}; in passing, they do not decide"))
+    if result.witness is not None and (note := result.witness.pair.note):
+        where = {True: "; within the domain", False: "; outside of the domain", None: ""}[result.witness.pair.within]
+        rows.append(("this pair", plain(note, MOST_VALUE) + where))
     if result.verdict is Verdict.NOT_REFUTED:
-        lines.append("Nothing else was tried: a leak at a few isolated values would not have been seen.")
-    return lines
+        rows.append(("not tried", "anything else: a leak at a few isolated values would not have been seen"))
+    return rows
 
 
 def _tally(counted: dict[str, Any]) -> str:
     refused = counted.get("refused")
-    return f"({plain(counted.get('tried'))}{f', refused {plain(refused)}' if refused else ''})"
+    return f" ({plain(counted.get('tried'))}{f', refused {plain(refused)}' if refused else ''})"
 
 
 def effort_sentence(result: AuditResult) -> str:

@@ -13,7 +13,7 @@ import pytest
 import epsilometer as em
 from epsilometer.report.ci import literal
 from epsilometer.report.html import render_html
-from epsilometer.report.wording import search_lines
+from epsilometer.report.wording import search_rows
 from epsilometer.storage.digests import content_digest
 
 _NAMES = {"np": np, "pd": pd, "pl": pl, "datetime": datetime, "float": float}
@@ -103,17 +103,24 @@ def _searched(make_result, **changes):
     families = {
         "typical data": {"tried": 20, "refused": 0, "best": 1.0},
         "<b>": {"tried": 5, "refused": 3, "best": 0.0},
+        "beyond: NaN": {"tried": 2, "refused": 0, "best": 0.0},
     }
-    tried = {"relation": "replace", "beyond": False, "looks": 25, "families": families, "within": True, **changes}
-    result = make_result(verdict=em.Verdict.NOT_REFUTED, pair=em.Pair([0], [1], note="all at a bound", within=True))
+    tried = {"relation": "replace", "beyond": False, "looks": 27, "families": families, **changes}
+    pair = em.Pair([0], [1], note="all at a bound", within=True)
+    result = make_result(verdict=em.Verdict.NOT_REFUTED, pair=pair)
     return dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], details={"tried": tried}),))
 
 
 def test_every_report_says_what_was_tried(make_result):
     result = _searched(make_result)
-    lines = search_lines(result)
-    assert lines[:2] == ["25 pairs, neighbours by 'replace'", "typical data (20); <b> (5, refused 3)."]
-    assert lines[3] == "These inputs: all at a bound, within the domain."
+    rows = search_rows(result)
+    assert rows[:4] == [
+        ("searched", "27 pairs, neighbours by 'replace'"),
+        ("tried", "typical data (20), <b> (5, refused 3)"),
+        ("beyond domain", "NaN (2); in passing, they do not decide"),
+        ("this pair", "all at a bound; within the domain"),
+    ]
+    assert rows[4][0] == "not tried"
     for text in (str(result), result._repr_html_(), render_html(result)):
         assert "typical data (20)" in " ".join(text.split())
     assert "<b> (5" not in render_html(result)
@@ -123,3 +130,7 @@ def test_every_report_says_what_was_tried(make_result):
 def test_what_a_stored_search_says_is_not_trusted(make_result):
     for changes in ({"families": 3}, {"families": {"a": 3}}, {"looks": None, "relation": ["x"]}):
         assert "NOT REFUTED" in str(_searched(make_result, **changes))
+
+
+def test_other_results_say_nothing_about_a_search(make_result):
+    assert search_rows(make_result()) == []
