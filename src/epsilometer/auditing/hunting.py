@@ -26,8 +26,9 @@ _PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
 _PROMISING, _REMARKABLE = 3.5, 6.0
 # So many more draws has a second look at a pair that seems promising.
 _AGAIN = 4
-# A smaller pair must show this share of what the larger one showed; no look shows more than some twenty deviations.
-_STILL, _PLAIN_SIGHT = 0.7, 12.0
+# A smaller pair must show a share of what the larger one showed, but no more than what is surely certified. Where that
+# is a lot, few draws are enough to see it.
+_STILL, _SURE, _PLAIN_SIGHT = 0.7, 6.0, 12.0
 _FEW = 100
 # Rounds of shrinking, and pairs in each.
 _SHRINKS, _CANDIDATES = 12, 48
@@ -143,7 +144,8 @@ class HuntRun(SearchRun):
             self.search.tell(score)
         self.looks += len(looks)
         counted = [each for each in found if self._counts(each.pair)]
-        self.outside += [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
+        outside = [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
+        self.outside += [self._described(each) for each in outside]
         self.seen = sorted([*self.seen, *counted], key=lambda each: -each.score)[:50]
         return counted
 
@@ -206,20 +208,28 @@ class HuntRun(SearchRun):
         if builder is None:
             return seen
         draws = _FEW if seen.score >= _PLAIN_SIGHT else PLAIN
-        wanted = _STILL * min(seen.score, _PLAIN_SIGHT * (draws / PLAIN) ** 0.5)
+        wanted = min(_STILL * seen.score, _SURE) * (draws / PLAIN) ** 0.5
         for _ in range(_SHRINKS):
             least = builder.complexity(seen.attempt)
-            simpler = [each for each in builder.simpler(seen.attempt) if builder.complexity(each) < least]
-            simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
-            made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
-            made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
-            looks = self._looked(looking, [(self._number(), pair, draws) for _, pair in made])
-            shows = (each for each, look in zip(made, looks, strict=True) if look.score >= wanted and not look.failed)
-            smaller = next(shows, None)
-            if smaller is None:
+            for ways in (builder.simpler, builder.without_two):
+                simpler = [each for each in ways(seen.attempt) if builder.complexity(each) < least]
+                simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
+                made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
+                made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
+                looks = self._looked(looking, [(self._number(), pair, draws) for _, pair in made])
+                shows = [
+                    each for each, look in zip(made, looks, strict=True) if look.score >= wanted and not look.failed
+                ]
+                if shows:
+                    seen = Seen(*shows[0], seen.score)
+                    break
+            else:
                 break
-            seen = Seen(*smaller, seen.score)
-        return replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
+        return self._described(seen)
+
+    def _described(self, seen: Seen) -> Seen:
+        builder = self.search.builder
+        return seen if builder is None else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
 
     def _explore_best(self, looking: Looking) -> None:
         """Explores the best pairs that were not promising, so that one of them can be certified."""
@@ -237,7 +247,7 @@ class HuntRun(SearchRun):
             return
         looking = Looking(run.sampler.mechanism, Curve.of(run.question.claim), run.settings.seed)
         best = self._shrunk(looking, max(self.outside, key=lambda each: each.score))
-        self.outside = [best, *(each for each in self.outside if each.attempt.family != best.attempt.family)]
+        self.outside = [best, *(each for each in self.outside if each.pair.note != best.pair.note)]
         number = len(run.pairs)
         run.pairs.append(best.pair)
         share = run.budget.spend(_BEYOND_SHARE * run.budget.remaining, "certificate beyond the domain")
@@ -286,7 +296,7 @@ class HuntRun(SearchRun):
     def _clearest(self) -> list[Seen]:
         best: dict[str, Seen] = {}
         for each in self.outside:
-            best.setdefault(each.attempt.family, each)
+            best.setdefault(each.pair.note, each)
         return list(best.values())[:_NAMED]
 
     def _remarks(self) -> Sequence[HealthReport]:

@@ -7,6 +7,7 @@ hundred independent draws with the claim.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -142,7 +143,9 @@ class Looking:
                 sides.append(self.mechanism.sample(pair.side(side), draws, rng))
             except _REFUSALS as error:
                 return Look(0.0, draws, failed="right" if side else "left", said=str(error))
-        return Look(self.curve.excess(*_event_counts(*sides), draws), draws)
+        score = self.curve.excess(*_event_counts(*sides), draws)
+        joint = _joint_counts(*sides)
+        return Look(score if joint is None else max(score, self.curve.excess(*joint, draws - draws // 2)), draws)
 
 
 @contextmanager
@@ -170,8 +173,12 @@ def _movement(left: Outputs, right: Outputs, coupled: bool, curve: Curve) -> flo
     for one in left:
         two = next(block for block in right if block.shape == one.shape)
         if one.size == two.size:
-            for column, other in zip(one.columns, two.columns, strict=True):
-                most = max(most, _moved(*_as_numbers(column, other), coupled, curve))
+            columns = list(zip(one.columns, two.columns, strict=True))[:_MOST_COLUMNS]
+            # Losses of independent noises add up.
+            moves = sum(_moved(*_as_numbers(*each), coupled) for each in columns)
+            most = max(most, (1.0 - math.exp(-moves / 2.0)) / curve.most)
+            if moves >= CERTAIN:
+                return CERTAIN
     return most
 
 
@@ -186,24 +193,22 @@ def _as_numbers(one: Any, two: Any) -> tuple[Floats, Floats]:
     )
 
 
-def _moved(one: Floats, two: Floats, coupled: bool, curve: Curve) -> float:
+def _moved(one: Floats, two: Floats, coupled: bool) -> float:
+    """How far a column moves, in mean deviations of its noise: the loss if the noise is Laplacian."""
     odd = ~np.isfinite(one), ~np.isfinite(two)
     if odd[0].any() or odd[1].any():  # NaN and infinities have no distance: they are there, or not
         share = abs(float(odd[0].mean()) - float(odd[1].mean()))
         alike = np.array_equal(one[odd[0]], two[odd[1]], equal_nan=True)
-        return CERTAIN if share == 1.0 or (odd[0].all() and odd[1].all() and not alike) else share / curve.most
-    with np.errstate(all="ignore"):
-        spreads = [float(np.mean(np.abs(side - np.median(side)))) for side in (one, two)]
-    if spreads[0] == 0.0 or spreads[1] == 0.0:  # one of them without noise
-        if spreads[0] == spreads[1] and one[0] == two[0]:
-            return 0.0
-        return CERTAIN if len(np.intersect1d(one, two)) == 0 else 1.0 / curve.most
-    spread = spreads[0] / 2.0 + spreads[1] / 2.0
+        return CERTAIN if share == 1.0 or (odd[0].all() and odd[1].all() and not alike) else 4.0 * share
     with np.errstate(all="ignore"):  # of huge numbers
+        spreads = [float(np.mean(np.abs(side - np.median(side)))) for side in (one, two)]
+        if spreads[0] == 0.0 or spreads[1] == 0.0:  # one of them without noise
+            if spreads[0] == spreads[1] and one[0] == two[0]:
+                return 0.0
+            return CERTAIN if len(np.intersect1d(one, two)) == 0 else 4.0
         move = float(np.median(np.abs(one - two))) if coupled else abs(float(np.median(one) - np.median(two)))
-        shifted = 1.0 - float(np.exp(-move / (2.0 * spread)))  # the total variation if the noise is Laplacian
-        scaled = abs(float(np.log(spreads[0]) - np.log(spreads[1]))) / 2.0 if coupled else 0.0
-    return max(shifted, min(scaled, 1.0)) / curve.most
+        scaled = abs(float(np.log(spreads[0]) - np.log(spreads[1]))) if coupled else 0.0
+        return min(max(move / (spreads[0] / 2.0 + spreads[1] / 2.0), scaled), CERTAIN - 1.0)
 
 
 def _event_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers]:
@@ -213,7 +218,7 @@ def _event_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers]:
         Two arrays of shape (k,).
     """
     n = len(left)
-    counts: list[tuple[Integers, Integers]] = []
+    counts = [(np.array([n]), np.array([n]))]  # whatever happens
     blocks: dict[str, list[Block | None]] = {}
     for side, outputs in enumerate((left, right)):
         for block in outputs:
@@ -242,3 +247,28 @@ def _thresholds(one: Floats, two: Floats) -> tuple[Integers, Integers]:
         np.concatenate([below[0], len(one) - below[0], own[often]]),
         np.concatenate([below[1], len(two) - below[1], other[often]]),
     )
+
+
+def _joint_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers] | None:
+    """Hits of events of all columns together: half of the draws say how each of them moves, the rest are counted.
+
+    Each column counts by how far it is on the way from one median to the other, in mean deviations of its noise, which
+    is the log-ratio of Laplacian noise. None unless all outputs are alike and have several columns.
+    """
+    if len(left.blocks) != 1 or len(right.blocks) != 1 or left.blocks[0].shape != right.blocks[0].shape:
+        return None
+    columns = list(zip(left.blocks[0].columns, right.blocks[0].columns, strict=True))[:_MOST_COLUMNS]
+    if len(columns) < 2:
+        return None
+    half = len(left) // 2
+    totals = np.zeros(len(left) - half), np.zeros(len(right) - half)
+    for one, two in (_as_numbers(*each) for each in columns):
+        if not (np.isfinite(one).all() and np.isfinite(two).all()):
+            continue
+        medians = float(np.median(one[:half])), float(np.median(two[:half]))
+        with np.errstate(all="ignore"):
+            spread = float(np.mean(np.abs(one[:half] - medians[0])) + np.mean(np.abs(two[:half] - medians[1]))) / 2.0
+        if spread > 0.0 and math.isfinite(spread) and medians[0] != medians[1]:
+            for total, side in zip(totals, (one, two), strict=True):
+                total += (np.abs(side[half:] - medians[1]) - np.abs(side[half:] - medians[0])) / spread
+    return _thresholds(*totals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -326,8 +327,11 @@ class Seen(Value):
 
     @property
     def specials(self) -> list[Special]:
-        """All of them."""
-        return distinct((each, f"the value {each!r:.40}") for each in self.values)
+        """The strangest of them: no numbers, empty ones, then the simplest and the largest."""
+        strange = [each for each in self.values if each != each or each in (None, "", 0, math.inf, -math.inf)]
+        others = sorted(self.values, key=lambda each: (len(repr(each)), repr(each)))
+        some = [*strange, *others[:20], *others[-10:]]
+        return distinct((each, f"the value {each!r:.40}") for each in some)
 
     def contains(self, record: Any) -> bool:
         """A strategy says what it makes, not what it would."""

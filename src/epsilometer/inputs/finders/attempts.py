@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -356,6 +357,13 @@ class Builder:
                     left, right = {**row, name: value}, {**attempt.right[0], name: value}
                     yield replace(attempt, left=[left], right=[right])
 
+    def without_two(self, attempt: Attempt) -> Iterator[Attempt]:
+        """Attempts without two records of the base, for leaks that depend on whether their number is even."""
+        if attempt.point is None and not self.space.examples:
+            for places in combinations(range(len(attempt.base)), 2):
+                kept = [row for place, row in enumerate(attempt.base) if place not in places]
+                yield self._with_base(attempt, kept)
+
     def _with_base(self, attempt: Attempt, base: list[Any]) -> Attempt:
         place = 0 if attempt.place == 0 else len(base)
         return replace(attempt, base=base, place=place) if len(base) >= self.fewest else attempt
@@ -407,9 +415,9 @@ class Builder:
         for row in [*attempt.left, *attempt.right, *attempt.base]:
             for name, domain in self.space.columns.items():
                 mine = row if name is None else row[name]
-                for special in self._outside[name] if not domain.contains(mine) else ():
-                    if repr(special.value) == repr(mine):
-                        return self._note(special.note, name)
+                if not domain.contains(mine):
+                    notes = (each.note for each in self._outside[name] if repr(each.value) == repr(mine))
+                    return self._note(next(notes, "a value outside the domain"), name)
         if self.space.relation == "user" and len(attempt.left) > 1:
             return f"one user with {len(attempt.left)} rows"
         if not attempt.base and not attempt.right:
@@ -426,7 +434,8 @@ def _near(one: Any, two: Any, reach: float, record: Any) -> tuple[Any, Any] | No
     try:
         if abs(one - two) <= reach:
             return one, two
-        moved = type(two)(two + math.copysign(reach, one - two))
+        step = math.floor(reach) if isinstance(two, int) else reach  # a large whole number is no float
+        moved = two + step if one > two else two - step
     except (TypeError, ValueError, OverflowError):
         return None
-    return (moved, two) if math.isfinite(moved) and abs(moved - two) <= reach else None
+    return (moved, two) if abs(moved) != math.inf and abs(moved - two) <= reach else None
