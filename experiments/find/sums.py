@@ -65,7 +65,7 @@ def missing_with_noise(data: Any, rng: Rng) -> dict[str, float]:
 
 def squashed_sum(data: Any, rng: Rng) -> Any:
     """x/(1+|x|) is below 1 for every number, but inf/inf is NaN."""
-    return sum(value / (1.0 + abs(value)) for value in data) + rng.laplace(0.0, 2.0)
+    return sum(value / (1.0 + abs(value)) for value in data if not math.isnan(value)) + rng.laplace(0.0, 2.0)
 
 
 def squashed_right(data: Any, rng: Rng) -> float:
@@ -76,7 +76,8 @@ def squashed_right(data: Any, rng: Rng) -> float:
 
 def angles(data: Any, rng: Rng) -> float:
     """Angles of numbers of [0, 1] are within π/4 of each other, except that of −0.0, which is −π."""
-    return sum(math.atan2(min(max(value, 0.0), 1.0), -1.0) for value in data) + rng.laplace(0.0, math.pi / 4.0)
+    clipped = [min(max(value, 0.0), 1.0) if value == value else 0.5 for value in data]
+    return sum(math.atan2(value, -1.0) for value in clipped) + rng.laplace(0.0, math.pi / 4.0)
 
 
 def angles_right(data: Any, rng: Rng) -> float:
@@ -87,19 +88,24 @@ def angles_right(data: Any, rng: Rng) -> float:
 # Bounds
 
 
+def _finite(data: Any) -> list[Any]:
+    """What is not finite counts as 0, so that these bugs show at numbers only."""
+    return [value if math.isfinite(value) else 0.0 for value in data]
+
+
 def trusting_sum(data: Any, rng: Rng) -> Any:
     """Takes the declared bounds for granted."""
-    return sum(data) + rng.laplace()
+    return sum(_finite(data)) + rng.laplace()
 
 
 def only_capped(data: Any, rng: Rng) -> Any:
     """Clips from above only."""
-    return sum(min(value, 1.0) for value in data) + rng.laplace()
+    return sum(min(value, 1.0) for value in _finite(data)) + rng.laplace()
 
 
 def clipped_late(data: Any, rng: Rng) -> Any:
     """Clips the mean instead of the values."""
-    return min(max(sum(data) / len(data), 0.0), 1.0) + rng.laplace(0.0, 1.0 / len(data))
+    return min(max(sum(_finite(data)) / len(data), 0.0), 1.0) + rng.laplace(0.0, 1.0 / len(data))
 
 
 def last_bin_open(data: Any, rng: Rng) -> list[float]:
