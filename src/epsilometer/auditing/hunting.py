@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -30,8 +31,8 @@ _AGAIN = 4
 # is a lot, few draws are enough to see it.
 _STILL, _SURE, _PLAIN_SIGHT = 0.7, 6.0, 12.0
 _FEW = 100
-# Rounds of shrinking, and pairs in each.
-_SHRINKS, _CANDIDATES = 12, 48
+# Rounds of shrinking, pairs in each, and how many of them get a second look.
+_SHRINKS, _CANDIDATES, _CONFIRMED = 16, 48, 4
 # Pairs that a worker looks at in one go.
 _TOGETHER = 4
 # Pairs without a promise that are explored all the same, so that the best of them is certified.
@@ -208,7 +209,7 @@ class HuntRun(SearchRun):
         if builder is None:
             return seen
         draws = _FEW if seen.score >= _PLAIN_SIGHT else PLAIN
-        wanted = min(_STILL * seen.score, _SURE) * (draws / PLAIN) ** 0.5
+        wanted = min(_STILL * seen.score, _SURE) * math.sqrt(draws / PLAIN)
         for _ in range(_SHRINKS):
             least = builder.complexity(seen.attempt)
             for ways in (builder.simpler, builder.without_two):
@@ -217,15 +218,20 @@ class HuntRun(SearchRun):
                 made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
                 made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
                 looks = self._looked(looking, [(self._number(), pair, draws) for _, pair in made])
-                shows = [
-                    each for each, look in zip(made, looks, strict=True) if look.score >= wanted and not look.failed
-                ]
-                if shows:
-                    seen = Seen(*shows[0], seen.score)
+                shows = [each for each, look in zip(made, looks, strict=True) if look.score >= wanted]
+                again = (each for each in shows[:_CONFIRMED] if self._still_shows(looking, each[1], draws, wanted))
+                smaller = next(again, None)
+                if smaller is not None:
+                    seen = Seen(*smaller, seen.score)
                     break
             else:
                 break
         return self._described(seen)
+
+    def _still_shows(self, looking: Looking, pair: Pair, draws: int, wanted: float) -> bool:
+        """A second look with more draws: of many smaller pairs, some look like leaks by chance."""
+        (again,) = self._looked(looking, [(self._number(), pair, _AGAIN * draws)])
+        return again.score >= max(0.75 * math.sqrt(_AGAIN) * wanted, _PROMISING)
 
     def _described(self, seen: Seen) -> Seen:
         builder = self.search.builder

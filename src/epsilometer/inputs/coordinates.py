@@ -299,19 +299,6 @@ class Container:
         except (TypeError, ValueError, OverflowError):  # NaN among whole numbers, say: what numpy makes of it itself
             return np.array(cells)
 
-    def listed(self, dataset: Any) -> list[Any]:
-        """The records of a dataset: the inverse, up to the types of numpy."""
-        if self.kind in ("list", "rows", "one"):
-            return [dataset] if self.kind == "one" else list(dataset)
-        if None in self.columns:
-            return list(dataset.tolist())
-        if self.kind in ("pandas", "polars"):
-            return list(dataset.to_dict("records") if self.kind == "pandas" else dataset.to_dicts())
-        table, labels = dataset if isinstance(dataset, tuple) else (dataset, None)
-        names = [name for name in self.columns if name != LABEL]
-        rows = [dict(zip(names, cells, strict=True)) for cells in table.tolist()]
-        return rows if labels is None else [{**row, LABEL: y} for row, y in zip(rows, labels.tolist(), strict=True)]
-
 
 def _python_type(domain: Record) -> Any:
     """The type of typical values."""

@@ -99,11 +99,11 @@ def are_neighbours(pair: Pair, relation: str, sensitivity: float | None = None, 
     if relation == "user":
         gone = {row[user] for row in left} - {row[user] for row in right}
         return len(gone) == 1 and [row for row in left if row[user] not in gone] == right
-    differing = [(one, two) for one, two in zip(left, right, strict=True) if one != two]
+    differing = [(one, two) for one, two in zip(left, right, strict=True) if repr(one) != repr(two)]  # -0.0 is another
     if relation == "substitute-column" and len(differing) == 1:
         one, two = differing[0]
         names = one if isinstance(one, dict) else range(len(one))
-        return sum(bool(one[name] != two[name]) for name in names) == 1
+        return sum(repr(one[name]) != repr(two[name]) for name in names) == 1
     return len(differing) == 1
 
 

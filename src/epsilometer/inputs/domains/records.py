@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from epsilometer.inputs.coordinates import (
     whole_within,
     within,
 )
-from epsilometer.inputs.domains.numbers import Integer, Number
+from epsilometer.inputs.domains.numbers import Category, Integer, Number
 from epsilometer.inputs.pairs import Pair
 
 _NO_RECORD = ": a dataset without records has no neighbours"
@@ -296,28 +296,11 @@ class Optional(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Value):
-    """Values that were seen; any other may be as good.
+class Seen(Category):
+    """Values that were seen; any other may be as good."""
 
-    Attributes:
-        values: the different ones.
-    """
-
-    values: Sequence[Any]
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether only one was seen."""
-        return len(self.values) == 1
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """Which value."""
-        return (Coordinate(len(self.values), ordered=False),)
-
-    def record(self, point: Point) -> Any:
-        """The value that a point stands for."""
-        return self.values[level_of(point[0], len(self.values))]
+    def __post_init__(self) -> None:
+        """Whoever has seen them knows that they differ."""
 
     def other(self, point: Point, record: Any) -> Any:
         """Another value; if need be, the next one."""

@@ -248,7 +248,7 @@ class Builder:
             row = self.record(rng)
             yield self.pair(rng, ALIKE, "a typical record many times", [row] * count, row, two)
             for reverse in (False, True):
-                base = sorted(self.records(rng, count), key=_order, reverse=reverse)
+                base = sorted(self.records(rng, count), key=repr, reverse=reverse)
                 yield self.pair(rng, ALIKE, "reversed records" if reverse else "sorted records", base, one, two)
 
     def meeting(self, rng: np.random.Generator) -> Iterator[Attempt]:
@@ -423,10 +423,6 @@ class Builder:
         if not attempt.base and not attempt.right:
             return "an empty dataset"
         return "a single record" if attempt.size == 1 and self.space.most > 1 else attempt.family
-
-
-def _order(record: Any) -> str:
-    return repr(record)
 
 
 def _near(one: Any, two: Any, reach: float, record: Any) -> tuple[Any, Any] | None:
