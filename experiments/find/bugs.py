@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import epsilometer as em
@@ -22,8 +23,8 @@ CONFIDENCE = 0.999
 _BUGS = Option("bugs", "names of bugs, separated by commas; all by default", (), words)
 _FINDERS = Option("finders", "who searches", ("search", "random", "bayesian"), words)
 _SAMPLES = Option("samples", "draws per input of a certificate", 10_000, whole)
-_LOOKS = Option("looks", "draws per input with which random and bayesian look at a pair", 1_000, whole)
-_TRIALS = Option("trials", "pairs that random and bayesian may try", 200, whole)
+_LOOKS = Option("looks", "draws per input with which random and bayesian look at a pair", 500, whole)
+_TRIALS = Option("trials", "pairs that random and bayesian may try", 50, whole)
 _PAIRS = Option("pairs", "pairs that Search may look at", 1_000, whole)
 _SECONDS = Option("seconds", "for each search", 60.0, float)
 
@@ -116,6 +117,6 @@ EXPERIMENTS = (
         10,
         _twin_cases,
         audit_twin,
-        (_BUGS, _SAMPLES, _PAIRS, _SECONDS),
+        (_BUGS, _SAMPLES, replace(_PAIRS, default=200), _SECONDS),
     ),
 )

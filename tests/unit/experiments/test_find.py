@@ -1,11 +1,13 @@
 """The right twins of the zoo of bugs keep their claims: not by sampling, but by what they add noise to."""
 
 import datetime
+import json
 import math
 
 import pytest
 
 import epsilometer as em
+from epsilometer_experiments import registry as experiments
 from epsilometer_experiments.find.zoo import BUGS
 
 # Values that a record may hold although no domain declares them.
@@ -77,3 +79,20 @@ def test_the_measure_of_the_cost_sees_a_bug():
     bug = BUGS["trusting_sum"]
     assert _cost(bug.broken, *bug.pair) == 9.0
     assert _cost(bug.right, *bug.pair) == 1.0
+
+
+def test_the_experiments_run_and_say_what_was_found(tmp_path, capsys):
+    bug = {"bugs": "silent_when_empty", "samples": 5000, "pairs": 64}
+    wanted = {**bug, "finders": "search,random", "trials": 5}
+    rows = json.loads(experiments.run("find/bugs", 1, tmp_path, jobs=1, options=wanted).read_text())["rows"]
+    found = {row["quantity"]: row["measured"] for row in rows}
+    assert found["search: found"] == 1.0
+    assert found["search: records too many"] == 0.0
+    assert found["search: draws"] > 10_000
+    assert "random: found" in found
+    rows = json.loads(experiments.run("find/twins", 1, tmp_path, jobs=1, options=bug).read_text())["rows"]
+    assert {row["quantity"]: row["measured"] for row in rows}["refuted"] == 0.0
+    wanted = {"functions": "pure-ldp DEClient", "where": "beyond", "pairs": 64, "samples": 2000}
+    rows = json.loads(experiments.run("find/libraries", 1, tmp_path, jobs=1, options=wanted).read_text())["rows"]
+    assert {row["quantity"]: row["measured"] for row in rows}["audited"] == 1.0
+    assert "empty data: silent_when_empty" in capsys.readouterr().out
