@@ -127,10 +127,13 @@ class HuntRun(SearchRun):
             self._note(attempt, pair, look)
             scores.append(None if look.failed else look.score)
         most = _PLAIN_LOOKS if any(look.coupled for look in looks) else _UNCOUPLED_LOOKS
-        usable = [place for place, look in enumerate(looks) if not look.failed]
-        chosen = sorted(usable, key=lambda place: -looks[place].score)[:most]
-        # One that moved least, too: what shows only in the distribution does not move.
-        chosen += [place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen][:1]
+        chosen: list[int] = []
+        for counts in (True, False):  # what is looked at in passing takes no look from the others
+            usable = [place for place, look in enumerate(looks) if not look.failed]
+            usable = [place for place in usable if self._counts(known[place][1]) is counts]
+            chosen += sorted(usable, key=lambda place: -looks[place].score)[: most if counts else most // 2]
+            # One that moved less, too: what shows only in the distribution does not move.
+            chosen += [place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen][:1]
         tasks = [(self._number(), known[place][1], PLAIN) for place in chosen]
         found = []
         for place, plain in zip(chosen, self._looked(looking, tasks), strict=True):

@@ -95,6 +95,14 @@ def test_a_right_function_is_not_refuted_and_the_families_are_listed():
     assert json.loads(json.dumps(tried)) == tried
 
 
+def test_the_domain_itself_is_looked_at_when_beyond_leaks_more():
+    domain = em.domains.Records(em.domains.Boolean(), size=(1, 1))
+    for seed in range(6):
+        flip = lambda data, rng: (data[0] is True) ^ (rng.random() < 0.3) if data[0] is not None else 9  # noqa: E731
+        result = search(flip, domain, "replace", trials=32, samples=200, seed=seed)
+        assert result.witness.pair.within
+
+
 def test_a_leak_beyond_the_domain_is_a_remark():
     result = search(nan_survives, trials=320)
     assert result.verdict is em.Verdict.NOT_REFUTED
