@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         metavar="S",
         help="draws that belong to this number (default: 0; nightly: fresh)",
+    )
+    group.addoption(
+        "--epsilometer-write-tests",
+        metavar="FOLDER",
+        help="write every counterexample into this folder, as a test that fails until it is mended",
     )
 
 
@@ -105,6 +112,42 @@ def epsilometer(request: pytest.FixtureRequest) -> Auditor:
     return Auditor(request.config, request.node, marked)
 
 
+# What `assert_private` and `audited` pass on to the search, all others to the audit.
+_OF_THE_SEARCH = ("relation", "beyond", "trials")
+
+
+def audited(inputs: Any, claim: Any, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Makes an audit of a function: it is given data, and what it returns must keep the claim.
+
+    As with `hypothesis.given`, the function is written like a test of one input, and its inputs are chosen for it:
+
+        @audited(st.lists(st.floats(0, 1)), em.PureDP(1.0), relation="add-remove")
+        def test_noisy_sum(data, rng):
+            return noisy_sum(data, rng)
+
+    Args:
+        inputs: a strategy of Hypothesis, a domain, or whatever `epsilometer.audit` takes.
+        claim: as `epsilometer.audit` takes it.
+        **settings: those of `Auditor.assert_private`: relation, beyond and trials of the search, samples, confidence, …
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., None]:
+        def test(epsilometer: Auditor) -> None:
+            __tracebackhide__ = True
+            from epsilometer import from_callable
+
+            epsilometer.assert_private(from_callable(function, name=test.__name__), inputs, claim, **settings)
+
+        test.__name__, test.__doc__, test.__module__ = function.__name__, function.__doc__, function.__module__
+        test.__qualname__ = function.__qualname__
+        # The test has taken the function's name, so this is how workers and regression tests find the function.
+        function.__qualname__ += ".audited"
+        test.audited = function  # type: ignore[attr-defined]
+        return test
+
+    return decorate
+
+
 @dataclass
 class Auditor:
     """What the fixture gives to a test.
@@ -135,11 +178,12 @@ class Auditor:
 
         Args:
             mechanism: as `epsilometer.audit` takes it.
-            inputs: likewise.
+            inputs: likewise, or a strategy of Hypothesis, whose examples and their neighbours are searched.
             claim: likewise.
             samples: draws per input (default 100 000); the profile and `--epsilometer-samples` change it.
             confidence: a true claim fails the test with probability at most 1 − confidence (default 1e-6).
-            **settings: further keywords of `epsilometer.audit`. The seed is the test's own unless it is given.
+            **settings: further keywords of `epsilometer.audit`, and `relation`, `beyond` and `trials` of the search of
+                a domain or a strategy. The seed is the test's own unless it is given.
 
         Guarantee: that of the method, exact by default: no assumption but independent draws.
         """
@@ -147,7 +191,8 @@ class Auditor:
         from epsilometer import audit
 
         chosen = self._settings(samples, confidence, settings)
-        result = audit(mechanism, inputs, claim, **chosen)
+        search = {name: chosen.pop(name) for name in _OF_THE_SEARCH if name in chosen}
+        result = audit(mechanism, _searched(inputs, search, chosen["seed"]), claim, **chosen)
         self.results.append(result)
         self._note(result)
         if result.verdict is None or result.verdict.name != "NOT_REFUTED":
@@ -200,6 +245,24 @@ class Auditor:
         stored = self._store(result)
         if stored is not None:
             yield f"Stored; replay with:  epsilometer replay {stored} module:function"
+        yield from self._write_test(result)
+
+    def _write_test(self, result: AuditResult) -> Iterator[str]:
+        folder = self.config.getoption("--epsilometer-write-tests")
+        if folder is None or not result.is_refuted:
+            return
+        from epsilometer import InputError
+        from epsilometer.storage.writing import write_whole
+
+        number = "" if len(self.results) == 1 else f"_{len(self.results)}"
+        name = re.sub(r"\W+", "_", self.node.name).strip("_").removeprefix("test_")
+        try:
+            text = result.to_test()
+        except InputError as error:
+            yield f"No regression test:   {error}"
+            return
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        yield f"Regression test:      {write_whole(Path(folder) / f'test_leak_{name}{number}.py', text)}"
 
     def _store(self, result: AuditResult) -> str | None:
         cache = getattr(self.config, "cache", None)
@@ -207,6 +270,17 @@ class Auditor:
             return None
         name = hashlib.blake2b(f"{self.node.nodeid}{len(self.results)}".encode(), digest_size=6).hexdigest()
         return str(result.save_json(cache.mkdir("epsilometer") / f"{name}.json"))
+
+
+def _searched(inputs: Any, search: dict[str, Any], seed: int) -> Any:
+    """A search of the examples of a strategy, or of a domain if there are settings for one; else what was given."""
+    from epsilometer import domains, finders
+
+    is_strategy = any(each.__module__.startswith("hypothesis.") for each in type(inputs).__mro__)
+    if not is_strategy and not search:
+        return inputs
+    domain = domains.from_strategy(inputs) if is_strategy else inputs
+    return finders.Search(domain, seed=seed % 2**32, **search)
 
 
 def _rate(false_alarm: float) -> str:

@@ -297,6 +297,12 @@ class AuditResult:
         """Writes the result as JSON and returns its path; `from_json` reads it, `epsilometer verify` checks it."""
         return write_whole(path, self.to_json() + "\n")
 
+    def to_test(self) -> str:
+        """The counterexample as a file for pytest: it fails until the mechanism keeps its claim on this pair."""
+        from epsilometer.report.ci import render_test
+
+        return render_test(self)
+
     def plot_loss(self) -> Figure:
         """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.
 

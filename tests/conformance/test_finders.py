@@ -4,7 +4,7 @@ import pytest
 
 from epsilometer import Pair, domains, finders
 from epsilometer.testing import FinderConformance
-from epsilometer.testing.finders import are_neighbours
+from epsilometer.testing.plugins import are_neighbours
 
 TABLE = domains.Table({"age": domains.Integer(0, 99), "ill": domains.Category([True, False])}, rows=2)
 SPACES = {

@@ -47,6 +47,25 @@ def test_a_refutation_is_stored_and_replayed(run, tmp_path):
     assert replayed["witness"]["event"] == json.loads(result.to_json())["witness"]["event"]
 
 
+_LEAKY = """
+def noisy_sum(rows, rng):
+    return sum(min(max(row["age"], 0), 99) for row in rows) + rng.laplace(scale=30)
+"""
+
+
+def test_the_neighbours_of_a_file_are_searched_and_the_leak_is_kept_as_a_test(run, tmp_path):
+    (tmp_path / "leaky.py").write_text(_LEAKY, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("age,ill\n31,yes\n99,no\n0,no\n", encoding="utf-8")
+    search = ("--around", "people.csv", "--relation", "add-remove", "--trials", 64, "--samples", 3000, "--seed", 0)
+    done = run("audit", "leaky:noisy_sum", "--epsilon", 1, *search, "--write-test", "test_leak.py")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "neighbours by 'add-remove'" in done.stdout
+
+    written = (tmp_path / "test_leak.py").read_text(encoding="utf-8")  # run as printed in test_pytest_plugin.py
+    compile(written, "test_leak.py", "exec")
+    assert "epsilometer.audit(leaky.noisy_sum, (left, right), claim, **settings).raise_if_refuted()" in written
+
+
 def test_a_search_for_inputs(run, tmp_path):
     search = ("--finder", "bayesian", "--domain", "vector:10:0:1", "--relation", "replace")
     sizes = ("--trials", 30, "--trial-samples", 1000, "--samples", 5000, "--seed", 0)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -229,3 +230,41 @@ def test_nothing_is_imported_when_it_is_not_used(pytester, run_apart):
     outcome = run_apart()
     outcome.assert_outcomes(passed=1)
     assert "epsilometer" not in "".join(line for line in outcome.outlines if line.startswith("="))
+
+
+LIBRARY = """
+    def noisy_sum(values, rng):
+        return sum(min(max(value, 0.0), 1.0) for value in values) + rng.laplace(scale={scale})
+"""
+GIVEN = """
+    import epsilometer as em
+    from epsilometer.testing import audited
+    from hypothesis import strategies as st
+    from library import noisy_sum
+
+    @audited(st.lists(st.floats(0, 1), max_size=4), em.PureDP(1.0), relation="add-remove", trials=32, samples=3000)
+    def test_given(data, rng):
+        return noisy_sum(data, rng)
+
+    def test_domain(epsilometer):
+        data = em.domains.Records(em.domains.Number(0, 1))
+        epsilometer.assert_private(noisy_sum, data, em.PureDP(1.0), relation="add-remove", trials=32, samples=3000)
+"""
+
+
+def test_strategies_and_domains_drive_audits_and_leaks_become_tests(pytester):
+    """What a search found is written as tests, which fail as long as the bug is there and pass when it is mended."""
+
+    def outcomes(*arguments, scale):
+        # Another process each time, because the library changes under the same name.
+        pytester.makepyfile(library=textwrap.dedent(LIBRARY).format(scale=scale))
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+    pytester.makepyfile(test_given=GIVEN)
+    found = outcomes("--epsilometer-write-tests=.", "test_given.py", scale=0.3)
+    found.assert_outcomes(failed=2)
+    found.stdout.fnmatch_lines(["*Regression test:*test_leak_given.py*", "*Regression test:*test_leak_domain.py*"])
+    written = sorted(path.name for path in pytester.path.glob("test_leak_*.py"))
+    assert written == ["test_leak_domain.py", "test_leak_given.py"]
+    outcomes(*written, scale=0.3).assert_outcomes(failed=2)
+    outcomes("test_given.py", *written, scale=1.0).assert_outcomes(passed=4)

@@ -17,7 +17,10 @@ def audit(
     right: options.Right = None,
     finder: options.Finder = None,
     domain: options.Domain = None,
+    around: options.Around = None,
     relation: options.Relation = None,
+    user: options.User = None,
+    beyond: options.Beyond = None,
     trials: options.Trials = None,
     trial_samples: options.TrialSamples = None,
     search_on: options.SearchOn = None,
@@ -39,6 +42,7 @@ def audit(
     html: options.HtmlFile = None,
     junit: options.JunitFile = None,
     markdown: options.MarkdownFile = None,
+    write_test: options.TestFile = None,
     stop_early: options.StopEarly = None,
     max_seconds: options.MaxSeconds = None,
     checkpoint: options.CheckpointFile = None,
@@ -56,7 +60,8 @@ def audit(
       epsilometer audit my_module:noisy_mean --left @left.npy --right @right.npy --epsilon 1 --delta 1e-6
       epsilometer audit zoo:svt5 --epsilon 1 --seed 0 --json result.json --html report.html
       epsilometer audit "zoo:laplace?epsilon=.7" --mu 1
-      epsilometer audit my_module:noisy_mean --finder bayesian --domain vector:4:0:1 --relation add-remove --epsilon 1
+      epsilometer audit my_module:noisy_mean --domain records:number:0:1 --relation add-remove --epsilon 1
+      epsilometer audit my_module:noisy_mean --around data.csv --beyond --epsilon 1 --write-test test_leak.py
       epsilometer audit audit.toml
 
     audit.toml:

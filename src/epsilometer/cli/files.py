@@ -118,6 +118,8 @@ def write_all(writers: Sequence[Callable[[], object]]) -> EpsilometerError | Non
             write()
         except OSError as error:
             problems.append(f"{error.filename or 'a file'} cannot be written: {error.strerror or error}")
+        except InputError as error:  # a pair that no test can hold
+            problems.append(str(error))
     return EpsilometerError("; ".join(problems)) if problems else None
 
 

@@ -119,6 +119,10 @@ MarkdownFile = Annotated[
     str | None,
     typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
 ]
+TestFile = Annotated[
+    str | None,
+    typer.Option("--write-test", metavar="FILE", help="If refuted, write the counterexample as a test for pytest."),
+]
 StopEarly = Annotated[
     bool | None,
     typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
@@ -145,19 +149,28 @@ Distance = Annotated[
 Finder = Annotated[
     str | None,
     typer.Option(
-        "--finder", metavar="NAME", help="Search for inputs: random, grid, bayesian or patterns.", show_default=False
+        "--finder",
+        metavar="NAME",
+        help="How to search for inputs: search, random, grid, bayesian or patterns.  [default: search]",
+        show_default=False,
     ),
 ]
 Domain = Annotated[
     str | None,
     typer.Option(
-        "--domain", metavar="TEXT", help="What to search: vector:4:0:1, queries:5, number:0:1, …", show_default=False
+        "--domain",
+        metavar="TEXT",
+        help="Search these inputs: records:number:0:1, vector:4:0:1, category:a,b, or JSON with a kind, …",
+        show_default=False,
     ),
 ]
 Relation = Annotated[
     str | None,
     typer.Option(
-        "--relation", metavar="NAME", help="Which are neighbours: replace, add-remove, l1, linf.", show_default=False
+        "--relation",
+        metavar="NAME",
+        help="Which are neighbours: replace, add-remove, user, substitute-column, l1, linf.",
+        show_default=False,
     ),
 ]
 Trials = Annotated[
@@ -167,6 +180,20 @@ Trials = Annotated[
 TrialSamples = Annotated[
     int | None,
     typer.Option("--trial-samples", parser=count, metavar="N", help="Draws per input and trial.  [default: 20000]"),
+]
+Around = Annotated[
+    str | None,
+    typer.Option(
+        "--around", metavar="FILE", help="Search the neighbours of this data (csv, json, npy).", show_default=False
+    ),
+]
+User = Annotated[
+    str | None,
+    typer.Option("--user", metavar="COLUMN", help="With --around: the column that names the user.", show_default=False),
+]
+Beyond = Annotated[
+    bool | None,
+    typer.Option("--beyond", help="Also count what the type allows although the domain does not: NaN, None, …"),
 ]
 SearchOn = Annotated[
     bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, even after a refutation.")
@@ -201,12 +228,12 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     return dataclasses.replace(result, settings={**result.settings, **record})
 
 
-FILE_OPTIONS = ("json", "html", "junit", "markdown")
+FILE_OPTIONS = ("json", "html", "junit", "markdown", "write_test")
 
 
 def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
     """Where a result goes, by the names of the options; checked before the work begins."""
-    return {name: writable(flags.get(name), f"--{name}") for name in FILE_OPTIONS}
+    return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_OPTIONS}
 
 
 def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
@@ -242,6 +269,11 @@ def _write(result: AuditResult, name: str, path: str) -> None:
         result.save_json(path)
     elif name == "html":
         result.save_html(path)
+    elif name == "write_test":
+        if result.is_refuted:
+            from epsilometer.storage.writing import write_whole
+
+            write_whole(path, result.to_test())
     else:
         from epsilometer.report.ci import render_junit, render_markdown
         from epsilometer.storage.writing import write_whole

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from epsilometer.cli.files import read_options, read_value, writable
+from epsilometer.cli.files import read_dataset, read_options, read_value, writable
 from epsilometer.cli.options import count, files_of
-from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, read_settings
+from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, SEARCH_KEYS, read_settings
 from epsilometer.errors import InputError, public, public_address, public_arguments
 
 if TYPE_CHECKING:
@@ -205,32 +205,24 @@ def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
     return NOTIONS[name]
 
 
-# The flags of a search, and what a finder calls them.
-SEARCH_FLAGS = {
-    "finder": "name",
-    "domain": "domain",
-    "relation": "relation",
-    "trials": "trials",
-    "trial_samples": "samples",
-    "search_on": "stop_at_refutation",
-}
+# The settings of a search, and what a finder calls them.
+_SEARCH_NAMES = {**{key: key for key in SEARCH_KEYS}, "trial_samples": "samples"}
 
 
-def search_wishes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What flags say about a search, by the names of a finder's settings."""
-    wishes = {name: given[flag] for flag, name in SEARCH_FLAGS.items() if flag in given}
-    if "search_on" in given:
-        wishes["stop_at_refutation"] = not given["search_on"]
-    return wishes
-
-
-def merged_search(table: Any, wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a file, overridden by the flags."""
-    merged = {**(table or {}), **wishes}
-    if "name" not in merged:
-        flag = next(flag for flag, name in SEARCH_FLAGS.items() if name in wishes)
-        raise InputError(f"--{flag.replace('_', '-')} is for a search; name a finder with --finder")
-    return merged
+def searched(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with those of a search moved into the table of its finder; what stands outside of it wins."""
+    wishes = {_SEARCH_NAMES[key]: given[key] for key in SEARCH_KEYS if key in given}
+    if not wishes and "finder" not in given:
+        return dict(given)
+    if "search_on" in wishes:
+        wishes["stop_at_refutation"] = not wishes.pop("search_on")
+    table = {**given.get("finder", {}), **wishes}
+    if "name" not in table:
+        if "domain" not in table and "around" not in table:
+            flag = next((key for key in SEARCH_KEYS if key in given), "finder").replace("_", "-")
+            raise InputError(f"--{flag} is for a search; say what to search with --domain or --around")
+        table["name"] = "search"
+    return {**{key: value for key, value in given.items() if key not in SEARCH_KEYS}, "finder": table}
 
 
 def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
@@ -238,7 +230,17 @@ def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
     from epsilometer.inputs.finders.plain import FINDERS, read_finder
 
     is_seeded = seed is not None and table.get("name") in FINDERS and table.get("name") != "patterns"
-    return read_finder({"seed": seed, **table} if is_seeded else table)
+    table = {"seed": seed, **table} if is_seeded else dict(table)
+    if "around" not in table:
+        return read_finder(table)
+    if "domain" in table or table.pop("name") != "search":
+        raise InputError("--around searches the neighbours of its data, so it goes with neither --domain nor --finder")
+    from epsilometer import around
+
+    try:
+        return around(table.pop("around"), **table)
+    except TypeError as error:  # a setting that it does not know
+        raise InputError(f"finder: {str(error).partition('() ')[2] or error}") from error
 
 
 # No size of an array may reach this.
@@ -281,15 +283,16 @@ def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
             given[side] = read_value(given[side], f"--{side}")
     if "option" in given:
         given["options"] = read_options(given.pop("option"))
-    wishes = search_wishes(given)
-    given = {name: value for name, value in given.items() if name not in SEARCH_FLAGS}
+    if "around" in given:
+        given["around"] = read_dataset(Path(given["around"].removeprefix("@")), "--around")
+    name = given.pop("finder", None)
     folders: tuple[Path, ...] = ()
     if target.endswith(".toml"):
         path = Path(target)
         given = _merge(read_settings(path), given)
         target, folders = given["mechanism"], (path.parent.resolve(),)
-    if wishes:
-        given["finder"] = merged_search(given.get("finder"), wishes)
+    if name is not None:
+        given["finder"] = {**given.get("finder", {}), "name": name}
     return plan_from(target, given, folders)
 
 
@@ -301,6 +304,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         given: settings by their long names; inputs are values, not text.
         folders: searched for modules after the current folder.
     """
+    given = searched(given)
     files = files_of(given)
     if isinstance(given.get("samples"), str):  # of a file
         given = {**given, "samples": count(given["samples"])}
@@ -324,8 +328,9 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
 
 
 def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A claim, pair or method on the command line replaces the whole one in the file; options are added."""
-    for names in (CLAIM_KEYS, INPUT_KEYS, ("method", "options") if "method" in given else ()):
+    """A claim, inputs or a method on the command line replace those of the file; options and finders are changed."""
+    inputs = INPUT_KEYS if "left" in given or "right" in given else [key for key in INPUT_KEYS if key != "finder"]
+    for names in (CLAIM_KEYS, inputs, ("method", "options") if "method" in given else ()):
         if any(name in given for name in names):
             settings = {name: value for name, value in settings.items() if name not in names}
     if "options" in given:
@@ -353,6 +358,6 @@ def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
 
     if as_subject(mechanism).worst_pair is None:
         raise InputError(
-            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --finder and --domain"
+            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --domain, or --around"
         )
     return None

@@ -12,8 +12,9 @@ from epsilometer.cli.files import read_dataset, read_text
 from epsilometer.errors import InputError, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
-INPUT_KEYS = ("left", "right", "pairs", "finder")
-FILE_KEYS = ("json", "html", "junit", "markdown")
+INPUT_KEYS = ("left", "right", "pairs", "finder", "domain", "around")
+SEARCH_KEYS = ("domain", "around", "relation", "user", "beyond", "trials", "trial_samples", "search_on")
+FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
@@ -23,6 +24,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "batch": bool,
     "pairs": list,
     "finder": dict,
+    "around": str,
+    "beyond": bool,
     "method": str,
     "options": dict,
     "engine": str,
@@ -30,20 +33,21 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "html": str,
     "junit": str,
     "markdown": str,
+    "write_test": str,
     "suppress": list,
     "stop_early": bool,
     "max_seconds": (int, float),
     "checkpoint": str,
     "representation": str,
 }
-KEYS = ("mechanism", "batch", *INPUT_KEYS, *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
+KEYS = ("mechanism", "batch", *INPUT_KEYS, *SEARCH_KEYS[2:], *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of one audit.
 
-    The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table `finder` for a
-    search. A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
+    The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table `finder` for the
+    settings of a search. A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
     """
     settings = read_toml(path)
     if "audit" in settings:
@@ -79,9 +83,14 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
 def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same settings with inputs read from the files that they name."""
     resolved = dict(settings)
+    if "finder" in resolved:
+        resolved["finder"] = dict(resolved["finder"])
     for key in ("left", "right"):
         if key in resolved:
             resolved[key] = _resolve(resolved[key], path)
+    for table in (resolved, resolved.get("finder", {})):
+        if isinstance(table.get("around"), str):
+            table["around"] = read_dataset(path.parent / table["around"].removeprefix("@"), "around")
     if "pairs" in resolved:
         resolved["pairs"] = [_as_pair(each, path) for each in resolved["pairs"]]
     return resolved

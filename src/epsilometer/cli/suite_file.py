@@ -97,6 +97,8 @@ def _digest(path: Path, settings: Mapping[str, Any]) -> str:
 def _input_files(path: Path, value: Any) -> Iterator[Path]:
     if isinstance(value, str) and value.startswith("@") and not value.startswith("@@"):
         yield path.parent / value[1:]
+    elif isinstance(value, Mapping) and isinstance(value.get("around"), str):
+        yield from _input_files(path, {**value, "around": ["@" + value["around"].removeprefix("@")]})
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _input_files(path, each)

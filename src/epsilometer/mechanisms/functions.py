@@ -2,10 +2,12 @@
 
 import dis
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -196,6 +198,18 @@ def as_mechanism(mechanism: object) -> Mechanism:
     A bare callable is treated as by `from_callable`.
     """
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
+
+
+def identity_of(mechanism: Mechanism) -> dict[str, Any]:
+    """How a function can be had again elsewhere: where to import it from, and what was made of it; else empty."""
+    function = getattr(mechanism, "function", None)
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+    if module == "__main__":  # a script, which others import by the name of its file
+        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
+    if not module or not inspect.isroutine(function) or "<" in name:
+        return {}
+    made = {"batch": isinstance(mechanism, BatchMechanism), "on_error": getattr(mechanism, "on_error", "raise")}
+    return {"function": f"{module}:{name}", **made}
 
 
 def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable[..., Any], str, bool]:

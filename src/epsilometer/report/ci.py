@@ -1,11 +1,18 @@
-"""Results for continuous integration: JUnit XML, and Markdown for a job's summary or a comment on a change."""
+"""Results for continuous integration: JUnit XML, Markdown for a job's summary or a comment, and regression tests."""
 
 from __future__ import annotations
 
+import datetime
+import math
 import re
 from collections.abc import Sequence
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from scipy.special import ndtri
+
+from epsilometer.environment import package_version
+from epsilometer.errors import InputError
 from epsilometer.report import wording
 from epsilometer.report.text import render_text
 from epsilometer.report.wording import bound_against, clean, cut, figure, figure_down, percent, plain
@@ -169,3 +176,117 @@ def escape_html(text: str) -> str:
 def _as_pre(text: str) -> str:
     # An empty line would end the block of HTML; one with a character in it does not.
     return "\n".join(escape_html(line) or "&#8203;" for line in text.splitlines())
+
+
+# A true claim fails a regression test at most once in a million runs with fresh draws.
+_FALSE_ALARM = 1e-6
+# More draws than these, or than the audit took itself, make a test slow.
+_MOST_DRAWS = 200_000
+_MODULES = {"np": "numpy", "pd": "pandas", "pl": "polars", "datetime": "datetime", "importlib": "importlib"}
+
+
+def render_test(result: AuditResult) -> str:
+    """A file for pytest that audits the mechanism on the pair of the result's witness, and on nothing else.
+
+    It takes as many more draws than the audit as its greater confidence costs. What stands in it comes from the result,
+    which may be a stranger's: names are checked, texts are comments, and values are written by us.
+
+    Raises:
+        InputError: if there is no pair, or one that cannot be written as Python.
+    """
+    witness = result.witness
+    if witness is None or result.verdict is None or wording.is_recorded(result):
+        raise InputError("to_test: only an audit with a pair of inputs and a claim makes a test")
+    mechanism, imports = _mechanism_source(result)
+    sides = [f"    {name} = {literal(witness.pair.side(i))}" for i, name in enumerate(("left", "right"))]
+    claim = f"    claim = {_claim_source(result)}"
+    used = [name for name in _MODULES if re.search(rf"\b{name}\.", "".join((*sides, claim)))]
+    imports += [f"import {_MODULES[name]}" + (f" as {name}" if name != _MODULES[name] else "") for name in used]
+    name = re.sub(r"\W+", "_", wording.mechanism_name(result).rpartition(":")[2]).strip("_").lower()
+    head = [wording.verdict_sentence(result), wording.bound_sentence(result), *filter(None, [witness.pair.note])]
+    return "\n".join(
+        [
+            *(f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)),
+            *sorted(imports),
+            "",
+            "",
+            f"def test_{name or 'mechanism'}_keeps_its_claim():",
+            *sides,
+            claim,
+            "    # A true claim fails this test at most once in a million runs with other seeds.",
+            f"    settings = {literal(_test_settings(result))}",
+            f"    epsilometer.audit({mechanism}, (left, right), claim, **settings).raise_if_refuted()",
+            "",
+        ]
+    )
+
+
+def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
+    """An expression that makes the mechanism, and the imports that it and the test need."""
+    settings = result.settings
+    made = settings.get("identity") or {}
+    module, _, name = str(made.get("function", "")).partition(":")
+    if all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        function = f"{module}.{name}"
+        if made.get("batch") is True:
+            function = f"epsilometer.from_batch({function})"
+        elif made.get("on_error") == "outcome":
+            function = f'epsilometer.from_callable({function}, on_error="outcome")'
+        return function, ["import epsilometer", f"import {module}"]
+    if "target" not in settings:
+        raise InputError(
+            "to_test: no test could import the mechanism (a lambda, an inner function, an object): write it as a "
+            "function of a module and audit that"
+        )
+    source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True})"
+    return source, ["import epsilometer", "from epsilometer.cli.request import open_target"]
+
+
+def _claim_source(result: AuditResult) -> str:
+    if type(result.claim).__name__ in ("PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP"):
+        return f"epsilometer.{result.claim!r}"
+    return f"importlib.import_module('epsilometer.claims').from_dict({literal(result.claim.to_dict())})"
+
+
+def _test_settings(result: AuditResult) -> dict[str, Any]:
+    """As certain as a test must be, with draws that make up for it: errors of bounds shrink with their root."""
+    failure = min(1.0 - result.confidence, 0.4)
+    samples = max(int(result.settings.get("samples", 0)), 1000)
+    needed = math.ceil(samples * max(1.0, float(ndtri(_FALSE_ALARM) / ndtri(failure)) ** 2))
+    chosen = {"samples": min(needed, max(samples, _MOST_DRAWS)), "confidence": 1.0 - _FALSE_ALARM, "seed": 1}
+    view = result.settings.get("representation", "value")
+    return {**chosen, "representation": view} if view in ("bits", "all") else chosen
+
+
+def literal(value: Any) -> str:
+    """Python source that makes an equal value of the same type; `np`, `pd`, `pl` and `datetime` are imported.
+
+    Raises:
+        InputError: if we know no such source.
+    """
+    kind = type(value)
+    library, name = kind.__module__.partition(".")[0], kind.__name__
+    if kind is float:
+        return repr(value) if math.isfinite(value) else f'float("{value}")'
+    if kind in (type(None), bool, int, str, bytes, datetime.date, datetime.datetime):
+        return repr(value)
+    if kind in (list, tuple, set, frozenset):
+        items = ", ".join(map(literal, value))
+        return f"[{items}]" if kind is list else f"{name}([{items}])"
+    if kind is dict:
+        return "{" + ", ".join(f"{literal(key)}: {literal(each)}" for key, each in value.items()) + "}"
+    if library == "numpy" and name == "ndarray":
+        shape = f".reshape({value.shape})" if value.size == 0 and value.ndim > 1 else ""
+        return f"np.array({literal(value.tolist())}, dtype={str(value.dtype)!r}){shape}"
+    if library == "numpy" and name != "datetime64" and hasattr(value, "dtype"):
+        return f"np.dtype({str(value.dtype)!r}).type({literal(value.item())})"
+    if library == "pandas" and name == "DataFrame":
+        columns = ", ".join(f"{literal(column)}: {literal(value[column])}" for column in value)
+        return f"pd.DataFrame({{{columns}}})"
+    if library == "pandas" and name == "Series":
+        return f"pd.Series({literal(value.tolist())}, dtype={str(value.dtype)!r}, name={literal(value.name)})"
+    if library == "polars" and name == "DataFrame":
+        return f"pl.DataFrame([{', '.join(literal(column) for column in value)}])"
+    if library == "polars" and name == "Series":
+        return f"pl.Series({value.name!r}, {literal(value.to_list())}, dtype=pl.{value.dtype})"
+    raise InputError(f"to_test: an input of type {name} cannot be written into a test; write the pair yourself")

@@ -81,6 +81,7 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "confidence_sentence": wording.confidence_sentence(result),
         "effort": wording.effort_sentence(result),
         "health": wording.health_lines(result),
+        "searched": wording.search_rows(result),
         "replay": wording.replay_hint(result),
         "date": wording.date_text(result),
         "identity": wording.identity_text(result),

@@ -46,6 +46,8 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
         yield title, _witness_rows(result, result.witness)
     if len(result.findings) > 1:
         yield "Also found", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
+    if searched := wording.search_rows(result):
+        yield "Inputs tried", searched
     yield "This run", list(_run_rows(result))
 
 
@@ -219,6 +221,7 @@ def _rows(result: AuditResult) -> list[tuple[str, str]]:
     detectable = wording.detectable_sentence(result)
     if detectable:
         rows.append(("would be seen", detectable))
+    rows += wording.search_rows(result)
     rows += [("draws", line) for line in wording.health_lines(result)]
     return rows
 

@@ -7,6 +7,7 @@ import math
 import re
 import reprlib
 import shlex
+from typing import Any
 
 from epsilometer.claims import Claim
 from epsilometer.errors import HIDDEN
@@ -270,6 +271,32 @@ def difference_text(result: AuditResult, witness: Witness) -> str | None:
         return None
     text = plain(witness.pair.difference, MOST_EVENT)
     return text if text and text != " → ".join(shown(witness.pair.side(side)) for side in (0, 1)) else None
+
+
+def search_rows(result: AuditResult) -> list[tuple[str, str]]:
+    """What a search of a domain tried and what it did not, each with a label; empty if there was none."""
+    tried = result.findings[0].details.get("tried")
+    if not isinstance(tried, dict) or not isinstance(families := tried.get("families"), dict):
+        return []
+    rows = [("searched", f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}")]
+    counted = {plain(name): _tally(each) for name, each in families.items() if isinstance(each, dict)}
+    own, beyond = ([name for name in counted if name.startswith("beyond: ") is far] for far in (False, True))
+    if own:
+        rows.append(("tried", cut(", ".join(name + counted[name] for name in own), 4 * MOST_VALUE)))
+    if beyond:
+        text = cut(", ".join(name.removeprefix("beyond: ") + counted[name] for name in beyond), 4 * MOST_VALUE)
+        rows.append(("beyond domain", text if tried.get("beyond") else f"{text}; in passing, they do not decide"))
+    if result.witness is not None and (note := result.witness.pair.note):
+        where = {True: "; within the domain", False: "; outside of the domain", None: ""}[result.witness.pair.within]
+        rows.append(("this pair", plain(note, MOST_VALUE) + where))
+    if result.verdict is Verdict.NOT_REFUTED:
+        rows.append(("not tried", "anything else: a leak at a few isolated values would not have been seen"))
+    return rows
+
+
+def _tally(counted: dict[str, Any]) -> str:
+    refused = counted.get("refused")
+    return f" ({plain(counted.get('tried'))}{f', refused {plain(refused)}' if refused else ''})"
 
 
 def effort_sentence(result: AuditResult) -> str:

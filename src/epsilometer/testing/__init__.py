@@ -3,6 +3,8 @@
 The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from epsilometer.testing.fakes import (
     HOSTILE_NUMBERS,
     Coin,
@@ -18,8 +20,19 @@ from epsilometer.testing.methods import MethodConformance
 from epsilometer.testing.plugins import ClaimConformance, DomainConformance, FinderConformance, MechanismConformance
 from epsilometer.testing.rarity import assert_rare
 
+if TYPE_CHECKING:
+    from _epsilometer_pytest import audited
+
 __all__ = [
     "HOSTILE_NUMBERS", "ClaimConformance", "Coin", "DomainConformance", "FinderConformance", "MechanismConformance",
-    "MethodConformance", "assert_rare", "constant", "drifting", "frozen_seed", "hostile", "miscounting", "raising",
-    "serially_correlated",
+    "MethodConformance", "assert_rare", "audited", "constant", "drifting", "frozen_seed", "hostile", "miscounting",
+    "raising", "serially_correlated",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name != "audited":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from _epsilometer_pytest import audited  # imports pytest, which the rest does not need
+
+    return audited

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from epsilometer.cli.files import read_value, writable
+from epsilometer.cli.files import read_value, writable, write_all
 from epsilometer.errors import InputError
 
 
@@ -64,3 +64,12 @@ def test_files_that_cannot_be_written_are_told_before_the_work(here):
         writable("no/such/folder/x.json", "--json")
     with pytest.raises(InputError, match="is a folder"):
         writable(str(here), "--html")
+
+
+def test_a_test_that_cannot_be_written_costs_no_other_file(here):
+    def refuse():
+        raise InputError("no test can hold it")
+
+    problem = write_all([refuse, lambda: (here / "a.json").write_text("{}")])
+    assert str(problem) == "no test can hold it"
+    assert (here / "a.json").exists()

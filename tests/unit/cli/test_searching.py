@@ -54,7 +54,7 @@ def test_patterns_have_no_seed():
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ({"trials": 3}, "--trials is for a search; name a finder with --finder"),
+        ({"trials": 3}, "--trials is for a search; say what to search with --domain"),
         ({"trial_samples": 300}, "--trial-samples is for a search"),
         ({"finder": "random"}, "needs a domain"),
         ({"finder": "random", "domain": "vector:3", "left": "1", "right": "2"}, "not both"),
@@ -78,3 +78,56 @@ def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
 def test_the_table_must_be_one(toml):
     with pytest.raises(InputError, match="finder = 'random' must be a dict"):
         make_plan(toml('mechanism = "zoo:laplace"\nfinder = "random"\n'), {})
+
+
+def test_a_domain_alone_is_searched():
+    described = make_plan(
+        TARGET, {"domain": "records:number:0:1", "relation": "add-remove", "seed": 4}
+    ).inputs.describe()
+    assert (described["name"], described["relation"], described["beyond"]) == ("search", "add-remove", False)
+    assert described["domain"].startswith("Records(value=Number(low=0, high=1")
+    assert described["seed"] == 4
+
+
+def test_settings_of_a_search_may_stand_outside_of_its_table(toml):
+    text = 'mechanism = "zoo:dp_mean"\nepsilon = 1.0\nbeyond = true\ntrial_samples = 700\n'
+    domain = 'domain = {kind = "table", rows = [0, 3], columns = {age = "integer:0:99", ill = "boolean"}}\n'
+    described = make_plan(toml(text + domain), {"relation": "replace", "trials": 7}).inputs.describe()
+    assert (described["beyond"], described["samples"], described["trials"]) == (True, 700, 7)
+    assert described["domain"].startswith("Table(")
+
+
+def test_flags_replace_the_inputs_of_a_file(toml):
+    path = toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\nleft = [0]\nright = [1]\n')
+    assert make_plan(path, {"domain": "records:number:0:1"}).inputs.describe()["name"] == "search"
+    path = toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\ndomain = "records:number:0:1"\n')
+    assert make_plan(path, {"left": "[0]", "right": "[1]"}).inputs.left == [0]
+
+
+def test_the_neighbours_of_a_file(toml, tmp_path):
+    (tmp_path / "data.csv").write_text("age,ill\n31,true\n54,false\n", encoding="utf-8")
+    flags = {"around": str(tmp_path / "data.csv"), "relation": "add-remove"}
+    for plan in (
+        make_plan(TARGET, flags),
+        make_plan(toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\naround = "data.csv"\nrelation = "add-remove"\n'), {}),
+        make_plan(toml('mechanism = "zoo:dp_mean"\n[finder]\naround = "@data.csv"\nrelation = "add-remove"\n'), {}),
+    ):
+        pair = plan.inputs.ask()
+        assert plan.inputs.describe()["relation"] == "add-remove"
+        assert abs(len(pair.left) - len(pair.right)) == 1
+        assert {"age", "ill"} == pair.left[0].keys()
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ({"beyond": True}, "--beyond is for a search"),
+        ({"domain": "records:number:0"}, "high"),
+        ({"domain": "records:numbr:0:1"}, "did you mean 'number'"),
+        ({"around": "nowhere.csv"}, "nowhere.csv"),
+        ({"domain": "number:0:1", "left": "1", "right": "2"}, "not both"),
+    ],
+)
+def test_mistakes_in_a_search_are_told(flags, reason):
+    with pytest.raises(InputError, match=reason):
+        make_plan(TARGET, flags)

@@ -151,6 +151,8 @@ _PARTS = {
     "boolean": (),
     "text": ("most",),
 }
+# Kinds whose text goes on with that of another domain, which is this part of theirs.
+_AROUND = {"records": "value", "optional": "domain"}
 
 
 def read_domain(given: object) -> Domain:
@@ -174,6 +176,8 @@ def _parse_text(text: str) -> dict[str, Any]:
     kind, _, rest = text.partition(":")
     if kind == "category":
         return {"kind": kind, "values": [_value(part) for part in rest.split(",")]}
+    if kind in _AROUND and rest:
+        return {"kind": kind, _AROUND[kind]: rest}
     names, parts = _PARTS.get(kind, ()), rest.split(":") if rest else []
     if kind in _PARTS and len(parts) > len(names):
         raise InputError(f"domain={text!r} has too many parts: write {':'.join((kind, *map(str.upper, names)))}")

@@ -1,0 +1,5 @@
+"""Searching for inputs: a zoo of library bugs, who finds them, and what is found in released libraries."""
+
+from epsilometer_experiments.find import bugs, libraries
+
+EXPERIMENTS = (*bugs.EXPERIMENTS, *libraries.EXPERIMENTS)

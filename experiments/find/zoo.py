@@ -1,0 +1,8 @@
+"""The zoo of library bugs: all of them, by name."""
+
+from __future__ import annotations
+
+from epsilometer_experiments.find import sums, tables
+from epsilometer_experiments.find.bug import Bug
+
+BUGS: dict[str, Bug] = {bug.name: bug for bug in (*sums.BUGS, *tables.BUGS)}
