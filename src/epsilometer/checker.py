@@ -117,9 +117,8 @@ class Binomial:
         gap = k - 1 - n * p
         hits = (k - 1) * math.log1p(gap / (n * p)) if k > 1 else 0.0
         misses = (n - k + 1) * math.log1p(-gap / (n * (1.0 - p)))
-        error = 1e-12 * (abs(hits) + abs(misses) + 1.0)
-        root = math.copysign(math.sqrt(max(hits + misses - math.copysign(error, gap), 0.0)), gap)
-        return min(0.5 * math.erfc(root) * _UP + _BEYOND, 1.0)
+        excess = hits + misses - math.copysign(1e-12 * (abs(hits) + abs(misses) + 1.0), gap)
+        return min(0.5 * math.erfc(math.copysign(math.sqrt(max(excess, 0.0)), gap)) * _UP + _BEYOND, 1.0)
 
 
 def _lower(hits: int, trials: int, failure: float) -> float:
@@ -650,10 +649,8 @@ def _score(score: Any, values: Sequence[Any]) -> float:
 def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Check:
     """Checks an `AuditResult`, its plain data, its JSON text or its file; given the draws, counts the event again.
 
-    Example:
-        >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
-        >>> em.verify(result).holds
-        True
+    >>> em.verify(em.audit(em.zoo.dp_mean(), samples=1000, seed=0)).holds
+    True
     """
     try:
         return _verified(_read(result), recording)
@@ -683,10 +680,8 @@ def _verified(document: Any, recording: str | os.PathLike[str] | None) -> Check:
             needed = max(each.needed(), each.failure)
             proved = f"that {each.method} proves {each.claim.notion} {each.bound:.6g} at confidence {1.0 - needed:.6g}"
             _agree(needed <= each.failure * (1.0 + _COARSE) + 1e-15, f"the counts show only {proved}")
-            total += needed
-            steps.append(f"the counts show {proved}")
-    if recording is not None:
-        steps.append(_recount(findings[0], Path(recording)))
+            total, steps = total + needed, [*steps, f"the counts show {proved}"]
+    steps += [_recount(findings[0], Path(recording))] if recording is not None else []
     if findings[0].guarantee != "exact":
         raise Stop(None, f"the guarantee is {findings[0].guarantee!r:.80}: no count proves that")
     confidence = 1.0 - max(total, 1.0 - document["confidence"])
@@ -695,9 +690,8 @@ def _verified(document: Any, recording: str | os.PathLike[str] | None) -> Check:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the answer; the exit status is 0, 1 or 2."""
-    check = Check(None, "usage: checker.py result.json [--recording draws.jsonl]")
-    if len(arguments) == 1 or (len(arguments) == 3 and arguments[1] == "--recording"):
-        check = verify(Path(arguments[0]), *arguments[2:])
+    fits, usage = [*arguments[1:2]] in ([], ["--recording"]), "usage: checker.py result.json [--recording draws.jsonl]"
+    check = verify(Path(arguments[0]), *arguments[2:]) if fits and len(arguments) in (1, 3) else Check(None, usage)
     sys.stdout.write(f"{check}\n")
     return {True: 0, False: 1, None: 2}[check.holds]
 

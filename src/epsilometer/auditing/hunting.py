@@ -53,7 +53,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Seen:
+class Shown:
     """A pair that was looked at, and what a plain look said of it."""
 
     attempt: Attempt
@@ -73,9 +73,9 @@ class HuntRun(SearchRun):
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[Shown] = field(default_factory=list)
     one_sided: list[tuple[Pair, str]] = field(default_factory=list)
-    outside: list[Seen] = field(default_factory=list)
+    outside: list[Shown] = field(default_factory=list)
     coupled: int = 0
     looks: int = 0
     first_refusal: str = ""
@@ -111,7 +111,7 @@ class HuntRun(SearchRun):
                 raise
             self.late = str(late)
             made = [(each, pair) for each in attempts if (pair := self.search.made(each)) is not None]
-            within = [Seen(*each, 0.0) for each in made if each[1].within is not False]
+            within = [Shown(*each, 0.0) for each in made if each[1].within is not False]
             self.seen = self.seen or within  # the first round hung: some pair of it may not
         self._take_all_time()
         self._explore_best(looking)
@@ -121,7 +121,7 @@ class HuntRun(SearchRun):
         self._certify_best()
         return self._result()
 
-    def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Seen]:
+    def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
         pairs = [self.search.made(attempt) for attempt in attempts]
         known = [(attempt, pair) for attempt, pair in zip(attempts, pairs, strict=True) if pair is not None]
@@ -144,7 +144,7 @@ class HuntRun(SearchRun):
             attempt, pair = known[place]
             scores[place] = None if plain.failed else max(plain.score, 1.0 + looks[place].score / 1000.0)
             if not plain.failed:
-                found.append(Seen(attempt, pair, plain.score))
+                found.append(Shown(attempt, pair, plain.score))
                 tally = self.tallies[attempt.family]
                 tally.best = max(tally.best, plain.score)
         for score in scores:
@@ -193,7 +193,7 @@ class HuntRun(SearchRun):
             sampler.progress.advance(2 * look.draws)
         return looks
 
-    def _hunt(self, looking: Looking, seen: Seen) -> bool:
+    def _hunt(self, looking: Looking, seen: Shown) -> bool:
         """Explores and certifies a pair that looks like a leak, as small as it can be; whether that decided."""
         if seen.score < _PROMISING:
             return False
@@ -210,7 +210,7 @@ class HuntRun(SearchRun):
                 break
         return False
 
-    def _shrunk(self, looking: Looking, seen: Seen) -> Seen:
+    def _shrunk(self, looking: Looking, seen: Shown) -> Shown:
         """The simplest pair that still looks like a leak."""
         builder = self.search.builder
         if builder is None:
@@ -229,7 +229,7 @@ class HuntRun(SearchRun):
                 again = (each for each in shows[:_CONFIRMED] if self._still_shows(looking, each[1], draws, wanted))
                 smaller = next(again, None)
                 if smaller is not None:
-                    seen = Seen(*smaller, seen.score)
+                    seen = Shown(*smaller, seen.score)
                     break
             else:
                 break
@@ -240,7 +240,7 @@ class HuntRun(SearchRun):
         (again,) = self._looked(looking, [(self._number(), pair, _AGAIN * draws)])
         return again.score >= max(0.75 * math.sqrt(_AGAIN) * wanted, _PROMISING)
 
-    def _described(self, seen: Seen) -> Seen:
+    def _described(self, seen: Shown) -> Shown:
         builder = self.search.builder
         return seen if builder is None else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
 
@@ -306,8 +306,8 @@ class HuntRun(SearchRun):
             "outside": [stored_pair(each.pair) for each in self._clearest()],
         }
 
-    def _clearest(self) -> list[Seen]:
-        best: dict[str, Seen] = {}
+    def _clearest(self) -> list[Shown]:
+        best: dict[str, Shown] = {}
         for each in self.outside:
             best.setdefault(each.pair.note, each)
         return list(best.values())[:_NAMED]

@@ -98,7 +98,6 @@ def test_the_experiments_run_and_say_what_was_found(tmp_path, capsys):
     assert "empty data: silent_when_empty" in capsys.readouterr().out
 
 
-@pytest.mark.xfail(reason="Builder.changed puts rows of the removed user into the base: no neighbours", strict=False)
 def test_a_search_by_user_leaves_no_row_of_the_user_behind():
     bug = BUGS["places_of_users"]
     for seed in range(5):

@@ -410,6 +410,24 @@ class Builder:
             total += simple.index(mine) if mine in simple else 10
         return total
 
+    def are_neighbours(self, attempt: Attempt) -> bool:
+        """Whether the relation holds. Any other pair could refute what was never promised, however it came about."""
+        space, left, right = self.space, attempt.left, attempt.right
+        if space.relation == "user":
+            users = {repr(row[space.user]) for row in (*left, *right)}
+            alone = not any(repr(row[space.user]) in users for row in attempt.base)
+            return len(users) == 1 and alone and not (left and right)
+        if space.relation == "add-remove":
+            return len(left) + len(right) == 1
+        if space.sensitivity is not None:
+            moves = [abs(one - two) for one, two in zip(left, right, strict=True) if repr(one) != repr(two)]
+            moved = sum(moves) if space.relation == "l1" else max(moves, default=0.0)
+            return bool(moved <= space.sensitivity * (1.0 + 1e-9))
+        if space.relation == "substitute-column":
+            names = [name for name in left[0] if repr(left[0][name]) != repr(right[0][name])]
+            return len(left) == len(right) == len(names) == 1
+        return len(left) == len(right) == 1
+
     def describe(self, attempt: Attempt) -> str:
         """What is special about a pair: a value beyond the domain, else an empty dataset, else its family."""
         for row in [*attempt.left, *attempt.right, *attempt.base]:

@@ -107,11 +107,13 @@ class Search(PointFinder):
         return [self.attempt(each) for each in range(number, min(self._starts[-1], self.trials))]
 
     def made(self, attempt: Attempt) -> Pair | None:
-        """The pair of an attempt; None if the container cannot hold its values, or the two are equal."""
+        """The pair of an attempt; None if its sides are equal or no neighbours, or the container cannot hold them."""
         if attempt.point is not None:
             pair = replace(self.neighbours.pair(attempt.point), note=attempt.note, within=True)
         else:
             assert self.builder is not None
+            if not self.builder.are_neighbours(attempt):
+                return None
             space, (left, right) = self.builder.space, attempt.sides()
             within = space.contains(left) and space.contains(right)
             try:

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.methods.base import one_thread
-from epsilometer.methods.events.cells import Cells, Cut, cut_columns
+from epsilometer.methods.events.cells import Cells, ColumnCells, cut_columns
 from epsilometer.outputs import Block, Line
 from epsilometer.outputs.scores import AdditiveScore, Term
 
@@ -55,7 +55,7 @@ class _Part:
     kernel: Floats
 
 
-def _own_parts(cuts: Sequence[Cut], starts: Integers) -> list[_Part]:
+def _own_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
     """Each column has a function of its own: single values unrelated (or by rank, if many), intervals smooth."""
     found = []
     for cut, start in zip(cuts, starts.tolist(), strict=False):
@@ -67,7 +67,7 @@ def _own_parts(cuts: Sequence[Cut], starts: Integers) -> list[_Part]:
     return found
 
 
-def _common_parts(cuts: Sequence[Cut], starts: Integers) -> list[_Part]:
+def _common_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
     """All columns share a function, or one that drifts along them: smooth, level, a step in the middle, by value."""
     if len(cuts) < 3:
         return []
@@ -192,7 +192,7 @@ class _Fitted:
     without: Floats
 
 
-def fit(cuts: Sequence[Cut], left: Side, right: Side) -> _Fitted:
+def fit(cuts: Sequence[ColumnCells], left: Side, right: Side) -> _Fitted:
     """The weights of all cells."""
     starts = starts_of(cuts)
     sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
@@ -225,7 +225,7 @@ class Side:
     folds: Folds
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], block: Block, folds: Folds) -> Side:
+    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> Side:
         """The draws of a block in cells."""
         return cls([cut.index(block.columns) for cut in cuts], folds)
 
@@ -266,7 +266,7 @@ def folds_of(block: Block) -> Folds:
     return tuple(np.flatnonzero(rows % FOLDS == fold) for fold in range(FOLDS))
 
 
-def _independent(cuts: Sequence[Cut], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
+def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
     """Many columns, one by one: all with one variance of their functions, or each with its own; by likelihood.
 
     Returns:
@@ -303,7 +303,7 @@ def _independent(cuts: Sequence[Cut], starts: Integers, sums: _Sums, keeps: list
     return np.concatenate(parts).T
 
 
-def starts_of(cuts: Sequence[Cut]) -> Integers:
+def starts_of(cuts: Sequence[ColumnCells]) -> Integers:
     """Where the weights of each column begin, and where the last end."""
     return np.cumsum([0, *(cut.size for cut in cuts)])
 
@@ -375,7 +375,7 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
     return as_score(cuts, weights)
 
 
-def as_score(cuts: Sequence[Cut], weights: Floats) -> AdditiveScore:
+def as_score(cuts: Sequence[ColumnCells], weights: Floats) -> AdditiveScore:
     """The weights with their cells; columns without weights are left out."""
     starts = starts_of(cuts)
     terms = [cut.weighted(weights[a:b]) for cut, (a, b) in zip(cuts, pairwise(starts), strict=True)]

@@ -146,7 +146,7 @@ Cells = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ColumnCells:
     """One column in the cells that training draws fill: single values first, then intervals in order.
 
     Attributes:
@@ -177,21 +177,21 @@ class Cut:
         return Term(self.term.column, self.term.cells, every, self.term.mix)
 
 
-def _cut(term: Term, left: Block, right: Block) -> Cut:
+def _cut(term: Term, left: Block, right: Block) -> ColumnCells:
     counts = sum(np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right))
     seen = np.flatnonzero(counts)
     if isinstance(term.cells, LabelAtoms):
-        return Cut(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
+        return ColumnCells(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
     edges = term.cells.edges
     single = np.zeros(len(term.weights), dtype=np.bool_)
     single[1 : len(edges)] = next_float(edges[:-1]) == edges[1:]
     single[-1] = True  # NaN
     atoms = seen[single[seen]]
     names = tuple("NaN" if cell == len(single) - 1 else float(edges[cell - 1]) for cell in atoms)
-    return Cut(term, np.concatenate([atoms, seen[~single[seen]]]), names)
+    return ColumnCells(term, np.concatenate([atoms, seen[~single[seen]]]), names)
 
 
-def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]) -> list[Cut]:
+def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]) -> list[ColumnCells]:
     """Every column in cells, those that take one value only left out; columns of alike values share their edges."""
     head = slice(0, _EDGE_ROWS)
     blank: list[Term] = []

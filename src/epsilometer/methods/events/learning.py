@@ -139,7 +139,7 @@ def _cut_by_value(group: Group, left: Block, right: Block, column: int) -> Group
     return replace(group, line=learn_line(a.values, b.values), column=column)
 
 
-Cut = Callable[[Group, Block, Block], Group]
+ColumnCells = Callable[[Group, Block, Block], Group]
 
 
 def _leave_whole(group: Group, left: Block, right: Block) -> Group:
@@ -156,7 +156,7 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     return replace(group, line=line, score=score)
 
 
-def _by_values(left: Block, right: Block, cut: Cut = _leave_whole) -> BlockPartition:
+def _by_values(left: Block, right: Block, cut: ColumnCells = _leave_whole) -> BlockPartition:
     """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
     if len(left.columns) == 1 and isinstance(left.columns[0], Numbers):
         return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
