@@ -36,7 +36,10 @@ def _chosen(settings: Settings) -> Mapping[str, Bug]:
 
 
 def _bug_cases(settings: Settings) -> list[Case]:
-    bars = {"search: found": Target(1.0, "≥"), "search: records too many": Target(1.0, "≤")}
+    bars = {
+        "search: found": Target(1.0, "≥", source="our bar"),
+        "search: records too many": Target(1.0, "≤", source="our bar"),
+    }
     return [Case(f"{bug.family}: {name}", {"bug": name}, bars) for name, bug in _chosen(settings).items()]
 
 
@@ -90,7 +93,11 @@ def _open(bug: Bug, finder: str, seed: int, settings: Settings) -> Any:
 
 def _twin_cases(settings: Settings) -> list[Case]:
     return [
-        Case(f"{bug.family}: {bug.right.__name__} ({name})", {"bug": name}, {"refuted": Target(0.0, "≤")})
+        Case(
+            f"{bug.family}: {bug.right.__name__} ({name})",
+            {"bug": name},
+            {"refuted": Target(0.0, "≤", source="promised")},
+        )
         for name, bug in _chosen(settings).items()
     ]
 

@@ -46,7 +46,7 @@ def _losses(partition: Partition, draws: Sides) -> tuple[Floats, Floats]:
 
 
 # With at least this many training draws per side, trees see more in several columns than an additive score.
-_ENOUGH_FOR_TREES = 2000
+_ENOUGH_FOR_TREES = 500
 # Trees must distinguish the sides better by the first number of standard errors, and promise more by the second share:
 # each further candidate is one more that may be lucky (decision 0027).
 _TREES_ADVANTAGE, _TREES_MARGIN = 1.0, 0.1
