@@ -292,14 +292,12 @@ def fitted(estimator: Any) -> dict[str, Any]:
     inside it as well. Whatever else it holds, like its copy of the training data, is not looked at.
 
     Example:
-        ```python
-        class Estimator:
-            def fit(self, values):
-                self.mean_ = sum(values) / len(values)
-                return self
-
-        assert em.fitted(Estimator().fit([1.0, 2.0])) == {"mean_": 1.5}
-        ```
+        >>> class Estimator:
+        ...     def fit(self, values):
+        ...         self.mean_ = sum(values) / len(values)
+        ...         return self
+        >>> em.fitted(Estimator().fit([1.0, 2.0]))
+        {'mean_': 1.5}
 
     Raises:
         MechanismError: if it has learned nothing.

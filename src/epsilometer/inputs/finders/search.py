@@ -236,6 +236,12 @@ def around(data: Any, relation: str | None = None, *, user: str | None = None, *
         relation: which datasets are neighbours; None takes "replace".
         user: the column that names the user, for the relation "user".
         settings: of `Search`: beyond, trials, samples, max_seconds, seed.
+
+    Example:
+        >>> def total(numbers, rng):
+        ...     return sum(numbers) + rng.laplace()  # enough for numbers between 0 and 1 only
+        >>> em.audit(total, em.around([1.0, 2.0, 9.0], trials=64), em.PureDP(1.0), samples=2000, seed=0).is_refuted
+        True
     """
     kind, records = _taken_apart(data)
     if not records:
