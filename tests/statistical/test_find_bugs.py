@@ -3,8 +3,8 @@
 import pytest
 
 import epsilometer as em
-from epsilometer_experiments.find.bug import size_of
-from epsilometer_experiments.find.zoo import BUGS
+from epsilometer_experiments.searching.bug import size_of
+from epsilometer_experiments.searching.zoo import BUGS
 
 # A true claim is refuted once in a million million audits.
 _FALSE_ALARM = 1e-12

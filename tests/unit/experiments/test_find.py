@@ -8,7 +8,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer_experiments import registry as experiments
-from epsilometer_experiments.find.zoo import BUGS
+from epsilometer_experiments.searching.zoo import BUGS
 
 # Values that a record may hold although no domain declares them.
 _STRANGE = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epsilometer_experiments.find import sums, tables
-from epsilometer_experiments.find.bug import Bug
+from epsilometer_experiments.searching import sums, tables
+from epsilometer_experiments.searching.bug import Bug
 
 BUGS: dict[str, Bug] = {bug.name: bug for bug in (*sums.BUGS, *tables.BUGS)}

@@ -14,7 +14,7 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.inputs.domains import Boolean, Category, Date, Integer, Matrix, Number, Records, Table, Text
-from epsilometer_experiments.find.bug import Bug, Rng, counts, number
+from epsilometer_experiments.searching.bug import Bug, Rng, counts, number
 
 _NAMES = ("a", "b", "c")
 

@@ -17,7 +17,7 @@ from epsilometer_experiments.experiment import Case, Experiment, Numbers, Settin
 from epsilometer_experiments.options import Option, whole, words
 
 if TYPE_CHECKING:
-    from epsilometer_experiments.find.bug import Bug
+    from epsilometer_experiments.searching.bug import Bug
 
 CONFIDENCE = 0.999
 _BUGS = Option("bugs", "names of bugs, separated by commas; all by default", (), words)
@@ -30,7 +30,7 @@ _SECONDS = Option("seconds", "for each search", 60.0, float)
 
 
 def _chosen(settings: Settings) -> Mapping[str, Bug]:
-    from epsilometer_experiments.find.zoo import BUGS
+    from epsilometer_experiments.searching.zoo import BUGS
 
     return {name: BUGS[name] for name in settings["bugs"] or BUGS}
 
@@ -54,7 +54,7 @@ def find_bug(case: Case, seed: int, settings: Settings) -> Numbers:
 
 def search(bug: Bug, finder: str, seed: int, settings: Settings) -> dict[str, float]:
     """Whether the bug was found, after how many seconds of work and draws, and how much too large the pair is."""
-    from epsilometer_experiments.find.bug import size_of
+    from epsilometer_experiments.searching.bug import size_of
 
     began = time.process_time()
     try:

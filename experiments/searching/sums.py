@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.inputs.domains import Boolean, Integer, Number, Optional, Records
-from epsilometer_experiments.find.bug import Bug, Rng, number, numbers
+from epsilometer_experiments.searching.bug import Bug, Rng, number, numbers
 
 _UNIT = Number(0.0, 1.0)
 _NAN, _INF = math.nan, math.inf
