@@ -86,13 +86,14 @@ def test_total_variation_is_always_sharper():
     ],
 )
 def test_claims_that_cannot_be_refuted_are_refused(claim, refused):
-    method = MmdMethod()
+    method = MmdMethod(Options(threshold="published"))
     if not refused:
         method.check(claim)
         return
     with pytest.raises(InputError, match=r"cannot refute .* by construction.*0\.88.*total-variation"):
         method.check(claim)
     MmdMethod(Options(threshold="total-variation")).check(claim)
+    MmdMethod().check(claim)  # takes that one by itself
 
 
 def test_refused_before_anything_is_drawn():
@@ -100,9 +101,16 @@ def test_refused_before_anything_is_drawn():
         raise AssertionError("drawn")
 
     with pytest.raises(InputError, match="by construction"):
-        em.audit(never, (0, 1), em.PureDP(1.0), method="mmd", samples=1000)
+        em.audit(never, (0, 1), em.PureDP(1.0), method="mmd", samples=1000, options={"threshold": "published"})
     with pytest.raises(InputError, match="by construction"):
-        em.compare(np.zeros(100), np.ones(100), em.PureDP(1.0), method="mmd")
+        em.compare(np.zeros(100), np.ones(100), em.PureDP(1.0), method="mmd", options={"threshold": "published"})
+
+
+def test_a_claim_beyond_the_published_threshold():
+    noisy = em.from_batch(lambda x, n, rng: 3.0 * x + rng.normal(size=n))
+    result = em.audit(noisy, em.Pair(0, 1), em.PureDP(1.0), method="mmd", samples=4000, seed=0)
+    assert result.is_refuted
+    assert result.findings[0].details["threshold"] == "total-variation"
 
 
 def test_the_function_has_norm_one_and_its_cells_hold_it(rng):

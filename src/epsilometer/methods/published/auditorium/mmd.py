@@ -8,7 +8,7 @@ Example:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -128,8 +128,7 @@ def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "publish
 
 def check_refutable(claim: PureDP | ApproxDP, threshold: str) -> None:
     """Refuses a claim that no discrepancy can refute."""
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    allowed = greatest_discrepancy(claim.epsilon, delta, threshold)
+    allowed = greatest_discrepancy(claim.epsilon, claim.delta, threshold)
     if allowed >= MOST:
         raise InputError(
             f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows a discrepancy of "
@@ -172,7 +171,8 @@ class Options:
 
     Attributes:
         threshold: "published" (e^ε − 1 + (1 + e^−ε)·δ, which no ε above .88 can exceed) or "total-variation" (√2 times
-            the total variation that the claim allows: always sharper, and it can refute any ε).
+            the total variation that the claim allows: always sharper, and it can refute any ε). None takes the
+            published one for claims that it can refute, and the other for those beyond.
         certificate: "exact" bounds the mean difference of one learned function; "published" is the empirical Bernstein
             bound on the squared discrepancy of disjoint pairs, as sound, but it sees only large leaks.
         kernel: "gaussian", "laplace" (e^−‖x−y‖), "polynomial" ((1 + x·y)², scaled to at most 1), or any function
@@ -181,14 +181,15 @@ class Options:
             training points, the default), a number, or a function from points of shape (n, coordinates) to one.
     """
 
-    threshold: str = "published"
+    threshold: str | None = None
     certificate: str = "exact"
     kernel: KernelOfPoints = "gaussian"
     bandwidth: BandwidthOfPoints = None
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel, self.bandwidth)
-        check_choice("threshold", self.threshold, THRESHOLDS)
+        if self.threshold is not None:
+            check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
 
 
@@ -255,7 +256,7 @@ class PairsProposal(Proposal):
         """The bound from disjoint pairs of the fresh draws."""
         squared = squared_lower(left.rows, right.rows, failure_probability, self.options.kernel)
         discrepancy = math.sqrt(max(squared, 0.0))
-        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.options.threshold)
+        bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold))
         details: dict[str, Any] = {
             "squared_discrepancy_lower": squared,
             "threshold": self.options.threshold,
@@ -269,7 +270,7 @@ class MmdMethod(Method):
     """Compares the means of a smooth function of the outputs."""
 
     name = NAME
-    summary = "maximum mean discrepancy of a kernel; PureDP and ApproxDP up to ε = .88 (DP-Auditorium)"
+    summary = "maximum mean discrepancy of a kernel; PureDP and ApproxDP (DP-Auditorium)"
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
@@ -279,14 +280,22 @@ class MmdMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Pure and approximate privacy that a discrepancy can refute; called before anything is drawn."""
-        check_refutable(check_claim(NAME, claim), self.options.threshold)
+        check_refutable(check_claim(NAME, claim), self._threshold(claim))
+
+    def _threshold(self, claim: Claim) -> str:
+        if self.options.threshold is not None:
+            return self.options.threshold
+        promised = check_claim(NAME, claim)
+        allowed = greatest_discrepancy(promised.epsilon, promised.delta, "published")
+        return "published" if allowed < MOST else "total-variation"
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> FunctionProposal | PairsProposal:
         """Kernel, bandwidth and function from training draws."""
         self.check(task.claim)
         with one_thread():
             shapes = learn_shapes(left, right, self.options.kernel, self.options.bandwidth)
-            return self._propose(shapes, left, right, task)
+            settled = MmdMethod(replace(self.options, threshold=self._threshold(task.claim)))
+            return settled._propose(shapes, left, right, task)
 
     def _propose(
         self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task
@@ -300,7 +309,7 @@ class MmdMethod(Method):
         return PairsProposal(shapes, task, self.options, predicted)
 
     def _value(self, task: Task, discrepancy: float) -> float:
-        return value_of_discrepancy(check_claim(NAME, task.claim), discrepancy, self.options.threshold)
+        return value_of_discrepancy(check_claim(NAME, task.claim), discrepancy, self._threshold(task.claim))
 
     def _propose_function(self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task) -> FunctionProposal:
         halves = [[_half(side, half) for side in (left, right)] for half in (0, 1)]
@@ -325,7 +334,7 @@ class MmdMethod(Method):
         expected = difference - math.sqrt(2.0 * needed) * spread
         predicted = self._value(task, expected) if expected > 0.0 else expected
         event = None if callable(self.options.kernel) else cells.simplified()
-        return FunctionProposal(event, cells, bet, task, self.options.threshold, predicted)
+        return FunctionProposal(event, cells, bet, task, self._threshold(task.claim), predicted)
 
 
 def _half(outputs: Outputs, number: int) -> Outputs:
