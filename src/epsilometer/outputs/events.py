@@ -380,9 +380,22 @@ def score_words(score: Score, names: Sequence[str]) -> tuple[str, float, float]:
     for term, line in zip(important, lines, strict=False):
         sign = "−" if turn * (line[0] if line else 1.0) < 0.0 else "+"
         told += f" {sign} " if told else "" if sign == "+" else "−"
-        told += f"{abs(line[0]):.2g}·{names[term.column]}" if line else _stepped(term, names[term.column])
+        name, unit = _combined(term, names)
+        told += f"{abs(line[0]) * unit:.2g}·{name}" if line else _stepped(term, name)
     more = " + …" if len(terms) > len(important) else ""
     return told + more, shift, turn
+
+
+def _combined(term: Term, names: Sequence[str]) -> tuple[str, float]:
+    """The number that a term cuts, and its unit: a column, or one with some of the others subtracted."""
+    if term.mix is None:
+        return names[term.column], 1.0
+    unit = abs(float(term.mix[term.column])) or 1.0
+    shares = term.mix / unit
+    others = [column for column in np.argsort(-np.abs(shares)) if column != term.column and abs(shares[column]) > 0.1]
+    told = [f" {'+' if shares[each] > 0.0 else '−'} {abs(shares[each]):.2g}·{names[each]}" for each in others[:2]]
+    told += [" + …"] if len(others) > 2 else []
+    return f"({names[term.column]}{''.join(told)})" if told else names[term.column], unit
 
 
 def _stepped(term: Term, name: str) -> str:
