@@ -325,7 +325,7 @@ class HuntRun(SearchRun):
         if self.one_sided:
             pair, said = self.one_sided[0]
             text = (
-                f"on {len(self.one_sided)} pairs the mechanism raised for one input only, which may reveal it: "
+                f"on {len(self.one_sided)} pair{'s' if len(self.one_sided) > 1 else ''} the mechanism raised for one input only, which may reveal it: "
                 f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); from_callable(…, on_error='outcome') makes "
                 "a failed run an output"
             )

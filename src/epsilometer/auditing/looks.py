@@ -269,5 +269,7 @@ def _joint_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers] | 
             spread = float(np.mean(np.abs(one[:half] - medians[0])) + np.mean(np.abs(two[:half] - medians[1]))) / 2.0
         if spread > 0.0 and math.isfinite(spread) and medians[0] != medians[1]:
             for total, side in zip(totals, (one, two), strict=True):
-                total += (np.abs(side[half:] - medians[1]) - np.abs(side[half:] - medians[0])) / spread
+                with np.errstate(all="ignore"):  # outputs may be as large as floats are
+                    step = (np.abs(side[half:] - medians[1]) - np.abs(side[half:] - medians[0])) / spread
+                total += np.nan_to_num(step)
     return _thresholds(*totals)
