@@ -323,9 +323,9 @@ class HuntRun(SearchRun):
             )
             reports.append(HealthReport("beyond-domain", text, untrusted=False))
         if self.one_sided:
-            pair, said = self.one_sided[0]
+            (pair, said), n = self.one_sided[0], len(self.one_sided)
             text = (
-                f"on {len(self.one_sided)} pair{'s' if len(self.one_sided) > 1 else ''} the mechanism raised for one input only, which may reveal it: "
+                f"on {n} pair{'s' if n > 1 else ''} the mechanism raised for one input only, which may reveal it: "
                 f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); from_callable(…, on_error='outcome') makes "
                 "a failed run an output"
             )
