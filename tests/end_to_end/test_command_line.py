@@ -162,7 +162,10 @@ def test_interrupted(tmp_path):
         assert running.stderr.readline() == "started\n"
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
-        assert running.stderr.read() == "epsilometer: interrupted; nothing was decided\n"
+        said = running.stderr.read()
+        assert said.startswith("epsilometer: interrupted after ")
+        assert "nothing was decided. With --checkpoint FILE the same command could go on from here" in said
+        assert said.count("\n") == 1
 
 
 def test_a_reader_that_goes_away(tmp_path):

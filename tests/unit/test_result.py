@@ -164,7 +164,14 @@ class TestJson:
             AuditResult.from_dict(data).to_json()
         except em.InputError:
             return
-        assert key in ("lower_bound", "guarantee", "witness", "date", "identity")  # those of the first finding count
+        assert key in (
+            "lower_bound",
+            "guarantee",
+            "witness",
+            "date",
+            "identity",
+            "p_value",
+        )  # those of the first finding count
 
 
 class TestWhatIsWorkedOutWhenAsked:

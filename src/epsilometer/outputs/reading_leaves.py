@@ -73,18 +73,19 @@ class Unreadable(MechanismError):
 
 
 def _remedy(value: Any) -> str:
-    """A line of code that would make a value readable."""
-    if isinstance(value, type) or callable(value):
+    """A line of code that would make a value readable, by its type alone: its own code may do anything."""
+    kind = type(value)
+    if issubclass(kind, type) or callable(value):
         return "return value()  # what it returns, not the function itself"
-    if hasattr(value, "get_params") and hasattr(value, "fit"):
+    if hasattr(kind, "get_params") and hasattr(kind, "fit"):
         return "return em.fitted(model)"
-    if hasattr(value, "read"):
+    if hasattr(kind, "read"):
         return "return value.read()"
-    if isinstance(value, Awaitable):
+    if issubclass(kind, Awaitable):
         return "return asyncio.run(value)"
-    if getattr(value, "__dict__", None):
+    if kind.__dictoffset__:
         return "return vars(value)  # its attributes as a dict"
-    return "return list(value)" if isinstance(value, Iterable) else "return str(value)"
+    return "return list(value)" if issubclass(kind, Iterable) else "return str(value)"
 
 
 # How deep an unreadable value is looked for.

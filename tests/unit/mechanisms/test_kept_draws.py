@@ -34,7 +34,7 @@ def draw_pairs(dataset, n, rng):
 
 def without_provenance(result):
     data = result.to_dict()
-    for key in ("seconds", "environment"):
+    for key in ("seconds", "environment", "date", "identity"):
         del data[key]
     names = ("mechanism", "recorded_to", "seeded_mechanism", "jobs")
     data["settings"] = {key: value for key, value in data["settings"].items() if key not in names}

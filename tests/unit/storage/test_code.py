@@ -166,8 +166,13 @@ def test_what_cannot_be_recognised_is_refused():
 class TestMechanisms:
     def test_functions(self):
         one, two = compiled(BASE), compiled(CHANGED[0])
-        for make in (em.from_callable, lambda f: em.from_batch(f, name="f"), lambda f: em.repeated(f, 3)):
+        for make in (em.from_callable, lambda f: em.repeated(f, 3)):
             assert make(one).digest() == make(compiled(BASE)).digest() != make(two).digest()
+
+    def test_batches(self):
+        one, two = compiled("def f(x, n, rng):\n    return x"), compiled("def f(x, n, rng):\n    return x + 1")
+        again = compiled("def f(x, n, rng):\n    return x")
+        assert em.from_batch(one).digest() == em.from_batch(again).digest() != em.from_batch(two).digest()
 
     def test_zoo(self):
         assert em.zoo.laplace(1.0).mechanism.digest() == em.zoo.laplace(1.0).mechanism.digest()

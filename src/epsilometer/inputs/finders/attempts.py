@@ -419,7 +419,7 @@ class Builder:
             return len(users) == 1 and alone and not (left and right)
         if space.relation == "add-remove":
             return len(left) + len(right) == 1
-        if space.sensitivity is not None:
+        if space.sensitivity is not None and (space.relation in ("l1", "linf") or space.container.kind == "one"):
             moves = [abs(one - two) for one, two in zip(left, right, strict=True) if repr(one) != repr(two)]
             moved = sum(moves) if space.relation == "l1" else max(moves, default=0.0)
             return bool(moved <= space.sensitivity * (1.0 + 1e-9))

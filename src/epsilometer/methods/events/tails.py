@@ -121,7 +121,7 @@ ShapeScore = tuple[AdditiveScore | None, tuple[Floats, Floats], Floats]
 def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: bool) -> ShapeScore:
     """The score of one shape, each draw's score without its fold, and the scores of all draws."""
     views = _innovations(*pair) if mixed else [(column, None) for column in range(len(pair[0].columns))]
-    if min(pair[0].size, pair[1].size) < _ENOUGH or not (cuts := cut_columns(*pair, views)):
+    if not views or min(pair[0].size, pair[1].size) < _ENOUGH or not (cuts := cut_columns(*pair, views)):
         return _no_score(pair)
     left, right = (Side.of(cuts, block, fold) for block, fold in zip(pair, folds, strict=True))
     fitted, starts = fit(cuts, left, right), starts_of(cuts)
