@@ -48,7 +48,7 @@ def paid_in(result):
 
 
 def plain(result):
-    return {key: value for key, value in result.to_dict().items() if key != "seconds"}
+    return {key: value for key, value in result.to_dict().items() if key not in ("seconds", "date")}
 
 
 def test_a_broken_mechanism_is_refuted_and_the_search_ends():

@@ -1,6 +1,7 @@
 """Small promises of the result, the claims and recordings that have no file of their own."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_a_notion_is_named_by_its_class():
     ("chosen", "text"),
     [
         ([True, True, False, False], "any float output"),
-        ([True, True, True, False], "any float output or output is NaN"),
+        ([True, True, True, False], "any float output or NaN"),
         ([True, False, False, False], "output < 0.5"),
     ],
 )
@@ -81,7 +82,7 @@ def test_no_confidence_is_shown_as_certainty(confidence):
     result = em.compare(COUNTS, COUNTS + 0.5, em.PureDP(1.0), seed=0, confidence=confidence)
     found = em.profile(em.zoo.laplace(epsilon=1.0), samples=500, seed=0, confidence=confidence)
     for text in (str(result), result._repr_html_(), str(found)):
-        assert "100%" not in text.replace('width="100%"', "")
+        assert "100%" not in re.sub(r'="[^"]*"', "", text)
     assert "99.99" in str(result)
 
 

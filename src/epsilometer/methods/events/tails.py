@@ -83,7 +83,8 @@ def _line_of(left: Block, right: Block) -> list[Scored]:
         return []
     numbers = [np.asarray(side.values, dtype=np.float64) for side in (a, b)]
     whole = np.sort(np.concatenate(numbers))
-    if not np.isfinite(whole[[0, -1]]).all() or whole[0] == whole[-1]:
+    usual = np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)
+    if not usual:
         return []
     return [Scored({left.shape: (1, None, 0.0)}, numbers[0], numbers[1], whole, is_line=True)]
 
@@ -324,10 +325,11 @@ class _Model:
 
 def _standardised(scores: Floats, at: Integers, weight: Floats) -> Floats:
     """Scores around their mean over slices, in units of their spread."""
+    scores = scores - scores[len(scores) // 2]  # sums of large numbers would round away what distinguishes them
     mean = np.diff(np.concatenate([[0.0], np.cumsum(scores)])[at]) / np.diff(at)
     centre = np.average(mean, weights=weight)
-    unit = float(np.sqrt(np.average((mean - centre) ** 2, weights=weight)))
-    return np.asarray((scores - centre) / (unit + 1e-300), dtype=np.float64)
+    unit = float(np.sqrt(np.average((mean - centre) ** 2, weights=weight))) or 1.0
+    return np.clip((scores - centre) / unit, -1e6, 1e6)
 
 
 def _depths(total: int) -> Floats:
