@@ -73,7 +73,10 @@ class ApproxDP(HockeyStick):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
-        object.__setattr__(self, "delta", _check_delta(self.delta))
+        number = as_number("delta", self.delta)
+        if not 0.0 <= number < 1.0:
+            raise InputError(f"delta={self.delta!r} makes no sense: it must be at least 0 and less than 1")
+        object.__setattr__(self, "delta", number)
 
     def fixed(self) -> dict[str, float]:
         """δ."""
@@ -107,13 +110,6 @@ class ApproxDeltaDP(ApproxDP):
     def fixed(self) -> dict[str, float]:
         """ε."""
         return {"epsilon": self.epsilon}
-
-
-def _check_delta(delta: float) -> float:
-    number = as_number("delta", delta)
-    if not 0.0 <= number < 1.0:
-        raise InputError(f"delta={delta!r} makes no sense: it must be at least 0 and less than 1")
-    return number
 
 
 def _check_meaning(delta: float, cause: str) -> float:

@@ -95,13 +95,11 @@ class TradeOffDP(Claim):
 
     def to_dict(self) -> dict[str, Any]:
         """A function is stored as points on the safe side: each gets the type-II error of the next one on the right."""
-        data: dict[str, Any] = {"notion": self.notion, "excess": self.excess}
-        if callable(self.curve):
-            below = np.append(self._type_two(_GRID)[1:], 0.0)
-            data["curve"] = [_GRID.tolist(), np.minimum.accumulate(below).tolist()]
-        else:
-            data["curve"] = [list(part) for part in self.curve]
-        return data
+        curve: Any = self.curve
+        if callable(curve):
+            curve = _GRID, np.minimum.accumulate(np.append(self._type_two(_GRID)[1:], 0.0))
+        points = [np.asarray(part).tolist() for part in curve]
+        return {"notion": self.notion, "excess": self.excess, "curve": points}
 
     @classmethod
     def restored(cls, data: Mapping[str, Any]) -> Self:
