@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 
@@ -207,6 +207,10 @@ class Numbers:
         """The given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
+    def copied(self) -> Numbers:
+        """A copy of the values; no one else holds the widths."""
+        return Numbers(self.values.copy(), self.widths)
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -235,6 +239,10 @@ class Labels:
         recode[order] = np.arange(len(order), dtype=np.int32)
         return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
 
+    def copied(self) -> Labels:
+        """A copy of the codes."""
+        return Labels(self.codes.copy(), self.labels)
+
 
 Column = Numbers | Labels
 
@@ -248,12 +256,22 @@ class Block:
         rows: shape (k,), increasing positions among all outputs; None when the block holds all of them in order.
         columns: one per leaf, each of length k (none for the shape `None`).
         size: k.
+        leaves: while outputs are read, how many values without parts one of them holds (an empty list counts as one).
     """
 
     shape: str
     rows: Integers | None
     columns: tuple[Column, ...]
     size: int
+    leaves: int = field(default=1, repr=False, compare=False)
+
+    def places(self) -> Integers:
+        """The positions of the outputs, shape (k,), increasing."""
+        return np.arange(self.size) if self.rows is None else self.rows
+
+    def within(self, rows: Integers) -> Block:
+        """The same block among more outputs, whose `rows` held these."""
+        return replace(self, rows=rows if self.rows is None else rows[self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,16 +297,8 @@ class Outputs:
 
     def copied(self) -> Outputs:
         """A copy that does not change when the mechanism reuses its arrays."""
-        blocks = []
-        for block in self.blocks:
-            columns = tuple(
-                Labels(column.codes.copy(), column.labels)
-                if isinstance(column, Labels)
-                else Numbers(column.values.copy(), column.widths)  # no one else holds the widths
-                for column in block.columns
-            )
-            blocks.append(Block(block.shape, block.rows, columns, block.size))
-        return Outputs(tuple(blocks), self.size)
+        copies = [replace(block, columns=tuple(column.copied() for column in block.columns)) for block in self.blocks]
+        return Outputs(tuple(copies), self.size)
 
     def take(self, rows: Integers | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
@@ -305,15 +315,11 @@ class Outputs:
 
 def _take_block(block: Block, wanted: Integers, total: int) -> Block:
     place = np.full(total, -1, dtype=np.int64)
-    place[_row_numbers(block)] = np.arange(block.size)
+    place[block.places()] = np.arange(block.size)
     inside = place[wanted]
     rows = np.flatnonzero(inside >= 0)
     columns = tuple(column.take(inside[rows]) for column in block.columns)
     return Block(block.shape, None if len(rows) == len(wanted) else rows, columns, len(rows))
-
-
-def _row_numbers(block: Block) -> Integers:
-    return np.arange(block.size) if block.rows is None else block.rows
 
 
 def concatenate(parts: Sequence[Outputs]) -> Outputs:
@@ -331,9 +337,7 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     joined = []
     for shape, pieces in by_shape.items():
         size = sum(block.size for _, block in pieces)
-        rows = None
-        if size != total:
-            rows = np.concatenate([start + _row_numbers(block) for start, block in pieces])
+        rows = None if size == total else np.concatenate([start + block.places() for start, block in pieces])
         columns = tuple(_join(same) for same in zip(*(block.columns for _, block in pieces), strict=True))
         joined.append(Block(shape, rows, columns, size))
     return Outputs(tuple(joined), total)
