@@ -67,9 +67,7 @@ def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
         z = np.linspace(-4.2, 4.2, 29)
         slopes = np.exp(-claim.mu * z - 0.5 * claim.mu**2)
         return slopes, ndtr(z + claim.mu) - slopes * ndtr(z) + _SAFE
-    if isinstance(claim, TradeOffDP):
-        return _lines_above_steps(claim)
-    return _lines_above_curve(claim)
+    return _lines_above_steps(claim) if isinstance(claim, TradeOffDP) else _lines_above_curve(claim)
 
 
 def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
@@ -131,8 +129,7 @@ class Bets:
 
     def log_wealth(self, left: Counts, right: Counts) -> Floats:
         """What the counts add to the log-wealth, shape (claims,)."""
-        misses = left.trials - left.hits, right.trials - right.hits
-        seen = np.array([left.hits, misses[0], right.hits, misses[1]], dtype=np.float64)
+        seen = np.array([left.hits, left.trials - left.hits, right.hits, right.trials - right.hits], dtype=np.float64)
         return np.asarray(self.log_factors @ seen - self.slack, dtype=np.float64)
 
 
@@ -185,8 +182,7 @@ def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
     p1, q1 = (np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q))
     same = Lines(np.broadcast_to(lines.slopes[0], shape), np.broadcast_to(lines.shifts[0], shape))
     p0, q0 = project(p1, q1, same)
-    rate = np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0)
-    return np.asarray(rate.max(axis=1), dtype=np.float64)
+    return np.asarray(np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0).max(axis=1), dtype=np.float64)
 
 
 def anytime_lower(counts: Counts, failure_probability: float) -> float:

@@ -188,8 +188,7 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
     fewer = np.arange(v - 1, -1, -1, dtype=np.float64)  # v − 1, v − 2, …, 0 right guesses
     log_mass = gammaln(r + 1.0) - gammaln(fewer + 1.0) - gammaln(r - fewer + 1.0)
     mass = np.exp(log_mass + xlogy(fewer, chance) + xlog1py(r - fewer, -chance))
-    steepest = float(np.max(np.cumsum(mass) / np.arange(1, v + 1)))
-    return min(tail + 2.0 * m * delta * steepest, 1.0)
+    return min(tail + 2.0 * m * delta * float(np.max(np.cumsum(mass) / np.arange(1, v + 1))), 1.0)
 
 
 def one_run_epsilon(m: int, r: int, v: int, delta: float, failure_probability: float) -> float:

@@ -37,8 +37,7 @@ class RatioTest:
         self.level = failure_probability - failure_probability * _NUISANCE_SHARE
         self.q_range = _restricted(right, failure_probability)
         self.region = region
-        misses = left.trials - left.hits, right.trials - right.hits
-        self._is_large = min(left.hits, right.hits, *misses) >= _LARGE
+        self._is_large = min(min(side.hits, side.trials - side.hits) for side in (left, right)) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""

@@ -122,11 +122,8 @@ def greatest_probability(
     for depth in range(_DEPTH + 1):
         bound = np.maximum(low, high) + _chord_excess(region, null, a, b)
         bad = bound > level
-        worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
-        if not bad.any():
-            return worst
-        a, b, low, high, bound = a[bad], b[bad], low[bad], high[bad], bound[bad]
-        bound = np.minimum(bound, region_probability(region, null.power(b), a, blocks))  # the corner
+        if bad.any():  # perhaps the corner is lower
+            bound[bad] = np.minimum(bound[bad], region_probability(region, null.power(b[bad]), a[bad], blocks))
         bad = bound > level
         worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
         if not bad.any():
@@ -215,8 +212,7 @@ def _growth(trials: int, line: NullLine, real: Floats, imaginary: Floats) -> Flo
     rise = 4.0 * line.slope * imaginary * r
     root = np.sqrt(gap**2 + rise)
     # The sum minus 1 is root − gap; in a form that keeps its digits where it is tiny.
-    excess = np.where(gap > 0.0, rise / (root + np.maximum(gap, 0.0)), root - gap)
-    return trials * np.log1p(excess)
+    return trials * np.log1p(np.where(gap > 0.0, rise / (root + np.maximum(gap, 0.0)), root - gap))
 
 
 def _greatest_between(values: Floats, angles: Floats) -> float:

@@ -1,10 +1,8 @@
 """Pure and approximate differential privacy: P(E) ≤ e^ε·Q(E) + δ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -47,13 +45,13 @@ class PureDP(HockeyStick):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
 
-    def scaled(self, distance: int) -> PureDP:
+    def scaled(self, distance: int) -> Self:
         """ε times the distance."""
-        return PureDP(self.epsilon * check_whole("distance", distance))
+        return type(self)(self.epsilon * check_whole("distance", distance))
 
-    def composed(self, times: int) -> PureDP:
+    def composed(self, times: int) -> Self:
         """ε times the number of runs."""
-        return PureDP(self.epsilon * check_whole("times", times))
+        return type(self)(self.epsilon * check_whole("times", times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +80,13 @@ class ApproxDP(HockeyStick):
         """δ."""
         return {"delta": self.delta}
 
-    def scaled(self, distance: int) -> ApproxDP:
+    def scaled(self, distance: int) -> Self:
         """(kε, δ·(1 + e^ε + … + e^((k−1)ε))): every step costs its δ, grown by the steps that follow."""
         steps = range(check_whole("distance", distance))
         delta = self.delta * math.fsum(math.exp(min(step * self.epsilon, 700.0)) for step in steps)
         return type(self)(self.epsilon * len(steps), _check_meaning(delta, f"distance={distance}"))
 
-    def composed(self, times: int) -> ApproxDP:
+    def composed(self, times: int) -> Self:
         """(kε, kδ)."""
         delta = self.delta * check_whole("times", times)
         return type(self)(self.epsilon * times, _check_meaning(delta, f"times={times}"))

@@ -6,10 +6,8 @@ holds its sign, its exponent (so its rough value), the number of trailing zeros 
 NaN keeps all of its bits: none of them vary by chance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,37 +84,12 @@ class BitsEvent(Event):
 
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,)."""
-        read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return Event.contains(self, bits_view(read))
+        return Event.contains(self, bits_view(read_outputs(outputs)))
 
-    def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event."""
-        column = self._one_column_of(outputs)
-        if column is None or len(column) < _N_OF_WIDTH // 16:
-            return int(np.count_nonzero(self.contains(outputs)))
-        # One look-up per output instead of a search.
-        line = self.partition.blocks[0].groups[0].line
-        assert line is not None
-        codes = bit_codes(column.values, column.widths)  # type: ignore[arg-type]  # a column of floats
-        inside = (codes >= 0) & (codes < _N_CODES)
-        table = self.chosen[line.index(np.arange(_N_OF_WIDTH if column.widths is None else _N_CODES))]
-        beyond = 0 if inside.all() else np.count_nonzero(self.chosen[line.index(codes[~inside])])
-        return int(np.count_nonzero(table[codes if inside.all() else codes[inside]]) + beyond)
-
-    def _one_column_of(self, outputs: Outputs) -> Numbers | None:
-        if len(self.partition.blocks) != 1 or len(outputs.blocks) != 1:
-            return None
-        part, block = self.partition.blocks[0], outputs.blocks[0]
-        column = block.columns[0] if len(block.columns) == 1 else None
-        if not isinstance(column, Numbers) or column.values.dtype != np.float64:
-            return None
-        is_looked_up = part.shape == block.shape and part.is_single_line and part.groups[0].score is None
-        return column if is_looked_up else None
-
-    def simplified(self) -> BitsEvent:
+    def simplified(self) -> Self:
         """The same event on the coarsest partition that still separates it from the rest."""
         simple = Event.simplified(self)
-        return BitsEvent(simple.partition, simple.chosen)
+        return type(self)(simple.partition, simple.chosen)
 
     def describe(self) -> str:
         """The event in words."""

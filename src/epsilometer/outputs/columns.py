@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 
 # Words that a shape uses itself: a user's class of that name is written in quotes.
-RESERVED = frozenset(
-    {
-        *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
-        *("list", "tuple", "set", "frozenset", "array", "object"),
-        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
-    }
-)
+RESERVED = {
+    *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
+    *("list", "tuple", "set", "frozenset", "array", "object"),
+    *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
+}
 
 
 def name_text(name: str) -> str:
@@ -73,9 +71,7 @@ class Leaf:
     @property
     def n_columns(self) -> int:
         """How many columns hold it: none for a missing value, two for a number that one cannot hold."""
-        if self.is_missing:
-            return 0
-        return 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+        return 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
 
     @property
     def is_missing(self) -> bool:
@@ -114,8 +110,7 @@ def _parse(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
     if name == "array":
         return _parse_array(text, end + 1, path)
     if name in _SEQUENCES:
-        step = f"{path} member " + "{}" if "set" in name else path + "[{}]"
-        return _parse_run(text, end + 1, step)
+        return _parse_run(text, end + 1, f"{path} member " + "{}" if "set" in name else path + "[{}]")
     leaves, end = _parse(text, end + 1, path)
     while text[end] == ",":  # a complex number of long parts
         more, end = _parse(text, end + 2, f"imaginary part of {path}")
@@ -139,8 +134,7 @@ def _parse_run(text: str, start: int, step: str, names: Sequence[str] | None = N
 
 def _parse_array(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
     sizes = _DIMENSIONS.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
-    dimensions = [int(size) for size in sizes.split(" × ")]
-    names = [", ".join(map(str, place)) for place in np.ndindex(*dimensions)]
+    names = [", ".join(map(str, place)) for place in np.ndindex(*map(int, sizes.split(" × ")))]
     start += len(sizes)
     if text[start] == ":":
         return _parse_run(text, start + 2, path + "[{}]", names)

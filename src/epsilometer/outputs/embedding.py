@@ -4,11 +4,9 @@ Any fixed embedding gives a valid kernel, so a bad one costs power, never soundn
 have their own corners; infinities end at the same distance as very large numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -86,20 +84,17 @@ class Embedding:
         """Shape (n, dimensions)."""
         return np.concatenate([axis.points(columns) for axis in self.axes], axis=1)
 
-    def check(self, dimensions: int) -> Embedding:
-        """Itself, if a stored score of that many coordinates can read it."""
-        if dimensions != self.dimensions:
-            raise ValueError(f"a score of {dimensions} coordinates reads points of {self.dimensions}")
-        return self
-
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data; `from_list` is the inverse."""
         return [axis.to_dict() for axis in self.axes]
 
     @classmethod
-    def from_list(cls, data: Sequence[dict[str, Any]]) -> Embedding:
-        """The inverse of `to_list`."""
-        return cls(tuple(_axis_from_dict(axis) for axis in data))
+    def from_list(cls, data: Sequence[dict[str, Any]], dimensions: int) -> Self:
+        """The inverse of `to_list`, for a stored score of that many coordinates."""
+        read = cls(tuple(_axis_from_dict(axis) for axis in data))
+        if dimensions != read.dimensions:
+            raise ValueError(f"a score of {dimensions} coordinates reads points of {read.dimensions}")
+        return read
 
 
 def _axis_from_dict(data: dict[str, Any]) -> NumberAxis | NameAxis:

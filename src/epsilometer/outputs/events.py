@@ -39,8 +39,7 @@ class LogRatio:
 
     def evaluate(self, outputs: object) -> Floats:
         """The score of each output, shape (n,). Takes `Outputs` or anything a mechanism may return."""
-        read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return self.scores[self.partition.index(read)]
+        return self.scores[self.partition.index(read_outputs(outputs))]
 
     def contains(self, outputs: object) -> Booleans:
         """Whether the larger distribution makes each output likelier, shape (n,)."""
@@ -83,13 +82,9 @@ class LogRatio:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "log-ratio",
-            "partition": partition_to_dict(self.partition),
-            "order": self.order,
-            **{name: getattr(self, name).tolist() for name in ("scores", "p", "q")},
-            "text": self.describe(),
-        }
+        numbers = {"order": self.order, **{name: getattr(self, name).tolist() for name in ("scores", "p", "q")}}
+        partition = partition_to_dict(self.partition)
+        return {"kind": "log-ratio", "partition": partition, **numbers, "text": self.describe()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LogRatio:
@@ -241,13 +236,8 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": self.kind,
-            "partition": partition_to_dict(self.partition),
-            "chosen": np.flatnonzero(self.chosen).tolist(),
-            "text": self.describe(),
-            **({"among": True} if self.among else {}),
-        }
+        cells = {"partition": partition_to_dict(self.partition), "chosen": np.flatnonzero(self.chosen).tolist()}
+        return {"kind": self.kind, **cells, "text": self.describe(), **({"among": True} if self.among else {})}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Event:
@@ -346,8 +336,7 @@ def score_words(score: Score, names: Sequence[str]) -> tuple[str, float, float]:
         told += f" {sign} " if told else "" if sign == "+" else "−"
         name, unit = _combined(term, names)
         told += f"{abs(line[0]) * unit:.2g}·{name}" if line else _stepped(term, name)
-    more = " + …" if len(terms) > len(important) else ""
-    return told + more, shift, turn
+    return told + (" + …" if len(terms) > len(important) else ""), shift, turn
 
 
 def _combined(term: Term, names: Sequence[str]) -> tuple[str, float]:

@@ -5,8 +5,6 @@ form the *signature* of an output; what is left varies continuously and is cut o
 a score of several. Discrete, continuous and mixed distributions are the same thing here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,8 +86,7 @@ class BlockPartition:
             return group.line.index(group.numbers(block))
         which = self._group_of(block)
         # One more entry: group −1 (no known signature) takes the last cell.
-        first = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)
-        cells = first[which]
+        cells = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)[which]
         for number, group in enumerate(self.groups):
             if group.line:
                 rows = np.flatnonzero(which == number)
@@ -218,12 +215,9 @@ def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
 
 def _group_from_dict(data: dict[str, Any], all_atoms: tuple[Atoms | None, ...]) -> Group:
     """A stored group must fit its columns: damaged or forged data is refused here, not when it is used."""
-    group = Group(
-        tuple(int(code) for code in data["signature"]),
-        Line.from_list(data["edges"]) if "edges" in data else None,
-        int(data.get("column", 0)),
-        score_from_dict(data["score"]) if "score" in data else None,
-    )
+    line = Line.from_list(data["edges"]) if "edges" in data else None
+    score = score_from_dict(data["score"]) if "score" in data else None
+    group = Group(tuple(int(code) for code in data["signature"]), line, int(data.get("column", 0)), score)
     columns = len(all_atoms)
     if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
         raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")

@@ -4,8 +4,6 @@ A batch is a numpy array (axis 0 indexes outputs), a sequence or iterator of Pyt
 of columns. Masked entries, and nulls of an Arrow column, are missing values, which are read as None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice

@@ -1,7 +1,5 @@
 """Values without parts, many at a time; how values of other libraries are opened; errors for what cannot be read."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections import deque

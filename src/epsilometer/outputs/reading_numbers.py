@@ -1,7 +1,5 @@
 """Numbers and names, many at a time, so that what differs stays different."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
@@ -31,8 +29,7 @@ def label_from_data(data: Any) -> str:
 def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
     """Values as labels; `text` is called once per distinct value and must keep them distinct."""
     table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
-    codes = np.fromiter(map(table.__getitem__, values), np.int32, len(values))
-    return Labels(codes, tuple(map(text, table)))
+    return Labels(np.fromiter(map(table.__getitem__, values), np.int32, len(values)), tuple(map(text, table)))
 
 
 INT64 = np.iinfo(np.int64)
@@ -129,13 +126,13 @@ def _floats_beyond(array: Array, head: Array) -> list[Block]:
 def _complex(array: Array) -> list[Block]:
     if array.dtype.itemsize > 16:
         parts = (_floats(part) for part in (array.real, array.imag))
-        return product(
-            parts,
-            lambda texts: "complex" if texts == ["float"] * 2 else f"complex({', '.join(texts)})",
-            Place(np.arange(len(array))),
-        )
+        return product(parts, _complex_text, Place(np.arange(len(array))))
     real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
     return leaf("complex", _column(real), _column(imaginary))
+
+
+def _complex_text(parts: list[str]) -> str:
+    return "complex" if parts == ["float", "float"] else f"complex({', '.join(parts)})"
 
 
 def _times(array: Array) -> list[Block]:
@@ -148,12 +145,10 @@ def _times(array: Array) -> list[Block]:
 # By the kind of a numpy dtype.
 READERS: dict[str, Callable[[Array], list[Block]]] = {
     "b": lambda array: leaf("bool", Numbers(array)),
-    "i": read_wholes,
-    "u": read_wholes,
+    **dict.fromkeys("iu", read_wholes),
     "f": _floats,
     "c": _complex,
-    "M": _times,
-    "m": _times,
+    **dict.fromkeys("Mm", _times),
 }
 
 
@@ -176,8 +171,7 @@ def arrow_values(column: Any) -> Array | Sequence[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if kinds.is_time(kind):
-        length = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
-        return _masked(column.cast(length), f"m8[{kind.unit}]")
+        return _masked(column.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()), f"m8[{kind.unit}]")
     plain = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
     plain = plain and not (kinds.is_float16(kind) and column.null_count)  # Arrow cannot fill their nulls
     if plain or kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_duration(kind):

@@ -92,8 +92,7 @@ def split(codes: Integers, bound: int) -> list[Integers]:
     """
     narrow = codes.astype(np.uint16) if bound <= 2**16 else codes
     order = np.argsort(narrow, kind="stable")
-    ends = np.flatnonzero(np.diff(narrow[order])) + 1
-    return sorted(np.split(order, ends), key=lambda rows: int(rows[0]))
+    return sorted(np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1), key=lambda rows: int(rows[0]))
 
 
 def by_case(values: Array, cases: Sequence[tuple[Booleans, Callable[[Array], list[Block]]]]) -> list[Block]:

@@ -4,8 +4,6 @@
 of a group is read by `read_values` again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -172,8 +170,7 @@ def sort_key(value: object, place: Place) -> tuple[str, str]:
 def _read_dicts(kind: type, values: Sequence[Any], place: Place) -> list[Block]:
     if kind is dict and set(map(type, chain.from_iterable(values))) <= {str}:
         return by_group(values, tuple, place, partial(_read_records, is_sorted=True))
-    outputs = place.outputs.tolist()
-    rows = [_texts_of_keys(value, output) for value, output in zip(values, outputs, strict=True)]
+    rows = [_texts_of_keys(*each) for each in zip(values, place.outputs.tolist(), strict=True)]
     return by_group(rows, tuple, place, partial(_read_records, is_sorted=kind is not leaves.Fields))
 
 

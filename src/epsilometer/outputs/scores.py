@@ -1,11 +1,9 @@
 """A score: one number for an output of many columns, from plain arrays: additive, trees, networks, kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +49,8 @@ class Term(CodedColumn):
         """Slope and height of the straight line that the weights follow, if they do."""
         if not isinstance(self.cells, Line) or len(self.cells.edges) < 3:
             return None
-        edges, weights = self.cells.edges, self.weights[1:-2]
         with np.errstate(all="ignore"):  # a stored score may hold any numbers
-            x, y = (edges[1:] + edges[:-1]) / 2.0, weights
+            x, y = (self.cells.edges[1:] + self.cells.edges[:-1]) / 2.0, self.weights[1:-2]
             known = np.isfinite(x) & np.isfinite(y)
             if np.count_nonzero(known) < 2:
                 return None
@@ -70,7 +67,7 @@ class Term(CodedColumn):
         return CodedColumn.to_dict(self) | {"weights": self.weights.tolist()} | mix
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Term:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         coded, weights = CodedColumn.from_dict(data), np.array(data["weights"], dtype=np.float64)
         if weights.shape != (coded.n_codes,):
@@ -105,7 +102,7 @@ class AdditiveScore:
         return {"terms": [term.to_dict() for term in self.terms]}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> AdditiveScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         terms = tuple(Term.from_dict(term) for term in data["terms"])
         if not terms:
@@ -161,16 +158,11 @@ class TreeScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "trees",
-            "codings": [coding.to_dict() for coding in self.codings],
-            "features": self.features.tolist(),
-            "thresholds": self.thresholds.tolist(),
-            "leaves": self.leaves.tolist(),
-        }
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "thresholds", "leaves")}
+        return {"kind": "trees", "codings": [coding.to_dict() for coding in self.codings], **arrays}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> TreeScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         codings = tuple(CodedColumn.from_dict(coding) for coding in data["codings"])
         features, thresholds = (np.array(data[name], dtype=np.int64) for name in ("features", "thresholds"))
@@ -183,12 +175,32 @@ class TreeScore:
         return cls(codings, features, thresholds, leaves)
 
 
-# Rows that are evaluated at a time: their hidden layers fit the cache.
-_PIECE = 4096
+class PointScore:
+    """A score of the points that an embedding makes of outputs."""
+
+    __slots__ = ()
+    embedding: Embedding
+    # Points that are scored at a time, so that all that is computed of them fits the cache.
+    at_once: ClassVar[int]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.embedding.columns
+
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
+        raise NotImplementedError
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """The score of each row, shape (n,)."""
+        points, step = self.embedding.points(columns), self.at_once
+        pieces = (self.of_points(points[start : start + step]) for start in range(0, len(points), step))
+        return np.concatenate([np.empty(0), *pieces])
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkScore:
+class NetworkScore(PointScore):
     """Dense layers with tanh between them; the last has one unit and is squashed into ±bound.
 
     Attributes:
@@ -202,36 +214,22 @@ class NetworkScore:
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
     bound: float
+    at_once = 4096
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The columns that it reads."""
-        return self.embedding.columns
-
-    def evaluate(self, columns: Sequence[Column]) -> Floats:
-        """The score of each row, shape (n,)."""
-        points = self.embedding.points(columns)
-        scores = np.empty(len(points))
-        for start in range(0, len(points), _PIECE):
-            layer = points[start : start + _PIECE]
-            for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
-                layer = np.tanh(layer @ weights + biases)
-            last = layer @ self.weights[-1] + self.biases[-1]
-            scores[start : start + _PIECE] = self.bound * np.tanh(last[:, 0] / self.bound)
-        return scores
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
+        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            points = np.tanh(points @ weights + biases)
+        last = points @ self.weights[-1] + self.biases[-1]
+        return np.asarray(self.bound * np.tanh(last[:, 0] / self.bound), dtype=np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "network",
-            "axes": self.embedding.to_list(),
-            "weights": [layer.tolist() for layer in self.weights],
-            "biases": [layer.tolist() for layer in self.biases],
-            "bound": self.bound,
-        }
+        layers = {name: [layer.tolist() for layer in getattr(self, name)] for name in ("weights", "biases")}
+        return {"kind": "network", "axes": self.embedding.to_list(), **layers, "bound": self.bound}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> NetworkScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         weights = tuple(np.array(layer, dtype=np.float64) for layer in data["weights"])
         biases = tuple(np.array(layer, dtype=np.float64) for layer in data["biases"])
@@ -242,11 +240,7 @@ class NetworkScore:
             raise ValueError("the layers of a network do not fit together")
         if not all(np.isfinite(layer).all() for layer in (*weights, *biases)):
             raise ValueError("a network has an infinite weight")
-        return cls(Embedding.from_list(data["axes"]).check(len(weights[0])), weights, biases, bound)
-
-
-# Rows that are evaluated at a time: their distances to all landmarks fit the cache.
-_POINTS_AT_ONCE = 1024
+        return cls(Embedding.from_list(data["axes"], len(weights[0])), weights, biases, bound)
 
 
 # A kernel: its name, or the caller's own k(x, y) of points that broadcast against each other, shapes (…, dimensions).
@@ -280,7 +274,7 @@ def kernel_matrix(kernel: KernelOfPoints, left: Floats, right: Floats) -> Floats
 
 
 @dataclass(frozen=True, slots=True)
-class KernelScore:
+class KernelScore(PointScore):
     """f(output) = Σ weight·kernel(output, landmark).
 
     Attributes:
@@ -296,33 +290,20 @@ class KernelScore:
     landmarks: Floats
     weights: Floats
     kernel: KernelOfPoints = "gaussian"
+    at_once = 1024
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The columns that it reads."""
-        return self.embedding.columns
-
-    def evaluate(self, columns: Sequence[Column]) -> Floats:
-        """The score of each row, shape (n,)."""
-        points, landmarks = self.embedding.points(columns) / self.bandwidth, self.landmarks / self.bandwidth
-        scores = np.empty(len(points))
-        for start in range(0, len(points), _POINTS_AT_ONCE):
-            some = slice(start, start + _POINTS_AT_ONCE)
-            scores[some] = kernel_matrix(self.kernel, points[some], landmarks) @ self.weights
-        return scores
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
+        return kernel_matrix(self.kernel, points / self.bandwidth, self.landmarks / self.bandwidth) @ self.weights
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "kernel",
-            "axes": self.embedding.to_list(),
-            "bandwidth": self.bandwidth,
-            "landmarks": self.landmarks.tolist(),
-            "weights": self.weights.tolist(),
-        } | ({} if self.kernel == "gaussian" else {"kernel": self.kernel})
+        arrays = {"landmarks": self.landmarks.tolist(), "weights": self.weights.tolist()}
+        kernel = {} if self.kernel == "gaussian" else {"kernel": self.kernel}
+        return {"kind": "kernel", "axes": self.embedding.to_list(), "bandwidth": self.bandwidth, **arrays, **kernel}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> KernelScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         landmarks, weights = (np.array(data[name], dtype=np.float64) for name in ("landmarks", "weights"))
         bandwidth = float(data["bandwidth"])
@@ -333,7 +314,7 @@ class KernelScore:
         kernel = str(data.get("kernel", "gaussian"))
         if kernel not in KERNELS_OF_POINTS:
             raise ValueError(f"a kernel score with the unknown kernel {kernel!r:.40}")
-        return cls(Embedding.from_list(data["axes"]).check(landmarks.shape[1]), bandwidth, landmarks, weights, kernel)
+        return cls(Embedding.from_list(data["axes"], landmarks.shape[1]), bandwidth, landmarks, weights, kernel)
 
 
 Score = AdditiveScore | TreeScore | NetworkScore | KernelScore
