@@ -3,8 +3,5 @@
 from epsilometer.bounds.binomial import Counts, ErrorBudget, lower, upper
 from epsilometer.bounds.ratio import certified_value, delta_lower, epsilon_lower, refuted_line, two_bounds_value
 
-__all__ = [
-    "Counts", "ErrorBudget", "certified_value", "delta_lower", "epsilon_lower", "lower", "refuted_line",
-    "two_bounds_value",
-    "upper",
-]  # fmt: skip
+__all__ = ["Counts", "ErrorBudget", "certified_value", "delta_lower", "epsilon_lower", "lower", "refuted_line"]
+__all__ += ["two_bounds_value", "upper"]

@@ -54,8 +54,7 @@ class Band:
             raise InputError(f"q={q!r} must lie between 0 and 1: it is a type-I error")
         points = np.array([self.q_upper, self.p_lower]).T
         # A test of right against left rejects on the complements.
-        turned = 1.0 - points[:, ::-1]
-        return max(float(np.interp(q, *_hull(each))) for each in (points, turned))
+        return max(float(np.interp(q, *_hull(each))) for each in (points, 1.0 - points[:, ::-1]))
 
 
 def band_from_counts(
@@ -113,8 +112,7 @@ def band_from_scores(left: Floats, right: Floats, failure_probability: float, po
 
 def _ranks(n: int, points: int) -> Integers:
     """Ranks that are dense at both ends, where claims differ most."""
-    half = np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))
-    tail = np.unique(np.round(half).astype(np.int64))
+    tail = np.unique(np.round(np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))).astype(np.int64))
     return np.unique(np.concatenate([tail, n + 1 - tail]))
 
 

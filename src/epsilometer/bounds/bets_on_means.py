@@ -32,8 +32,7 @@ class JointBet:
     stake: float
 
     def __post_init__(self) -> None:
-        if not 1.0 < self.order < math.inf:
-            raise InputError(f"order={self.order!r} makes no sense: a Rényi order is finite and above 1")
+        check_order(self.order)
         if not len(self.scores) or not np.isfinite(self.scores).all():
             raise InputError("scores must be finite, at least one")
         if not 0.0 < self.stake < (self.order - 1.0) / self.order:
@@ -50,9 +49,9 @@ class JointBet:
         n, m = int(left.sum()), int(right.sum())
         if divergence > self.greatest(n, m):
             return -math.inf
-        gain = left @ np.log1p(self.stake * self._growth() * np.expm1((self.order - 1.0) * self.scores))
-        pay = np.exp(divergence + self.order * self.scores) - 1.0
-        factors = 1.0 - self.stake * n / m * pay
+        growth = self.order / (self.order - 1.0)
+        gain = left @ np.log1p(self.stake * growth * np.expm1((self.order - 1.0) * self.scores))
+        factors = 1.0 - self.stake * n / m * (np.exp(divergence + self.order * self.scores) - 1.0)
         seen = right > 0
         if (factors[seen] <= 0.0).any():  # exactly at the limit
             return -math.inf
@@ -61,33 +60,6 @@ class JointBet:
     def greatest(self, n: int, m: int) -> float:
         """The largest claim at which no draw can make the wealth negative."""
         return math.log1p(m / (n * self.stake)) - self.order * float(self.scores.max())
-
-    def _growth(self) -> float:
-        return self.order / (self.order - 1.0)
-
-
-def divergence_lower(bet: JointBet, left: Integers, right: Integers, failure_probability: float) -> float:
-    """The certified lower bound on D_order(P‖Q), at least 0.
-
-    Guarantee: above the true divergence with at most `failure_probability`, if the bet was fixed before the draws.
-        Exact.
-
-    Args:
-        bet: the score and the stake.
-        left: shape (cells,), counts of the draws of P.
-        right: counts of the draws of Q.
-        failure_probability: what may be spent.
-    """
-    check_failure_probability(failure_probability)
-    if not left.sum() or not right.sum():
-        return 0.0
-    needed = -math.log(failure_probability) + ROUNDING
-    high = bet.greatest(int(left.sum()), int(right.sum()))
-    if high <= 0.0 or bet.log_wealth(left, right, 0.0) < needed:
-        return 0.0
-    if bet.log_wealth(left, right, high) >= needed:
-        return high
-    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +101,18 @@ class MeanBet:
             return -math.inf
         return float(left @ np.log(gains)) + float(right @ np.log(losses))
 
+    def greatest(self, n: int, m: int) -> float:
+        """No two means between −1 and 1 differ by more."""
+        return 2.0
 
-def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_probability: float) -> float:
-    """The certified lower bound on E f(X) − E f(Y), at least 0.
 
-    Guarantee: above the true difference with at most `failure_probability`, if the bet was fixed before the draws.
-        Exact.
+def bet_lower(bet: JointBet | MeanBet, left: Integers, right: Integers, failure_probability: float) -> float:
+    """The certified lower bound on what the bet is about, at least 0: D_order(P‖Q), or E f(X) − E f(Y).
+
+    Guarantee: above the truth with at most `failure_probability`, if the bet was fixed before the draws. Exact.
 
     Args:
-        bet: function, centre and stake.
+        bet: its score and stake; or its function, centre and stake.
         left: shape (cells,), counts of the draws of P.
         right: counts of the draws of Q.
         failure_probability: what may be spent.
@@ -146,9 +121,12 @@ def difference_lower(bet: MeanBet, left: Integers, right: Integers, failure_prob
     if not left.sum() or not right.sum():
         return 0.0
     needed = -math.log(failure_probability) + ROUNDING
-    if bet.log_wealth(left, right, 0.0) < needed:
+    high = bet.greatest(int(left.sum()), int(right.sum()))
+    if high <= 0.0 or bet.log_wealth(left, right, 0.0) < needed:
         return 0.0
-    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, 2.0, _HALVINGS)
+    if bet.log_wealth(left, right, high) >= needed:
+        return high
+    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS)
 
 
 THRESHOLDS = ("tight", "published")
@@ -182,6 +160,4 @@ def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> 
         return max(divergence, math.sqrt(divergence / (2.0 * order)))
     # The threshold grows with ε and is at least ε − ln 2/(order − 1); the lower end of the bracket is always refuted.
     high = divergence + math.log(2.0) / (order - 1.0) + 1e-9
-    return rejected_end(
-        lambda epsilon: greatest_divergence(epsilon, order) < divergence, divergence, high, _EPSILON_HALVINGS
-    )
+    return rejected_end(lambda e: greatest_divergence(e, order) < divergence, divergence, high, _EPSILON_HALVINGS)

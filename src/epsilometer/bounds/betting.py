@@ -54,8 +54,7 @@ class Lines:
 
 def lines_of(claims: tuple[Claim, ...]) -> Lines:
     """The supporting lines of claims of one kind."""
-    found = [supporting_lines(claim) for claim in claims]
-    return Lines(np.stack([each[0] for each in found]), np.stack([each[1] for each in found]))
+    return Lines(*map(np.stack, zip(*map(supporting_lines, claims), strict=True)))
 
 
 @lru_cache(maxsize=4096)
@@ -68,36 +67,29 @@ def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
         z = np.linspace(-4.2, 4.2, 29)
         slopes = np.exp(-claim.mu * z - 0.5 * claim.mu**2)
         return slopes, ndtr(z + claim.mu) - slopes * ndtr(z) + _SAFE
-    if isinstance(claim, TradeOffDP):
-        return _lines_above_steps(claim)
-    return _lines_above_curve(claim)
+    return _lines_above_steps(claim) if isinstance(claim, TradeOffDP) else _lines_above_curve(claim)
 
 
 def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
     """For a concave curve: between two points it stays below the extensions of the neighbouring chords."""
     q = ndtr(np.linspace(-3.6, 3.6, 28))
-    power = _curve(claim, q)
+    if isinstance(claim, RenyiDP):  # at all q at once, which is faster; never below `max_power`
+        power = _renyi_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
+    elif isinstance(claim, ZCDP):
+        power = _renyi_curve(q, _ORDERS, claim.rho * _ORDERS)
+    else:
+        power = np.array([claim.max_power(float(each)) for each in q])
     slope = np.diff(power) / np.diff(q)
     start = power[:-1] - slope * q[:-1]
     before, here, after = slope[:-2], slope[1:-1], slope[2:]
     gap = before - after
     flat = gap <= 1e-12
-    corner = np.where(flat, q[1:-2], (start[2:] - start[:-2]) / np.where(flat, 1.0, gap))
-    corner = np.clip(corner, q[1:-2], q[2:-1])
+    corner = np.clip((start[2:] - start[:-2]) / np.where(flat, 1.0, gap), q[1:-2], q[2:-1])
     top = np.minimum(start[:-2] + before * corner, start[2:] + after * corner)
     shift = np.where(flat, -np.inf, top - here * corner)
     at_ends = np.maximum(power[1:-2] - here * q[1:-2], power[2:-1] - here * q[2:-1])
     # A steeper line through the same start lies higher; a flat one would have no projection.
     return np.maximum(here, 1e-9), np.maximum(shift, at_ends) + _SAFE
-
-
-def _curve(claim: Claim, q: Floats) -> Floats:
-    """`max_power` at all q at once, where that is faster; never below it."""
-    if isinstance(claim, RenyiDP):
-        return _renyi_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
-    if isinstance(claim, ZCDP):
-        return _renyi_curve(q, _ORDERS, claim.rho * _ORDERS)
-    return np.array([claim.max_power(float(each)) for each in q])
 
 
 def _renyi_curve(q: Floats, orders: Floats, limits: Floats) -> Floats:
@@ -117,10 +109,8 @@ def _lines_above_steps(claim: Claim) -> tuple[Floats, Floats]:
     q = np.unique(np.concatenate([[0.0, 1.0], np.geomspace(1e-7, 1.0, 700), ndtr(np.linspace(-4.0, 4.0, 1400))]))
     power = claim.max_power(q)
     coarse = ndtr(np.linspace(-3.6, 3.6, 28))
-    at_coarse = claim.max_power(coarse)
-    slopes = np.maximum(np.diff(at_coarse) / np.diff(coarse), 1e-9)
-    shifts = np.max(power[1:] - slopes[:, None] * q[:-1], axis=1)
-    return slopes, shifts + _SAFE
+    slopes = np.maximum(np.diff(claim.max_power(coarse)) / np.diff(coarse), 1e-9)
+    return slopes, np.max(power[1:] - slopes[:, None] * q[:-1], axis=1) + _SAFE
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +129,7 @@ class Bets:
 
     def log_wealth(self, left: Counts, right: Counts) -> Floats:
         """What the counts add to the log-wealth, shape (claims,)."""
-        misses = left.trials - left.hits, right.trials - right.hits
-        seen = np.array([left.hits, misses[0], right.hits, misses[1]], dtype=np.float64)
+        seen = np.array([left.hits, left.trials - left.hits, right.hits, right.trials - right.hits], dtype=np.float64)
         return np.asarray(self.log_factors @ seen - self.slack, dtype=np.float64)
 
 
@@ -193,8 +182,7 @@ def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
     p1, q1 = (np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q))
     same = Lines(np.broadcast_to(lines.slopes[0], shape), np.broadcast_to(lines.shifts[0], shape))
     p0, q0 = project(p1, q1, same)
-    rate = np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0)
-    return np.asarray(rate.max(axis=1), dtype=np.float64)
+    return np.asarray(np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0).max(axis=1), dtype=np.float64)
 
 
 def anytime_lower(counts: Counts, failure_probability: float) -> float:

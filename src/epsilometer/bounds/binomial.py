@@ -113,17 +113,11 @@ class ErrorBudget:
     def __post_init__(self) -> None:
         check_failure_probability(self.total)
 
-    def __copy__(self) -> NoReturn:
-        """A copy would spend the same failure probability again."""
+    def __copy__(self, *_: object) -> NoReturn:
+        """A copy would spend the same failure probability again; nor can it be sent to another process."""
         raise BudgetError("an ErrorBudget cannot be copied: what is spent on one would be left in the other")
 
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        """Likewise."""
-        self.__copy__()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Nor can it be sent to another process."""
-        self.__copy__()
+    __deepcopy__ = __reduce_ex__ = __copy__
 
     @property
     def ledger(self) -> tuple[tuple[str, float], ...]:
@@ -172,9 +166,7 @@ def bernstein_lower(values: Floats, low: float, high: float, failure_probability
     return max(float(values.mean()) - chance - 7.0 * (high - low) * needed / (3.0 * (n - 1)), low)
 
 
-# 2^-60 of any bracket used here is below 1e-15.
-_ONE_RUN_HALVINGS = 60
-# No feasible number of guesses proves anything beyond these.
+# No feasible number of guesses proves anything beyond these; 2^-60 of such brackets is below 1e-15.
 _MOST_EPSILON, _MOST_MU = 60.0, 20.0
 
 
@@ -196,8 +188,7 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
     fewer = np.arange(v - 1, -1, -1, dtype=np.float64)  # v − 1, v − 2, …, 0 right guesses
     log_mass = gammaln(r + 1.0) - gammaln(fewer + 1.0) - gammaln(r - fewer + 1.0)
     mass = np.exp(log_mass + xlogy(fewer, chance) + xlog1py(r - fewer, -chance))
-    steepest = float(np.max(np.cumsum(mass) / np.arange(1, v + 1)))
-    return min(tail + 2.0 * m * delta * steepest, 1.0)
+    return min(tail + 2.0 * m * delta * float(np.max(np.cumsum(mass) / np.arange(1, v + 1))), 1.0)
 
 
 def one_run_epsilon(m: int, r: int, v: int, delta: float, failure_probability: float) -> float:
@@ -205,9 +196,7 @@ def one_run_epsilon(m: int, r: int, v: int, delta: float, failure_probability: f
 
     Guarantee: exact: above the true ε with at most `failure_probability`.
     """
-    return _largest_rejected(
-        lambda epsilon: one_run_p_value(m, r, v, epsilon, delta), failure_probability, _MOST_EPSILON
-    )
+    return _largest_rejected(lambda each: one_run_p_value(m, r, v, each, delta), failure_probability, _MOST_EPSILON)
 
 
 def one_run_mu(m: int, r: int, v: int, failure_probability: float) -> float:
@@ -233,14 +222,11 @@ def check_guesses(m: int, r: int, v: int) -> None:
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise InputError(f"{name}={value!r} must be a whole number")
     if not 0 <= v <= r <= m or m < 1:
-        raise InputError(
-            f"m={m}, r={r}, v={v}: r of m canaries (at least 1) are guessed, v of them rightly, so 0 ≤ v ≤ r ≤ m"
-        )
+        meant = "r of m canaries (at least 1) are guessed, v of them rightly, so 0 ≤ v ≤ r ≤ m"
+        raise InputError(f"m={m}, r={r}, v={v}: {meant}")
 
 
-def _largest_rejected(
-    p_value: Callable[[float], float], level: float, top: float, halvings: int = _ONE_RUN_HALVINGS
-) -> float:
+def _largest_rejected(p_value: Callable[[float], float], level: float, top: float, halvings: int = 60) -> float:
     """The largest value below `top` with a p-value below the level; p-values grow with the value."""
     if p_value(0.0) >= level:
         return 0.0

@@ -37,8 +37,7 @@ class RatioTest:
         self.level = failure_probability - failure_probability * _NUISANCE_SHARE
         self.q_range = _restricted(right, failure_probability)
         self.region = region
-        misses = left.trials - left.hits, right.trials - right.hits
-        self._is_large = min(left.hits, right.hits, *misses) >= _LARGE
+        self._is_large = min(min(side.hits, side.trials - side.hits) for side in (left, right)) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
@@ -52,10 +51,8 @@ class RatioTest:
         """How far the p-value is above the level, in normal quantiles, at a few values of q only: a mere guide."""
         null = supremum.NullLine(_grow(epsilon), delta)
         q = supremum.evenly_spread(self.q_range, _ROUGH_POINTS)
-        if self._is_large:
-            p_value = float(supremum.normal_probability(self.region, null.power(q), q, _BLOCKS).max())
-        else:
-            p_value = float(supremum.region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS).max())
+        likely = supremum.normal_probability if self._is_large else supremum.region_probability
+        p_value = float(likely(self.region, null.power(q), q, _BLOCKS if self._is_large else _ROUGH_BLOCKS).max())
         return float(ndtri(min(max(p_value, 1e-300), 1.0 - 1e-16))) - float(ndtri(self.level))
 
     def rejects(self, epsilon: float, delta: float) -> bool:
@@ -84,12 +81,11 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
         return RatioTest(left, right, failure_probability, supremum.Region(np.zeros_like, left.trials, right.trials))
     middle = 2.0 * s * y + z * z * (s + y)
     r = 2.0 * constant / (middle + math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0)))
-    region = supremum.Region(
-        lambda y: shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift),
-        left.trials,
-        right.trials,
-        _reach(level),
-    )
+
+    def threshold(y: Floats) -> Floats:
+        return shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift)
+
+    region = supremum.Region(threshold, left.trials, right.trials, _reach(level))
     return RatioTest(left, right, failure_probability, region)
 
 
@@ -113,8 +109,7 @@ def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon:
     """The test whose region is ordered by the observed excess P̂(E) − e^ε·Q̂(E)."""
     grow = _grow(epsilon) * left.trials / right.trials
     excess = left.hits - grow * right.hits
-    reach = _reach(failure_probability)
-    region = supremum.Region(lambda y: excess + grow * y, left.trials, right.trials, reach)
+    region = supremum.Region(lambda y: excess + grow * y, left.trials, right.trials, _reach(failure_probability))
     return RatioTest(left, right, failure_probability, region)
 
 

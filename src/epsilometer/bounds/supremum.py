@@ -63,8 +63,7 @@ def region_probability(region: Region, p: Floats, q: Floats, blocks: int | Float
     below = np.where(edges <= 0.0, 0.0, np.where(edges > m, 1.0, below))
     mass = np.diff(np.concatenate([below, np.ones((len(q), 1))], axis=1), axis=1)
     # A real threshold just above an integer through rounding must not push that integer out of the region.
-    needed = np.ceil(region.threshold(edges) * (1.0 - 1e-12) - 1e-9)
-    needed = np.maximum(needed, 0.0)
+    needed = np.maximum(np.ceil(region.threshold(edges) * (1.0 - 1e-12) - 1e-9), 0.0)
     inside = np.clip(needed, 1.0, n)
     tail = betainc(inside, n - inside + 1.0, p[:, None])
     tail = np.where(needed <= 0.0, 1.0, np.where(needed > n, 0.0, tail))
@@ -79,8 +78,7 @@ def _block_edges(m: float, q: Floats, blocks: int, reach: float) -> Floats:
     stop = np.minimum(np.ceil(centre + (reach + 0.5) * spread + 12.0), m)
     step = np.maximum(np.ceil((stop - start + 1.0) / blocks), 1.0)
     needed = int(np.max(np.ceil((stop - start + 1.0) / step))) + 1
-    edges = start[:, None] + step[:, None] * np.arange(needed)
-    return np.minimum(edges, m + 1.0)
+    return np.minimum(start[:, None] + step[:, None] * np.arange(needed), m + 1.0)
 
 
 def common_edges(region: Region, q_range: tuple[float, float], blocks: int) -> Floats:
@@ -124,19 +122,18 @@ def greatest_probability(
     for depth in range(_DEPTH + 1):
         bound = np.maximum(low, high) + _chord_excess(region, null, a, b)
         bad = bound > level
-        worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
-        if not bad.any():
-            return worst
-        a, b, low, high, bound = a[bad], b[bad], low[bad], high[bad], bound[bad]
-        bound = np.minimum(bound, region_probability(region, null.power(b), a, blocks))  # the corner
+        if bad.any():  # perhaps the corner is lower
+            bound[bad] = np.minimum(bound[bad], region_probability(region, null.power(b[bad]), a[bad], blocks))
         bad = bound > level
         worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
         if not bad.any():
             return worst
-        hopeless = bool((np.maximum(low, high)[bad] > level).any())
-        if hopeless or depth == _DEPTH:
+        if depth == _DEPTH or (np.maximum(low, high)[bad] > level).any():  # halving would not help
             return max(worst, float(bound.max()))
-        a, b, low, high = _halve(region, null, blocks, a[bad], b[bad], low[bad], high[bad])
+        a, b, low, high = a[bad], b[bad], low[bad], high[bad]
+        middle = 0.5 * (a + b)
+        centre = region_probability(region, null.power(middle), middle, blocks)
+        a, b, low, high = np.append(a, middle), np.append(middle, b), np.append(low, centre), np.append(centre, high)
     return worst
 
 
@@ -155,19 +152,6 @@ def _chord_excess(region: Region, null: NullLine, a: Floats, b: Floats) -> Float
     with np.errstate(divide="ignore"):
         information = null.slope**2 * region.n_left / p_spread + region.n_right / q_spread
     return np.minimum((b - a) ** 2 / 8.0 * information, 1.0)
-
-
-def _halve(
-    region: Region, null: NullLine, blocks: int, a: Floats, b: Floats, low: Floats, high: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    middle = 0.5 * (a + b)
-    centre = region_probability(region, null.power(middle), middle, blocks)
-    return (
-        np.concatenate([a, middle]),
-        np.concatenate([middle, b]),
-        np.concatenate([low, centre]),
-        np.concatenate([centre, high]),
-    )
 
 
 # What the interpolation may add to the supremum, as a share of the level.
@@ -199,8 +183,7 @@ def interpolated_supremum(
     q = (0.5 * (low + high) + 0.5 * (high - low) * np.cos(angles)) ** 2
     values = region_probability(region, null.power(q), q, common_edges(region, q_range, blocks))
     # The rounding of the values, at most doubled a few times by the interpolation.
-    supremum = _greatest_between(values, angles) + _TOLERANCE * level + 10.0 * ROUNDING * float(values.max())
-    return min(supremum, 1.0)
+    return min(_greatest_between(values, angles) + _TOLERANCE * level + 10.0 * ROUNDING * float(values.max()), 1.0)
 
 
 def needed_degree(region: Region, null: NullLine, ends: tuple[float, float], tolerance: float) -> int | None:
@@ -208,9 +191,8 @@ def needed_degree(region: Region, null: NullLine, ends: tuple[float, float], tol
     middle, half = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
     real = (middle + half * 0.5 * (_ELLIPSES + 1.0 / _ELLIPSES)) ** 2
     imaginary = (half * 0.5 * (_ELLIPSES - 1.0 / _ELLIPSES)) ** 2
-    growth = _growth(region.n_left, null, real, imaginary) + _growth(
-        region.n_right, NullLine(1.0, 0.0), real, imaginary
-    )
+    growth = _growth(region.n_left, null, real, imaginary)
+    growth += _growth(region.n_right, NullLine(1.0, 0.0), real, imaginary)
     degree = float(np.min((growth + np.log(2.0 / ((_ELLIPSES - 1.0) * tolerance))) / np.log(_ELLIPSES)))
     return math.ceil(degree) if degree <= _MOST_DEGREE else None
 
@@ -230,8 +212,7 @@ def _growth(trials: int, line: NullLine, real: Floats, imaginary: Floats) -> Flo
     rise = 4.0 * line.slope * imaginary * r
     root = np.sqrt(gap**2 + rise)
     # The sum minus 1 is root − gap; in a form that keeps its digits where it is tiny.
-    excess = np.where(gap > 0.0, rise / (root + np.maximum(gap, 0.0)), root - gap)
-    return trials * np.log1p(excess)
+    return trials * np.log1p(np.where(gap > 0.0, rise / (root + np.maximum(gap, 0.0)), root - gap))
 
 
 def _greatest_between(values: Floats, angles: Floats) -> float:

@@ -10,11 +10,9 @@ from epsilometer.claims.renyi import ZCDP, RenyiDP, check_order
 from epsilometer.claims.tradeoff import TradeOffDP
 from epsilometer.errors import InputError
 
-__all__ = [
-    "NOTIONS", "ZCDP", "ApproxDP", "ApproxDeltaDP", "Claim", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP",
-    "as_claim", "as_number", "check_order", "check_whole", "from_dict", "from_parameters", "open_claim", "parse_claim",
-]  # fmt: skip
-
+__all__ = ["NOTIONS", "ZCDP", "ApproxDP", "ApproxDeltaDP", "Claim", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"]
+__all__ += ["as_claim", "as_number", "check_order", "check_whole", "from_dict", "from_parameters"]
+__all__ += ["open_claim", "parse_claim"]
 
 _SHORT = {"eps": "epsilon", "ε": "epsilon", "δ": "delta", "alpha": "order", "α": "order", "μ": "mu", "ρ": "rho"}
 
@@ -24,39 +22,32 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
     rest = dict(data)
     kind = NOTIONS.get(str(rest.pop("notion", None)))
     if kind is None:
-        raise InputError(
-            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. Your own notion is known "
-            "when the module that defines it is imported"
-        )
+        own = "Your own notion is known when the module that defines it is imported"
+        raise InputError(f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. {own}")
     try:
         return kind.restored(rest)
     except TypeError as error:
         raise InputError(f"the claim {dict(data)!r} does not fit the notion {kind.notion}: {error}") from error
 
 
-def from_parameters(
-    epsilon: float | None = None,
-    delta: float | None = None,
-    order: float | None = None,
-    mu: float | None = None,
-    rho: float | None = None,
-) -> Claim:
+# The parameters that make a claim together.
+_KINDS: dict[tuple[str, ...], type[Claim]] = {
+    ("epsilon",): PureDP,
+    ("delta", "epsilon"): ApproxDP,
+    ("epsilon", "order"): RenyiDP,
+    ("mu",): GaussianDP,
+    ("rho",): ZCDP,
+}
+
+
+def from_parameters(**parameters: float | None) -> Claim:
     """The claim that a set of parameters makes: epsilon and delta together, for example, are approximate privacy."""
-    given = {"epsilon": epsilon, "delta": delta, "order": order, "mu": mu, "rho": rho}
-    names = frozenset(name for name, value in given.items() if value is not None)
-    kinds: dict[frozenset[str], type[Claim]] = {
-        frozenset({"epsilon"}): PureDP,
-        frozenset({"epsilon", "delta"}): ApproxDP,
-        frozenset({"epsilon", "order"}): RenyiDP,
-        frozenset({"mu"}): GaussianDP,
-        frozenset({"rho"}): ZCDP,
-    }
-    if names not in kinds:
-        said = ", ".join(sorted(names)) or "nothing"
-        raise InputError(
-            f"a claim cannot be made of {said}: give epsilon; epsilon and delta; epsilon and order; mu; or rho"
-        )
-    return kinds[names](**{name: given[name] for name in names})
+    given = {name: value for name, value in parameters.items() if value is not None}
+    kind = _KINDS.get(tuple(sorted(given)))
+    if kind is None:
+        possible = "give epsilon; epsilon and delta; epsilon and order; mu; or rho"
+        raise InputError(f"a claim cannot be made of {', '.join(sorted(given)) or 'nothing'}: {possible}")
+    return kind(**given)
 
 
 def parse_claim(text: str) -> Claim:

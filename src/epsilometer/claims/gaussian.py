@@ -1,7 +1,5 @@
 """Gaussian differential privacy: no easier to distinguish than N(0, 1) from N(μ, 1)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Self
@@ -44,7 +42,7 @@ class GaussianDP(Claim):
             raise InputError(f"at_delta={self.at_delta!r} must lie strictly between 0 and 1")
 
     @classmethod
-    def from_approx(cls, epsilon: float, delta: float) -> GaussianDP:
+    def from_approx(cls, epsilon: float, delta: float) -> Self:
         """The whole curve that Gaussian noise claims when it is calibrated to be exactly (ε, δ)-private.
 
         Reference: Balle and Wang (2018), the analytic calibration; μ = sensitivity/σ.
@@ -73,13 +71,13 @@ class GaussianDP(Claim):
         most = 0.5 * self.mu**2 + 40.0 * self.mu + 1e-9
         return rejected_end(lambda epsilon: self.delta(epsilon) > delta, 0.0, most, _HALVINGS)
 
-    def scaled(self, distance: int) -> GaussianDP:
+    def scaled(self, distance: int) -> Self:
         """μ times the distance."""
-        return GaussianDP(self.mu * check_whole("distance", distance), self.at_delta)
+        return type(self)(self.mu * check_whole("distance", distance), self.at_delta)
 
-    def composed(self, times: int) -> GaussianDP:
+    def composed(self, times: int) -> Self:
         """μ times the root of the number of runs."""
-        return GaussianDP(self.mu * math.sqrt(check_whole("times", times)), self.at_delta)
+        return type(self)(self.mu * math.sqrt(check_whole("times", times)), self.at_delta)
 
     def to_dict(self) -> dict[str, Any]:
         """μ, and the user's δ."""
@@ -93,11 +91,7 @@ class GaussianDP(Claim):
 
     def least_value(self, p: float, q: float) -> float:
         """Φ⁻¹(p) − Φ⁻¹(q), 0 when p ≤ q."""
-        if p <= q:
-            return 0.0
-        if q <= 0.0 or p >= 1.0:
-            return math.inf
-        return float(ndtri(p) - ndtri(q))
+        return float(self.least_values(np.asarray(p), np.asarray(q)))
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """The same for arrays of shape (n,)."""

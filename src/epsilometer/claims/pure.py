@@ -1,10 +1,8 @@
 """Pure and approximate differential privacy: P(E) ≤ e^ε·Q(E) + δ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -47,13 +45,13 @@ class PureDP(HockeyStick):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
 
-    def scaled(self, distance: int) -> PureDP:
+    def scaled(self, distance: int) -> Self:
         """ε times the distance."""
-        return PureDP(self.epsilon * check_whole("distance", distance))
+        return type(self)(self.epsilon * check_whole("distance", distance))
 
-    def composed(self, times: int) -> PureDP:
+    def composed(self, times: int) -> Self:
         """ε times the number of runs."""
-        return PureDP(self.epsilon * check_whole("times", times))
+        return type(self)(self.epsilon * check_whole("times", times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +71,22 @@ class ApproxDP(HockeyStick):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
-        object.__setattr__(self, "delta", _check_delta(self.delta))
+        number = as_number("delta", self.delta)
+        if not 0.0 <= number < 1.0:
+            raise InputError(f"delta={self.delta!r} makes no sense: it must be at least 0 and less than 1")
+        object.__setattr__(self, "delta", number)
 
     def fixed(self) -> dict[str, float]:
         """δ."""
         return {"delta": self.delta}
 
-    def scaled(self, distance: int) -> ApproxDP:
+    def scaled(self, distance: int) -> Self:
         """(kε, δ·(1 + e^ε + … + e^((k−1)ε))): every step costs its δ, grown by the steps that follow."""
         steps = range(check_whole("distance", distance))
         delta = self.delta * math.fsum(math.exp(min(step * self.epsilon, 700.0)) for step in steps)
         return type(self)(self.epsilon * len(steps), _check_meaning(delta, f"distance={distance}"))
 
-    def composed(self, times: int) -> ApproxDP:
+    def composed(self, times: int) -> Self:
         """(kε, kδ)."""
         delta = self.delta * check_whole("times", times)
         return type(self)(self.epsilon * times, _check_meaning(delta, f"times={times}"))
@@ -107,13 +108,6 @@ class ApproxDeltaDP(ApproxDP):
     def fixed(self) -> dict[str, float]:
         """ε."""
         return {"epsilon": self.epsilon}
-
-
-def _check_delta(delta: float) -> float:
-    number = as_number("delta", delta)
-    if not 0.0 <= number < 1.0:
-        raise InputError(f"delta={delta!r} makes no sense: it must be at least 0 and less than 1")
-    return number
 
 
 def _check_meaning(delta: float, cause: str) -> float:

@@ -66,18 +66,12 @@ class RenyiDP(DivergenceClaim):
         try:
             object.__setattr__(self, "order", check_order(self.order))
         except InputError as error:
-            raise InputError(f"{error}{self._mixed_up()}") from None
+            # The order comes first, where most people say ε first.
+            numbers = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float)
+            swapped = f"order={self.epsilon!r}, epsilon={self.order!r}"
+            given = swapped if numbers and self.epsilon > 1.0 and self.order >= 0.0 else "order=2, epsilon=0.5"
+            raise InputError(f"{error}; name the two numbers: RenyiDP({given})") from None
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
-
-    def _mixed_up(self) -> str:
-        """The order comes first, where most people say ε first."""
-        swapped = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float) and self.epsilon > 1.0
-        given = (
-            f"order={self.epsilon!r}, epsilon={self.order!r}"
-            if swapped and self.order >= 0.0
-            else "order=2, epsilon=0.5"
-        )
-        return f"; name the two numbers: RenyiDP({given})"
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """The larger divergence of the two coins."""
@@ -135,10 +129,8 @@ def check_order(order: float) -> float:
 def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
     """D_order of the coin p from the coin q, elementwise; infinite where p has an outcome that q lacks."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        heads = xlogy(order, p) + (1.0 - order) * np.log(q)
-        tails = xlogy(order, 1.0 - p) + (1.0 - order) * np.log1p(-q)
-        heads = np.where(p > 0.0, heads, -np.inf)
-        tails = np.where(p < 1.0, tails, -np.inf)
+        heads = np.where(p > 0.0, xlogy(order, p) + (1.0 - order) * np.log(q), -np.inf)
+        tails = np.where(p < 1.0, xlogy(order, 1.0 - p) + (1.0 - order) * np.log1p(-q), -np.inf)
         return np.maximum(np.logaddexp(heads, tails) / (order - 1.0), 0.0)
 
 

@@ -1,7 +1,5 @@
 """f-differential privacy: a whole curve is claimed, from type-I error to the least type-II error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -43,8 +41,20 @@ class TradeOffDP(Claim):
     def __post_init__(self) -> None:
         object.__setattr__(self, "excess", check_at_least("excess", self.excess, 0.0))
         if not callable(self.curve):
-            object.__setattr__(self, "curve", _as_points(self.curve))
-        _check_curve(self._type_two(_GRID))
+            try:
+                one, two = (np.asarray(part, dtype=float) for part in self.curve)
+            except (TypeError, ValueError) as error:
+                raise InputError("curve must be a function, or two sequences of numbers (type I, type II)") from error
+            if one.ndim != 1 or one.shape != two.shape or len(one) < 2 or not np.all(np.diff(one) > 0):
+                raise InputError("curve points must be two sequences of one length ≥ 2 with increasing type-I errors")
+            object.__setattr__(self, "curve", (tuple(one.tolist()), tuple(two.tolist())))
+        type_two = self._type_two(_GRID)
+        if not np.all(np.isfinite(type_two)):
+            raise InputError("curve returns values that are not finite numbers on [0, 1]")
+        if type_two.min() < -_SLACK or np.any(type_two > 1.0 - _GRID + _SLACK):
+            raise InputError("curve must lie between 0 and 1 − t: a type-II error above 1 − t is beaten by guessing")
+        if np.any(np.diff(type_two) > _SLACK):
+            raise InputError("curve must not increase: more type-I error never costs type-II error")
 
     def _type_two(self, errors: Floats) -> Floats:
         if callable(self.curve):
@@ -76,7 +86,7 @@ class TradeOffDP(Claim):
         """The same curve with another tolerated excess."""
         return type(self)(self.curve, value)
 
-    def scaled(self, distance: int) -> TradeOffDP:
+    def scaled(self, distance: int) -> Self:
         """The curve whose greatest power is that of this one, applied once per step.
 
         Reference: Dong, Roth, Su (2022), Theorem 2.14.
@@ -87,7 +97,7 @@ class TradeOffDP(Claim):
             power = np.asarray(self.max_power(power), dtype=np.float64)
         # On the safe side between two points: each gets the type-II error of the next one.
         below = np.minimum.accumulate(np.append(1.0 - power[1:], 0.0))
-        return self if steps == 1 else TradeOffDP((_GRID.tolist(), below.tolist()), self.excess)
+        return self if steps == 1 else type(self)((_GRID.tolist(), below.tolist()), self.excess)
 
     def describe(self) -> str:
         """The curve at one point, for orientation."""
@@ -95,13 +105,10 @@ class TradeOffDP(Claim):
 
     def to_dict(self) -> dict[str, Any]:
         """A function is stored as points on the safe side: each gets the type-II error of the next one on the right."""
-        data: dict[str, Any] = {"notion": self.notion, "excess": self.excess}
-        if callable(self.curve):
-            below = np.append(self._type_two(_GRID)[1:], 0.0)
-            data["curve"] = [_GRID.tolist(), np.minimum.accumulate(below).tolist()]
-        else:
-            data["curve"] = [list(part) for part in self.curve]
-        return data
+        curve: Any = self.curve
+        if callable(curve):
+            curve = _GRID, np.minimum.accumulate(np.append(self._type_two(_GRID)[1:], 0.0))
+        return {"notion": self.notion, "excess": self.excess, "curve": [np.asarray(part).tolist() for part in curve]}
 
     @classmethod
     def restored(cls, data: Mapping[str, Any]) -> Self:
@@ -110,22 +117,3 @@ class TradeOffDP(Claim):
         if not isinstance(curve, list | tuple):
             raise InputError("a stored trade-off claim needs its curve as two lists of numbers")
         return cls(**{**data, "curve": tuple(curve)})
-
-
-def _as_points(curve: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    try:
-        one, two = (np.asarray(part, dtype=float) for part in curve)
-    except (TypeError, ValueError) as error:
-        raise InputError("curve must be a function, or two sequences of numbers (type I, type II)") from error
-    if one.ndim != 1 or one.shape != two.shape or len(one) < 2 or not np.all(np.diff(one) > 0):
-        raise InputError("curve points must be two sequences of one length ≥ 2 with increasing type-I errors")
-    return tuple(one.tolist()), tuple(two.tolist())
-
-
-def _check_curve(type_two: Floats) -> None:
-    if not np.all(np.isfinite(type_two)):
-        raise InputError("curve returns values that are not finite numbers on [0, 1]")
-    if type_two.min() < -_SLACK or np.any(type_two > 1.0 - _GRID + _SLACK):
-        raise InputError("curve must lie between 0 and 1 − t: a type-II error above 1 − t is beaten by guessing")
-    if np.any(np.diff(type_two) > _SLACK):
-        raise InputError("curve must not increase: more type-I error never costs type-II error")

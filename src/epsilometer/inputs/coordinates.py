@@ -1,7 +1,5 @@
 """What a search may choose: coordinates in [0, 1], single values and those worth trying; checks of arguments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -98,9 +96,9 @@ class Coordinate:
 
     def places(self, u: Floats) -> Floats:
         """Where numbers of [0, 1] lie for a model: they differ if and only if they stand for different values."""
+        levels = self.levels or 1  # names can be counted
         if not self.ordered:
-            assert self.levels is not None  # names can be counted
-            return np.minimum(np.floor(u * self.levels), self.levels - 1.0)
+            return np.minimum(np.floor(u * levels), levels - 1.0)
         if self.signed:
             return np.array([0.5 + 0.5 * signed_step(float(each)) for each in u])
         return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
@@ -108,8 +106,7 @@ class Coordinate:
     def grid(self, most: int) -> Floats:
         """At most `most` points that stand for different values, both ends included; all levels if unordered."""
         if not self.ordered:
-            assert self.levels is not None  # names can be counted
-            return (np.arange(self.levels) + 0.5) / self.levels
+            return (np.arange(self.levels or 1) + 0.5) / (self.levels or 1)
         count = most if self.levels is None else min(most, self.levels)
         return np.linspace(ENDS, 1.0 - ENDS, count) if count > 1 else np.array([0.5])
 
@@ -133,8 +130,19 @@ def whole_within(u: float, low: int, high: int) -> int:
 def signed_step(u: float) -> float:
     """A number between −1 and 1, with shares of u for −1, for 0 and for 1."""
     away = abs(u - 0.5) - 0.5 * _NONE
-    size = min(max(away / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0)
-    return math.copysign(size, u - 0.5)
+    return math.copysign(min(max(away / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5)
+
+
+def near(one: Any, two: Any, reach: float) -> tuple[Any, Any] | None:
+    """Two numbers at most `reach` apart: the second one, and the first moved towards it."""
+    try:
+        if abs(one - two) <= reach:
+            return one, two
+        step = math.floor(reach) if isinstance(two, int) else reach  # a large whole number is no float
+        moved = two + step if one > two else two - step
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return (moved, two) if abs(moved) != math.inf and abs(moved - two) <= reach else None
 
 
 Point = Sequence[float]
@@ -270,18 +278,16 @@ class Container:
             return records[0]
         if self.kind in ("list", "rows"):
             return list(records)
-        if self.kind == "numpy" and None in self.columns:
-            return self._array(records, *self.columns.values())
-        if self.kind == "series":
-            return import_module("pandas").Series(self._array(records, *self.columns.values()))
+        if None in self.columns:  # values, not rows
+            array = self._array(records, *self.columns.values())
+            return array if self.kind == "numpy" else import_module("pandas").Series(array)
         if self.kind in ("numpy", "matrix"):
             names = [name for name in self.columns if name != LABEL]
             cells = [[record[name] for name in names] for record in records]
             table = self._array(cells, *(self.columns[name] for name in names)).reshape(len(records), len(names))
             if LABEL not in self.columns:
                 return table
-            labels = Container("numpy", {None: self.columns[LABEL]})
-            return table, labels([record[LABEL] for record in records])
+            return table, Container("numpy", {None: self.columns[LABEL]})([record[LABEL] for record in records])
         named = {name: [record[name] for record in records] for name in self.columns}
         if self.kind == "polars":
             schema = {name: _python_type(domain) for name, domain in self.columns.items()}

@@ -4,8 +4,6 @@ A mechanism may empty, sort or scale its dataset in place; if the next call saw 
 one distribution. Outputs are copied as well, because a function may return the same buffer again and again.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import datetime
@@ -56,10 +54,8 @@ def check_reusable(value: Any, name: str) -> None:
     while waiting:
         each = waiting.pop()
         if isinstance(each, _ONE_SHOT):
-            raise InputError(
-                f"{name} is or holds a {type(each).__name__}, which can be read only once, but a mechanism is called "
-                "many times; give a list of its items instead"
-            )
+            once = "which can be read only once, but a mechanism is called many times; give a list of its items instead"
+            raise InputError(f"{name} is or holds a {type(each).__name__}, {once}")
         held = _held(each)
         if id(each) not in met and not _all_atoms(held):
             met.add(id(each))
@@ -107,39 +103,25 @@ class _Plan:
         kind = type(value)
         if kind in _ATOMS or isinstance(value, _SHARED) or _names(kind) & _FROZEN:
             return None
-        if kind is tuple:
-            return self._tuple(value)
         if kind is frozenset and _all_atoms(value):
             return None
-        if id(value) in self._met:
-            self._tangled = True
-            return None
-        self._met.add(id(value))
-        if kind is list:
-            return self._list(value)
-        if kind is dict:
-            return self._dict(value)
-        return _plain_copy(value) or self._unpickled(value)
+        if kind is not tuple:
+            if id(value) in self._met:
+                self._tangled = True
+                return None
+            self._met.add(id(value))
+        if kind not in (list, tuple, dict):
+            return _plain_copy(value) or self._unpickled(value)
+        parts = value.values() if kind is dict else value
+        makes = [] if _all_atoms(parts) else [self._of(each) for each in parts]
+        if not any(makes):
+            return None if kind is tuple else value.copy
 
-    def _list(self, value: list[Any]) -> Make:
-        makes = None if _all_atoms(value) else [self._of(each) for each in value]
-        if makes is None or not any(makes):
-            return value.copy
-        return lambda: [each if make is None else make() for each, make in zip(value, makes, strict=True)]
+        def copied() -> Any:
+            copies = [each if make is None else make() for each, make in zip(parts, makes, strict=True)]
+            return copies if kind is list else tuple(copies) if kind is tuple else dict(zip(value, copies, strict=True))
 
-    def _tuple(self, value: tuple[Any, ...]) -> Make | None:
-        makes = None if _all_atoms(value) else [self._of(each) for each in value]
-        if makes is None or not any(makes):
-            return None
-        return lambda: tuple(each if make is None else make() for each, make in zip(value, makes, strict=True))
-
-    def _dict(self, value: dict[Any, Any]) -> Make:
-        makes = None if _all_atoms(value.values()) else [self._of(each) for each in value.values()]
-        if makes is None or not any(makes):
-            return value.copy
-        return lambda: {
-            name: each if make is None else make() for (name, each), make in zip(value.items(), makes, strict=True)
-        }
+        return copied
 
     def _unpickled(self, value: Any) -> Make | None:
         """Any object, copied by pickle; what pickle cannot copy is shared."""
@@ -212,17 +194,19 @@ def _received(value: Any) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
-    if kind is list:
-        return value.copy() if _all_atoms(value) else [_received(each) for each in value]
-    if kind is tuple:
-        return value if _all_atoms(value) else tuple(_received(each) for each in value)
+    if kind in (list, tuple):
+        return value[:] if _all_atoms(value) else kind(map(_received, value))
     if kind is dict:
         return {name: _received(each) for name, each in value.items()}
     make = _plain_copy(value)
     if make is not None:
         return make()
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
-        return _consumed(value)
+        try:  # now: later it might see what another run has changed; an endless one is cut
+            return [_received(each) for each in islice(value, MAX_LEAVES + 1)]
+        except Exception as error:
+            raised = f"raised {type(error).__name__}: {error!s:.200}"
+            raise MechanismError(f"the mechanism returned a {kind.__name__} that {raised}") from error
     if field_names(kind) or hasattr(kind, "tocoo") or isinstance(value, list | tuple | dict | set | np.ndarray):
         try:
             return copy.deepcopy(value)
@@ -231,37 +215,21 @@ def _received(value: Any) -> Any:
     return value
 
 
-def _consumed(value: Iterator[Any]) -> list[Any]:
-    """What an iterator yields, now: later it might see what another run has changed. An endless one is cut."""
-    try:
-        return [_received(each) for each in islice(value, MAX_LEAVES + 1)]
-    except Exception as error:
-        raise MechanismError(
-            f"the mechanism returned a {type(value).__name__} that raised {type(error).__name__}: {error!s:.200}"
-        ) from error
-
-
 def _plain_copy(value: Any) -> Make | None:
     """A copy function for a value without mutable parts; None if it may have such parts."""
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
         return lambda: value.copy(order="K")
-    if kind is set and _all_atoms(value):
-        return lambda: set(value)
-    if kind is bytearray:
-        return lambda: bytearray(value)
-    if kind is array:
+    if kind in (bytearray, array):
         return lambda: value[:]
-    if kind is np.void and not value.dtype.hasobject:
-        return lambda: value.copy()
     if kind is memoryview:
         return lambda: np.array(value).data
-    if isinstance(value, np.ndarray) and kind.__module__.partition(".")[0] == "numpy" and not value.dtype.hasobject:
-        return lambda: value.copy()
     names = _names(kind)
-    if ("polars", "DataFrame") in names or ("polars", "Series") in names:
+    if names & {("polars", "DataFrame"), ("polars", "Series")}:
         return lambda: value.clone()
-    if names & {("pandas", "DataFrame"), ("pandas", "Series")} and _cells_are_atoms(value):
+    of_numpy = isinstance(value, np.ndarray | np.void) and kind.__module__.partition(".")[0] == "numpy"
+    of_pandas = names & {("pandas", "DataFrame"), ("pandas", "Series")} and _cells_are_atoms(value)
+    if of_pandas or (of_numpy and not value.dtype.hasobject) or (kind is set and _all_atoms(value)):
         return lambda: value.copy()
     return None
 

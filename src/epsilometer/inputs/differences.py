@@ -1,10 +1,8 @@
 """The difference of two inputs in words: "record 19: age 39 → 99; 19 records equal"."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -54,34 +52,31 @@ def difference(left: Any, right: Any) -> str:
         return f"{brief(left)} → {brief(right)} ({kinds[0]} → {kinds[1]})"
     old, new = (_items(side) for side in (left, right))
     if old is None or new is None:
-        told, more = _first(_changes(left, right))
-        told = told or ["the order of the keys"]
-        equal, noun = _equal_fields(left, right), "field"
+        told = list(_changes(left, right)) or ["the order of the keys"]
+        named = [_fields(side) or {} for side in (left, right)]
+        equal = sum(key in named[1] and same_content(each, named[1][key]) for key, each in named[0].items())
+        noun, most = "field", _MOST_CHANGES
     else:
-        noun = "record" if any(_has_parts(each) for side in (old, new) for each in side[:1]) else "item"
+        first = [each for side in (old, new) for each in side[:1]]
+        noun = "record" if any(_fields(each) is not None or _items(each) is not None for each in first) else "item"
         keys = _keys(left, old), _keys(right, new)
         changes = _matched(*keys)
-        told, more = _first(_record_texts(changes, old, new, noun))
-        equal = len(old) - sum(len(stretch) for stretch, _ in changes)
+        told = [text for each in changes for text in _record_texts(*each, old, new, noun)]
+        equal, most = len(old) - sum(len(stretch) for stretch, _ in changes), _MOST_CHANGES
         if Counter(keys[0]) == Counter(keys[1]):
-            told, more = [f"the same {noun}s in another order", *told[:1]], more + len(told[1:])
-    told += [f"{more:,} more"] if more else []
-    return "; ".join([*told, *([f"{equal:,} {noun}{'' if equal == 1 else 's'} equal"] if equal > 0 else [])])
+            told, most = [f"the same {noun}s in another order", *told], 2
+    shown = told[:most] + ([f"{len(told) - most:,} more"] if len(told) > most else [])
+    return "; ".join([*shown, *([f"{equal:,} {noun}{'' if equal == 1 else 's'} equal"] if equal > 0 else [])])
 
 
-def _first(texts: Iterable[str]) -> tuple[list[str], int]:
-    told = list(texts)
-    return told[:_MOST_CHANGES], len(told[_MOST_CHANGES:])
-
-
-def _record_texts(changes: list[tuple[range, range]], left: Any, right: Any, noun: str) -> Iterator[str]:
-    for old, new in changes:
-        for before, after in zip(old, new, strict=False):
-            yield f"{noun} {before}: " + ", ".join(_changes(left[before], right[after]))
-        for before in old[len(new) :]:
-            yield f"{noun} {before} removed: {brief(left[before])}"
-        for after in new[len(old) :]:
-            yield f"{noun} {after} added: {brief(right[after])}"
+def _record_texts(old: range, new: range, left: Any, right: Any, noun: str) -> Iterator[str]:
+    """What happened to the records at the places `old` of the one, `new` of the other."""
+    for before, after in zip(old, new, strict=False):
+        yield f"{noun} {before}: " + ", ".join(_changes(left[before], right[after]))
+    for before in old[len(new) :]:
+        yield f"{noun} {before} removed: {brief(left[before])}"
+    for after in new[len(old) :]:
+        yield f"{noun} {after} added: {brief(right[after])}"
 
 
 def _matched(left: list[Hashable], right: list[Hashable]) -> list[tuple[range, range]]:
@@ -137,11 +132,6 @@ def _fields(value: Any) -> Mapping[Any, Any] | None:
     return {name: value[name] if isinstance(value, np.void) else getattr(value, name) for name in names or ()} or None
 
 
-def _equal_fields(left: Any, right: Any) -> int:
-    old, new = _fields(left) or {}, _fields(right) or {}
-    return sum(key in new and same_content(old[key], new[key]) for key in old)
-
-
 def _items(value: Any) -> Sequence[Any] | None:
     """What has a place: the items of a list, the rows of an array or a data frame."""
     if isinstance(value, list | tuple) and field_names(type(value)) is None:
@@ -161,18 +151,13 @@ def _keys(value: Any, items: Sequence[Any]) -> list[Hashable]:
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         data, size = np.ascontiguousarray(value).tobytes(), value[:1].nbytes
         return [data[start : start + size] for start in range(0, len(data), size)] if size else []
-    return [_key(each) for each in items]
-
-
-def _key(value: Any) -> str:
-    # The repr is much faster than a digest, and as good for values of which it shows everything.
-    text = safe_repr(value)
-    shows_all = len(text) < 1_000 and not any(sign in text for sign in ("array", "...", "<", "\n"))
-    return text if shows_all else (digest_or_none(value) or text)
-
-
-def _has_parts(value: Any) -> bool:
-    return _fields(value) is not None or _items(value) is not None
+    keys: list[Hashable] = []
+    for each in items:
+        # The repr is much faster than a digest, and as good for values of which it shows everything.
+        text = safe_repr(each)
+        shows_all = len(text) < 1_000 and not any(sign in text for sign in ("array", "...", "<", "\n"))
+        keys.append(text if shows_all else (digest_or_none(each) or text))
+    return keys
 
 
 def brief(value: Any) -> str:

@@ -1,7 +1,5 @@
 """A pair of neighbouring datasets, and how it is stored: as a digest where JSON cannot hold it, never pickled."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import importlib
@@ -82,9 +80,8 @@ class Pair:
         try:
             return difference(self.left, self.right)
         except Exception as error:  # objects may raise anything when they are looked at; that must not cost a result
-            return (
-                f"{type(self.left).__name__} → {type(self.right).__name__} ({type(error).__name__} on comparing them)"
-            )
+            kinds = [type(each).__name__ for each in (self.left, self.right, error)]
+            return f"{kinds[0]} → {kinds[1]} ({kinds[2]} on comparing them)"
 
 
 def digest_of(dataset: Any) -> str:
@@ -105,10 +102,9 @@ def check_pair(pair: Pair) -> Pair:
     check_reusable(pair.left, "the left input")
     check_reusable(pair.right, "the right input")
     if not pair.equal and pair.has_equal_sides:
-        raise InputError(
-            f"the two inputs of the pair are equal ({brief(pair.left)}), so their outputs have one distribution and "
-            "no claim could be refuted; give neighbours that differ, or em.Pair(x, x, equal=True) for a control"
-        )
+        why = "so their outputs have one distribution and no claim could be refuted"
+        what_to_do = "give neighbours that differ, or em.Pair(x, x, equal=True) for a control"
+        raise InputError(f"the two inputs of the pair are equal ({brief(pair.left)}), {why}; {what_to_do}")
     return pair
 
 
@@ -159,15 +155,9 @@ def pair_to_dict(pair: Pair) -> dict[str, Any]:
 
 def pair_from_dict(data: Mapping[str, Any]) -> Pair:
     """The pair; a side that was not stored is a `StoredDigest`."""
-    within = data.get("within")
-    return Pair(
-        _restore(data["left"]),
-        _restore(data["right"]),
-        equal=bool(data.get("equal", False)),
-        note=str(data.get("note", "")),
-        within=None if within is None else bool(within),
-        told=str(data.get("difference", "")),
-    )
+    within = None if data.get("within") is None else bool(data["within"])
+    told = {"note": str(data.get("note", "")), "told": str(data.get("difference", ""))}
+    return Pair(_restore(data["left"]), _restore(data["right"]), equal=bool(data.get("equal")), within=within, **told)
 
 
 def pair_digest(pair: Pair) -> str:
@@ -189,10 +179,9 @@ def check_same(stored: Pair, given: Pair) -> None:
         except Undigestible as error:
             raise InputError(f"pair=: whether the {name} input is the stored one is unknown: {error}") from error
         if not same:
-            raise InputError(
-                f"pair=: the {name} input is not that of the stored result: its digest differs (of type, bits, "
-                "shape and order); give the inputs of that audit, or make a new audit"
-            )
+            why = "its digest differs (of type, bits, shape and order)"
+            what = f"the {name} input is not that of the stored result: {why}"
+            raise InputError(f"pair=: {what}; give the inputs of that audit, or make a new audit")
 
 
 def is_complete(pair: Pair) -> bool:
@@ -201,27 +190,19 @@ def is_complete(pair: Pair) -> bool:
 
 
 def _store(value: Any) -> dict[str, Any]:
-    """With its digest, by which the input is recognised when it is given again."""
+    """In a form that gives back the same value of the same type, if JSON has one; with its digest, to recognise it."""
     if isinstance(value, StoredDigest):
         return {"type": value.kind, "text": value.text, "digest": value.digest}
     digest = digest_or_none(value) or ""
-    return {
-        **(_exactly(value, digest) or {"type": type(value).__name__, "text": safe_repr(value)[:200]}),
-        "digest": digest,
-    }
-
-
-def _exactly(value: Any, digest: str) -> dict[str, Any] | None:
-    """A form that gives back the same value of the same type; None if JSON has none."""
     for form in (_as_json, lambda each: {"typed": _typed(each)}):  # NaN, dates, arrays or data frames inside need types
         try:
             data = form(value)
             text = json.dumps(data, allow_nan=False)
             if len(text) <= _MOST_TEXT and content_digest(_restore(json.loads(text))) == digest:
-                return data
+                return {**data, "digest": digest}
         except Exception:  # whatever the libraries of data frames raise
             continue
-    return None
+    return {"type": type(value).__name__, "text": safe_repr(value)[:200], "digest": digest}
 
 
 def _as_json(value: Any) -> dict[str, Any]:
@@ -250,8 +231,7 @@ def _typed(value: Any) -> Any:
     if kind == "pandas.Series" and value.name is None:
         return {kind: _typed(value.tolist()), "dtype": str(value.dtype)}
     if kind == "pandas.DataFrame":
-        columns = [[_typed(name), _typed(value[name].tolist()), str(value[name].dtype)] for name in value.columns]
-        return {kind: columns}
+        return {kind: [[_typed(name), _typed(each.tolist()), str(each.dtype)] for name, each in value.items()]}
     if kind == "polars.DataFrame":
         return {kind: [[column.name, _typed(column.to_list()), str(column.dtype)] for column in value]}
     if not isinstance(value, np.ndarray | np.generic):
@@ -265,8 +245,7 @@ def _untyped(data: Any) -> Any:
         return data
     kind, content = next(iter(data.items()))
     if kind in ("list", "tuple"):
-        items = [_untyped(each) for each in content]
-        return items if kind == "list" else tuple(items)
+        return (list if kind == "list" else tuple)(map(_untyped, content))
     if kind == "dict":
         return {_untyped(name): _untyped(each) for name, each in content}
     if kind == "float":
@@ -289,10 +268,8 @@ def _frame(kind: str, content: Any, dtype: str) -> Any:
     named = [(_untyped(name), _untyped(cells), str(each)) for name, cells, each in content]
     if kind == "pandas.DataFrame":
         return library.DataFrame({name: library.Series(cells, dtype=each) for name, cells, each in named})
-    return library.DataFrame(
-        {name: cells for name, cells, _ in named},
-        schema={name: getattr(library, each.partition("(")[0]) for name, _, each in named},
-    )
+    schema = {name: getattr(library, each.partition("(")[0]) for name, _, each in named}
+    return library.DataFrame({name: cells for name, cells, _ in named}, schema=schema)
 
 
 def _is_plain_array(value: Any) -> bool:

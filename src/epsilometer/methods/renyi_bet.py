@@ -8,7 +8,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds import Counts
-from epsilometer.bounds.bets_on_means import JointBet, divergence_lower
+from epsilometer.bounds.bets_on_means import JointBet, bet_lower
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -228,7 +228,7 @@ class BetProposal(Proposal):
         """The exact bound from the cell counts of the fresh draws."""
         above, below = (right, left) if self.flipped else (left, right)
         bet = JointBet(self.score.order, self.score.scores, self.stake)
-        divergence = divergence_lower(bet, above, below, failure_probability)
+        divergence = bet_lower(bet, above, below, failure_probability)
         witness = self._witness(left, right, pair, failure_probability)
         details = {
             "order": self.score.order,

@@ -48,7 +48,7 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
     first = slice(0, most)
     sides = [[column.take(first) for column in block.columns] for block in (left, right)]
     codings = tuple(_code(sides[0][number], sides[1][number], number) for number in columns)
-    codes = [np.concatenate([coding.codes(side) for side in sides]) for coding in codings]
+    codes = [np.concatenate([coding.index(side).astype(np.int32) for side in sides]) for coding in codings]
     n_left, n_right = (min(block.size, most) for block in (left, right))
     return _boost(codings, codes, n_left, n_right)
 

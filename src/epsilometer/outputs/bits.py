@@ -6,16 +6,14 @@ holds its sign, its exponent (so its rough value), the number of trailing zeros 
 NaN keeps all of its bits: none of them vary by chance.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
-from epsilometer.outputs.columns import Block, Column, Numbers, Outputs
+from epsilometer.outputs.columns import Column, Numbers, Outputs
 from epsilometer.outputs.events import Event
 from epsilometer.outputs.partition import Partition
 from epsilometer.outputs.reading import read_outputs
@@ -51,30 +49,24 @@ def bit_codes(values: Floats, widths: NDArray[np.uint8] | None = None) -> Intege
         code += _WIDTH_CODES[widths]
     odd = np.isnan(values)
     if odd.any():
-        code[odd] = _nan_codes(raw[odd], None if widths is None else widths[odd])
+        # All bits of NaN and its width, outside the codes of numbers and below 2^53.
+        payload = raw[odd] & ((1 << _MANTISSA) - 1)
+        if widths is not None:
+            kind = _WIDTH_CODES[widths[odd]] // _N_OF_WIDTH
+            payload = (payload >> _NAN_SHIFT[kind]) + _NAN_START[kind]
+        code[odd] = np.where(raw[odd] < 0, -1 - payload, _N_CODES + payload)
     return code
-
-
-def _nan_codes(raw: Integers, widths: NDArray[np.uint8] | None) -> Integers:
-    """All bits of NaN and its width, outside the codes of numbers and below 2^53."""
-    payload = raw & ((1 << _MANTISSA) - 1)
-    if widths is not None:
-        kind = _WIDTH_CODES[widths] // _N_OF_WIDTH
-        payload = (payload >> _NAN_SHIFT[kind]) + _NAN_START[kind]
-    return np.where(raw < 0, -1 - payload, _N_CODES + payload)
 
 
 # Shorter floats have fewer bits in NaN; a longer one loses the last of its 52.
 _NAN_SHIFT: Integers = np.array([0, 29, 42, 1])
 _NAN_START: Integers = np.array([0, 1 << 52, (1 << 52) + (1 << 23), (1 << 52) + (1 << 24)])
-_WIDTH_CODES: Integers = np.array(
-    [_WIDTHS.get(width, _OTHER_WIDTH) * _N_OF_WIDTH for width in range(256)], dtype=np.int64
-)
+_WIDTH_CODES: Integers = _N_OF_WIDTH * np.array([_WIDTHS.get(width, _OTHER_WIDTH) for width in range(256)])
 
 
 def bits_view(outputs: Outputs) -> Outputs:
     """The same outputs with every float replaced by its code; everything else as it is."""
-    blocks = [Block(b.shape, b.rows, tuple(map(_view_column, b.columns)), b.size) for b in outputs.blocks]
+    blocks = (replace(block, columns=tuple(map(_view_column, block.columns))) for block in outputs.blocks)
     return Outputs(tuple(blocks), outputs.size)
 
 
@@ -84,75 +76,35 @@ def _view_column(column: Column) -> Column:
     return column
 
 
-def has_floats(outputs: Outputs) -> bool:
-    """Whether any output holds a float."""
-    return any(isinstance(c, Numbers) and c.values.dtype == np.float64 for b in outputs.blocks for c in b.columns)
-
-
 @dataclass(frozen=True, slots=True)
-class BitsEvent(Event, kind="bits"):
+class BitsEvent(Event):
     """An event of codes: outputs are seen through `bits_view` first."""
+
+    kind: ClassVar[str] = "bits"
 
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,)."""
-        read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return Event.contains(self, bits_view(read))
+        return Event.contains(self, bits_view(read_outputs(outputs)))
 
-    def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event."""
-        column = self._one_column_of(outputs)
-        if column is None or len(column) < _N_OF_WIDTH // 16:
-            return int(np.count_nonzero(self.contains(outputs)))
-        # One look-up per output instead of a search.
-        line = self.partition.blocks[0].groups[0].line
-        assert line is not None
-        codes = bit_codes(column.values, column.widths)  # type: ignore[arg-type]  # a column of floats
-        inside = (codes >= 0) & (codes < _N_CODES)
-        size = _N_OF_WIDTH if column.widths is None else _N_CODES
-        table = self.chosen[line.index(np.arange(size))]
-        if inside.all():
-            return int(np.count_nonzero(table[codes]))
-        return int(np.count_nonzero(table[codes[inside]]) + np.count_nonzero(self.chosen[line.index(codes[~inside])]))
-
-    def _one_column_of(self, outputs: Outputs) -> Numbers | None:
-        if len(self.partition.blocks) != 1 or len(outputs.blocks) != 1:
-            return None
-        part, block = self.partition.blocks[0], outputs.blocks[0]
-        column = block.columns[0] if len(block.columns) == 1 else None
-        if not isinstance(column, Numbers) or column.values.dtype != np.float64:
-            return None
-        is_looked_up = part.shape == block.shape and part.is_single_line and part.groups[0].score is None
-        return column if is_looked_up else None
-
-    def simplified(self) -> BitsEvent:
+    def simplified(self) -> Self:
         """The same event on the coarsest partition that still separates it from the rest."""
         simple = Event.simplified(self)
-        return BitsEvent(simple.partition, simple.chosen)
+        return type(self)(simple.partition, simple.chosen)
 
     def describe(self) -> str:
         """The event in words."""
-        patterns = self._patterns()
+        blocks = self.partition.blocks
+        group = blocks[0].groups[0] if len(blocks) == 1 and blocks[0].is_single_line else None
         start = "the low-order bits of the output reveal the input"
-        if patterns is None:
+        if group is None or group.line is None or group.score is not None:
             return f"{start}: a certain pattern of signs, exponents and trailing zero bits of its numbers"
+        intervals = group.line.intervals(self.chosen[: group.n_cells])
+        patterns = [text for low, high in intervals for text in _patterns_between(low, high)]
         if not patterns:
             return "no output"
-        texts = patterns[:_SPELLED_OUT]
-        more = len(patterns) - len(texts)
-        return f"{start}: output with {'; or '.join(texts)}" + (f"; or {more} more such patterns" if more else "")
-
-    def _patterns(self) -> list[str] | None:
-        if len(self.partition.blocks) != 1 or not self.partition.blocks[0].is_single_line:
-            return None
-        group = self.partition.blocks[0].groups[0]
-        if group.line is None or group.score is not None:
-            return None
-        intervals = group.line.intervals(self.chosen[: group.n_cells])
-        return [text for low, high in intervals for text in _patterns_between(low, high)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; `Event.from_dict` is the inverse."""
-        return Event.to_dict(self) | {"kind": "bits"}
+        more = len(patterns) - _SPELLED_OUT
+        told = "; or ".join(patterns[:_SPELLED_OUT])
+        return f"{start}: output with {told}" + (f"; or {more} more such patterns" if more > 0 else "")
 
 
 def as_bits_event(event: Event) -> BitsEvent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 
@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 
 # Words that a shape uses itself: a user's class of that name is written in quotes.
-RESERVED = frozenset(
-    {
-        *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
-        *("list", "tuple", "set", "frozenset", "array", "object"),
-        *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
-    }
-)
+RESERVED = {
+    *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
+    *("list", "tuple", "set", "frozenset", "array", "object"),
+    *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
+}
 
 
 def name_text(name: str) -> str:
@@ -73,9 +71,7 @@ class Leaf:
     @property
     def n_columns(self) -> int:
         """How many columns hold it: none for a missing value, two for a number that one cannot hold."""
-        if self.is_missing:
-            return 0
-        return 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+        return 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
 
     @property
     def is_missing(self) -> bool:
@@ -114,8 +110,7 @@ def _parse(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
     if name == "array":
         return _parse_array(text, end + 1, path)
     if name in _SEQUENCES:
-        step = f"{path} member " + "{}" if "set" in name else path + "[{}]"
-        return _parse_run(text, end + 1, step)
+        return _parse_run(text, end + 1, f"{path} member " + "{}" if "set" in name else path + "[{}]")
     leaves, end = _parse(text, end + 1, path)
     while text[end] == ",":  # a complex number of long parts
         more, end = _parse(text, end + 2, f"imaginary part of {path}")
@@ -139,8 +134,7 @@ def _parse_run(text: str, start: int, step: str, names: Sequence[str] | None = N
 
 def _parse_array(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
     sizes = _DIMENSIONS.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
-    dimensions = [int(size) for size in sizes.split(" × ")]
-    names = [", ".join(map(str, place)) for place in np.ndindex(*dimensions)]
+    names = [", ".join(map(str, place)) for place in np.ndindex(*map(int, sizes.split(" × ")))]
     start += len(sizes)
     if text[start] == ":":
         return _parse_run(text, start + 2, path + "[{}]", names)
@@ -207,6 +201,10 @@ class Numbers:
         """The given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
+    def copied(self) -> Numbers:
+        """A copy of the values; no one else holds the widths."""
+        return Numbers(self.values.copy(), self.widths)
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -235,6 +233,10 @@ class Labels:
         recode[order] = np.arange(len(order), dtype=np.int32)
         return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
 
+    def copied(self) -> Labels:
+        """A copy of the codes."""
+        return Labels(self.codes.copy(), self.labels)
+
 
 Column = Numbers | Labels
 
@@ -248,12 +250,22 @@ class Block:
         rows: shape (k,), increasing positions among all outputs; None when the block holds all of them in order.
         columns: one per leaf, each of length k (none for the shape `None`).
         size: k.
+        leaves: while outputs are read, how many values without parts one of them holds (an empty list counts as one).
     """
 
     shape: str
     rows: Integers | None
     columns: tuple[Column, ...]
     size: int
+    leaves: int = field(default=1, repr=False, compare=False)
+
+    def places(self) -> Integers:
+        """The positions of the outputs, shape (k,), increasing."""
+        return np.arange(self.size) if self.rows is None else self.rows
+
+    def within(self, rows: Integers) -> Block:
+        """The same block among more outputs, whose `rows` held these."""
+        return replace(self, rows=rows if self.rows is None else rows[self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,16 +291,8 @@ class Outputs:
 
     def copied(self) -> Outputs:
         """A copy that does not change when the mechanism reuses its arrays."""
-        blocks = []
-        for block in self.blocks:
-            columns = tuple(
-                Labels(column.codes.copy(), column.labels)
-                if isinstance(column, Labels)
-                else Numbers(column.values.copy(), column.widths)  # no one else holds the widths
-                for column in block.columns
-            )
-            blocks.append(Block(block.shape, block.rows, columns, block.size))
-        return Outputs(tuple(blocks), self.size)
+        copies = [replace(block, columns=tuple(column.copied() for column in block.columns)) for block in self.blocks]
+        return Outputs(tuple(copies), self.size)
 
     def take(self, rows: Integers | slice) -> Outputs:
         """The outputs at the given positions, in that order."""
@@ -305,15 +309,11 @@ class Outputs:
 
 def _take_block(block: Block, wanted: Integers, total: int) -> Block:
     place = np.full(total, -1, dtype=np.int64)
-    place[_row_numbers(block)] = np.arange(block.size)
+    place[block.places()] = np.arange(block.size)
     inside = place[wanted]
     rows = np.flatnonzero(inside >= 0)
     columns = tuple(column.take(inside[rows]) for column in block.columns)
     return Block(block.shape, None if len(rows) == len(wanted) else rows, columns, len(rows))
-
-
-def _row_numbers(block: Block) -> Integers:
-    return np.arange(block.size) if block.rows is None else block.rows
 
 
 def concatenate(parts: Sequence[Outputs]) -> Outputs:
@@ -331,9 +331,7 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
     joined = []
     for shape, pieces in by_shape.items():
         size = sum(block.size for _, block in pieces)
-        rows = None
-        if size != total:
-            rows = np.concatenate([start + _row_numbers(block) for start, block in pieces])
+        rows = None if size == total else np.concatenate([start + block.places() for start, block in pieces])
         columns = tuple(_join(same) for same in zip(*(block.columns for _, block in pieces), strict=True))
         joined.append(Block(shape, rows, columns, size))
     return Outputs(tuple(joined), total)

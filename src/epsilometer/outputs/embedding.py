@@ -4,11 +4,9 @@ Any fixed embedding gives a valid kernel, so a bad one costs power, never soundn
 have their own corners; infinities end at the same distance as very large numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,10 +32,8 @@ class NumberAxis:
     middle: float
     spread: float
 
-    @property
-    def dimensions(self) -> int:
-        """The number, and whether it is NaN."""
-        return 2
+    # The number, and whether it is NaN.
+    dimensions: ClassVar[int] = 2
 
     def points(self, columns: Sequence[Column]) -> Floats:
         """Shape (n, 2)."""
@@ -55,32 +51,17 @@ class NumberAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class NameAxis:
-    """A column of names as corners, all equally far from each other.
-
-    Attributes:
-        coding: the names that have their own corner; all others share one.
-    """
-
-    coding: CodedColumn
-
-    @property
-    def column(self) -> int:
-        """Position of the column."""
-        return self.coding.column
+class NameAxis(CodedColumn):
+    """A column of names as corners, all equally far from each other; names without a code share one."""
 
     @property
     def dimensions(self) -> int:
         """One for each name, one for all others."""
-        return self.coding.n_codes
+        return self.n_codes
 
     def points(self, columns: Sequence[Column]) -> Floats:
         """Shape (n, names + 1)."""
-        return np.eye(self.coding.n_codes)[self.coding.codes(columns)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return self.coding.to_dict()
+        return np.eye(self.n_codes)[self.index(columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +84,23 @@ class Embedding:
         """Shape (n, dimensions)."""
         return np.concatenate([axis.points(columns) for axis in self.axes], axis=1)
 
-    def check(self, dimensions: int) -> Embedding:
-        """Itself, if a stored score of that many coordinates can read it."""
-        if dimensions != self.dimensions:
-            raise ValueError(f"a score of {dimensions} coordinates reads points of {self.dimensions}")
-        return self
-
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data; `from_list` is the inverse."""
         return [axis.to_dict() for axis in self.axes]
 
     @classmethod
-    def from_list(cls, data: Sequence[dict[str, Any]]) -> Embedding:
-        """The inverse of `to_list`."""
-        return cls(tuple(_axis_from_dict(axis) for axis in data))
+    def from_list(cls, data: Sequence[dict[str, Any]], dimensions: int) -> Self:
+        """The inverse of `to_list`, for a stored score of that many coordinates."""
+        read = cls(tuple(_axis_from_dict(axis) for axis in data))
+        if dimensions != read.dimensions:
+            raise ValueError(f"a score of {dimensions} coordinates reads points of {read.dimensions}")
+        return read
 
 
 def _axis_from_dict(data: dict[str, Any]) -> NumberAxis | NameAxis:
     if "spread" not in data:
-        return NameAxis(CodedColumn.from_dict(data))
+        coded = CodedColumn.from_dict(data)
+        return NameAxis(coded.column, coded.cells)
     axis = NumberAxis(int(data["column"]), float(data["middle"]), float(data["spread"]))
     if not (np.isfinite(axis.middle) and 0.0 < axis.spread < np.inf):
         raise ValueError("an axis needs a finite middle and a positive spread")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class LogRatio:
 
     def evaluate(self, outputs: object) -> Floats:
         """The score of each output, shape (n,). Takes `Outputs` or anything a mechanism may return."""
-        read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        return self.scores[self.partition.index(read)]
+        return self.scores[self.partition.index(read_outputs(outputs))]
 
     def contains(self, outputs: object) -> Booleans:
         """Whether the larger distribution makes each output likelier, shape (n,)."""
@@ -58,43 +57,34 @@ class LogRatio:
 
     def simplified(self) -> LogRatio:
         """The same score on the coarsest lines: neighbours with one score become one cell."""
-        blocks, parts, first = [], [], 0
-        for block in self.partition.blocks:
+        blocks, parts = [], []
+        *inside, last = self.partition.split(np.arange(self.partition.n_cells))
+        for block, mine in zip(self.partition.blocks, inside, strict=True):
             groups = []
-            for group in block.groups:
-                cells = np.arange(first, first + group.n_cells)
+            *several, rest = block.split(mine)
+            for group, cells in zip(block.groups, several, strict=True):
                 merged, owner = _merge(group, self.scores[cells])
                 groups.append(merged)
                 parts += [cells[owner == number] for number in range(merged.n_cells)]
-                first += group.n_cells
-            parts.append(np.array([first]))
-            first += 1
+            parts.append(rest)
             blocks.append(replace(block, groups=tuple(groups)))
-        parts.append(np.array([first]))
+        parts.append(last)
         p, q = (np.array([float(each[part].sum()) for part in parts]) for each in (self.p, self.q))
         scores = np.array([self.scores[part[0]] for part in parts])
         return LogRatio(Partition(tuple(blocks)), scores, self.order, p, q)
 
     def describe(self) -> str:
         """The score in words: where it lies, and which outputs it favours."""
-        low, high = float(self.scores.min()), float(self.scores.max())
-        levels = len(np.unique(self.scores))
-        return (
-            f"a score from {low:.3g} to {high:.3g} ({levels} levels) for order {self.order:g}; "
-            f"above its middle {self.middle:.3g}: {self.favourable.describe()}"
-        )
+        levels = np.unique(self.scores)
+        span = f"from {levels[0]:.3g} to {levels[-1]:.3g} ({len(levels)} levels)"
+        above = f"above its middle {self.middle:.3g}: {self.favourable.describe()}"
+        return f"a score {span} for order {self.order:g}; {above}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "log-ratio",
-            "partition": partition_to_dict(self.partition),
-            "scores": [float(score) for score in self.scores],
-            "order": self.order,
-            "p": [float(share) for share in self.p],
-            "q": [float(share) for share in self.q],
-            "text": self.describe(),
-        }
+        numbers = {"order": self.order, **{name: getattr(self, name).tolist() for name in ("scores", "p", "q")}}
+        partition = partition_to_dict(self.partition)
+        return {"kind": "log-ratio", "partition": partition, **numbers, "text": self.describe()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LogRatio:
@@ -106,9 +96,8 @@ class LogRatio:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"the stored score cannot be read: {error!r}") from error
         if not len(scores) == len(p) == len(q) == partition.n_cells or not np.isfinite([*scores, *p, *q]).all():
-            raise InputError(
-                f"the stored score has {len(scores)} values for {partition.n_cells} cells, or infinite ones"
-            )
+            size = f"{len(scores)} values for {partition.n_cells} cells"
+            raise InputError(f"the stored score has {size}, or infinite ones")
         return cls(partition, scores, order, p, q)
 
 
@@ -130,10 +119,9 @@ def _by_name(block: BlockPartition, chosen: Booleans) -> tuple[BlockPartition, B
         return block, chosen
     term, names = terms[0], terms[0].cells
     atoms = tuple(names if column == term.column else None for column in range(len(block.atoms)))
-    groups = tuple(
-        Group(tuple(code if column == term.column else -1 for column in range(len(block.atoms))))
-        for code in range(len(names.labels))
-    )
+    codes = np.full((len(names.labels), len(block.atoms)), -1)
+    codes[:, term.column] = np.arange(len(codes))
+    groups = tuple(Group(tuple(signature)) for signature in codes.tolist())
     return replace(block, atoms=atoms, groups=groups), chosen[group.line.index(term.weights)]
 
 
@@ -175,12 +163,11 @@ class Event:
     partition: Partition
     chosen: Booleans
     among: bool = False
+    kind: ClassVar[str] = "cells"
 
-    def __init_subclass__(cls, kind: str = "") -> None:
-        """Subclasses, which see outputs in another way, give their name in files."""
-        # A dataclass with slots is made twice, the second time without our keyword.
-        known = (name for name, other in _KINDS.items() if other.__qualname__ == cls.__qualname__)
-        _KINDS[kind or next(known)] = cls
+    def __init_subclass__(cls) -> None:
+        """Subclasses, which see outputs in another way, have a name of their own in files."""
+        _KINDS[cls.kind] = cls
 
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,). Takes `Outputs` or anything a mechanism may return."""
@@ -201,15 +188,13 @@ class Event:
     @property
     def n_parts(self) -> int:
         """How many intervals and single values it takes to describe the event; a score counts as ten."""
-        total, first = 0, 0
-        for block in self.partition.blocks:
-            for group in block.groups:
-                mask = self.chosen[first : first + group.n_cells]
-                first += group.n_cells
+        total = 0
+        for block, mine in zip(self.partition.blocks, self.partition.split(self.chosen), strict=False):
+            *masks, rest = block.split(mine)
+            total += int(rest[0])
+            for group, mask in zip(block.groups, masks, strict=True):
                 if mask.any():
                     total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
-            total += int(self.chosen[first])
-            first += 1
         return total
 
     def count(self, outputs: Outputs) -> int:
@@ -218,57 +203,41 @@ class Event:
 
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still separates it from the rest."""
-        named, first = [], 0
-        for block in self.partition.blocks:
-            named.append(_by_name(block, self.chosen[first : first + block.n_cells]))
-            first += block.n_cells
-        partition = Partition(tuple(block for block, _ in named))
-        chosen = np.concatenate([*(mask for _, mask in named), self.chosen[-1:]])
-        return Event(partition, chosen, self.among)._coarsest()
-
-    def _coarsest(self) -> Event:
-        blocks, chosen, first = [], [], 0
-        for block in self.partition.blocks:
-            other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups
-            groups: list[Group] = []
-            masks: list[Booleans] = []
-            for group in block.groups:
-                mask = self.chosen[first : first + group.n_cells]
-                first += group.n_cells
+        blocks, chosen = [], []
+        *masks, last = self.partition.split(self.chosen)
+        for block, mask in map(_by_name, self.partition.blocks, masks):
+            *inside, other = block.split(mask)  # the last cell is that of all signatures that are not among the groups
+            kept: list[tuple[Group, Booleans]] = []
+            for group, cells in zip(block.groups, inside, strict=True):
                 # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
-                if mask.any() or self.chosen[other]:
-                    group, mask = _without_score(group, mask)
-                    line, mask = group.line.merged(mask) if group.line else (None, mask)
-                    groups.append(replace(group, line=line))
-                    masks.append(mask)
-            first = other + 1
-            mask = np.concatenate([*masks, self.chosen[other:first]])
-            if mask.any() or self.chosen[-1]:
-                blocks.append(replace(block, groups=tuple(groups)))
+                if cells.any() or other[0]:
+                    group, cells = _without_score(group, cells)
+                    line, cells = group.line.merged(cells) if group.line else (None, cells)
+                    kept.append((replace(group, line=line), cells))
+            mask = np.concatenate([*(cells for _, cells in kept), other])
+            if mask.any() or last[0]:
+                blocks.append(replace(block, groups=tuple(group for group, _ in kept)))
                 chosen.append(mask)
         among = self.among or len(self.partition.blocks) > 1
-        return Event(Partition(tuple(blocks)), np.concatenate([*chosen, self.chosen[-1:]]), among)
+        return Event(Partition(tuple(blocks)), np.concatenate([*chosen, last]), among)
 
     def describe(self) -> str:
         """The event in words."""
-        parts, first = [], 0
+        parts: list[str] = []
         is_one_of_many = self.among or len(self.partition.blocks) > 1
-        for block in self.partition.blocks:
-            parts += _describe_block(block, self.chosen[first : first + block.n_cells], is_one_of_many)
-            first += block.n_cells
-        if self.chosen[-1]:
-            parts.append("an output of any other shape")
-        return "; or ".join(parts) or "nothing"
+        for block, chosen in zip(self.partition.blocks, self.partition.split(self.chosen), strict=False):
+            *masks, rest = block.split(chosen)
+            groups = [(group, mask) for group, mask in zip(block.groups, masks, strict=True) if mask.any()]
+            parts += [_describe_group(block, *each, is_one_of_many) for each in groups[:_SPELLED_OUT]]
+            if len(groups) > _SPELLED_OUT:
+                parts.append(f"one of {len(groups) - _SPELLED_OUT} more such outputs")
+            parts += [f"any other {block.shape}"] if rest[0] else []
+        return "; or ".join([*parts, *(["an output of any other shape"] if self.chosen[-1] else [])]) or "nothing"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "cells",
-            "partition": partition_to_dict(self.partition),
-            "chosen": [int(cell) for cell in np.flatnonzero(self.chosen)],
-            "text": self.describe(),
-            **({"among": True} if self.among else {}),
-        }
+        cells = {"partition": partition_to_dict(self.partition), "chosen": np.flatnonzero(self.chosen).tolist()}
+        return {"kind": self.kind, **cells, "text": self.describe(), **({"among": True} if self.among else {})}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Event:
@@ -280,20 +249,6 @@ class Event:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"the stored event cannot be read: {error!r}") from error
         return _KINDS.get(str(data.get("kind")), cls)(partition, chosen, bool(data.get("among")))
-
-
-def _describe_block(block: BlockPartition, chosen: Booleans, is_one_of_many: bool) -> list[str]:
-    texts, first = [], 0
-    for group in block.groups:
-        mask = chosen[first : first + group.n_cells]
-        first += group.n_cells
-        if mask.any():
-            texts.append(_describe_group(block, group, mask, is_one_of_many))
-    if len(texts) > _SPELLED_OUT:
-        texts = [*texts[:_SPELLED_OUT], f"one of {len(texts) - _SPELLED_OUT} more such outputs"]
-    if chosen[-1]:
-        texts.append(f"any other {block.shape}")
-    return texts
 
 
 def _describe_group(block: BlockPartition, group: Group, mask: Booleans, is_one_of_many: bool) -> str:
@@ -336,12 +291,11 @@ def _describe_atoms(block: BlockPartition, group: Group, columns: Sequence[tuple
         if isinstance(atoms, LabelAtoms) and is_long_number(leaf.kind):  # the exact text of a rounded number
             name, text = leaf.path, text[1:-1]
         told[name] = f"= {text}"
-    runs = [(text, list(same)) for text, same in groupby(told, key=told.__getitem__)]
-    return [
-        part
-        for text, names in runs
-        for part in ([f"{names[0]} to {names[-1]} {text}"] if len(names) > 2 else [f"{name} {text}" for name in names])
-    ]
+    parts: list[str] = []
+    for text, same in groupby(told, key=told.__getitem__):
+        names = list(same)
+        parts += [f"{names[0]} to {names[-1]} {text}"] if len(names) > 2 else [f"{name} {text}" for name in names]
+    return parts
 
 
 def name_of_part(leaf: Leaf, part: int) -> str:
@@ -382,8 +336,7 @@ def score_words(score: Score, names: Sequence[str]) -> tuple[str, float, float]:
         told += f" {sign} " if told else "" if sign == "+" else "−"
         name, unit = _combined(term, names)
         told += f"{abs(line[0]) * unit:.2g}·{name}" if line else _stepped(term, name)
-    more = " + …" if len(terms) > len(important) else ""
-    return told + more, shift, turn
+    return told + (" + …" if len(terms) > len(important) else ""), shift, turn
 
 
 def _combined(term: Term, names: Sequence[str]) -> tuple[str, float]:

@@ -36,22 +36,14 @@ def places(edges: Floats, numbers: Floats) -> Integers:
         for edge in edges:
             total += numbers >= edge
         return total.astype(np.int64)
-    if len(numbers) < _FEW_NUMBERS:
-        return np.searchsorted(edges, numbers, side="right")
-    return _looked_up(edges, numbers)
-
-
-def _looked_up(edges: Floats, numbers: Floats) -> Integers:
-    """By even cells between the outermost finite edges.
-
-    Which cell a number falls into is computed with rounding, but never decreases as the number grows. So a number in
-    an earlier cell than an edge is below it, one in a later cell above it; only within a cell must they be compared.
-    """
+    # By even cells between the outermost finite edges. Which cell a number falls into is computed with rounding, but
+    # never decreases as the number grows. So a number in an earlier cell than an edge is below it, one in a later cell
+    # above it; only within a cell must they be compared.
     finite = edges[np.isfinite(edges)]
     n_cells = min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
     with np.errstate(all="ignore"):
         scale = n_cells / (finite[-1] - finite[0]) if len(finite) else 0.0
-    if not 0.0 < scale < np.inf:
+    if len(numbers) < _FEW_NUMBERS or not 0.0 < scale < np.inf:
         return np.searchsorted(edges, numbers, side="right")
 
     def cells(values: Floats) -> Integers:
@@ -94,6 +86,11 @@ def next_float(values: Floats) -> Floats:
         return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)
 
 
+def _plain(numbers: Floats) -> list[float | str]:
+    """Plain numbers; NaN and infinities as text, because JSON has none."""
+    return [each if np.isfinite(each) else repr(each) for each in numbers.tolist()]
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """Cells [edge, next edge) on the number line, and one more for NaN.
@@ -134,8 +131,7 @@ class Line:
     def merged(self, chosen: Booleans) -> tuple[Line, Booleans]:
         """The coarsest line that still separates chosen cells from others, and which of its cells are chosen."""
         keep = chosen[:-2] != chosen[1:-1]
-        kept = np.append(np.append(chosen[:-2][keep], chosen[-2]), chosen[-1])
-        return Line(self.edges[keep]), kept
+        return Line(self.edges[keep]), np.append(chosen[:-2][keep], chosen[-2:])
 
     def contains(self, values: NDArray[np.generic], chosen: Booleans) -> Booleans:
         """Whether each value falls into a chosen cell, shape (n,)."""
@@ -153,18 +149,13 @@ class Line:
     def intervals(self, chosen: Booleans) -> list[tuple[float, float]]:
         """The chosen part as disjoint half-open intervals, in order (NaN aside)."""
         ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
-        found: list[tuple[float, float]] = []
-        for cell in np.flatnonzero(chosen[:-1]):
-            low, high = float(ends[cell]), float(ends[cell + 1])
-            if found and found[-1][1] == low and cell > 0:
-                found[-1] = (found[-1][0], high)
-            else:
-                found.append((low, high))
-        return found
+        # Where the chosen part begins and ends: +1 and −1.
+        turns = np.diff(chosen[:-1].astype(np.int8), prepend=0, append=0)
+        return list(zip(ends[turns > 0].tolist(), ends[turns < 0].tolist(), strict=True))
 
     def to_list(self) -> list[float | str]:
-        """Edges as plain numbers; infinities as text, because JSON has none."""
-        return [float(edge) if np.isfinite(edge) else repr(float(edge)) for edge in self.edges]
+        """The edges as plain data."""
+        return _plain(self.edges)
 
     @classmethod
     def from_list(cls, edges: Sequence[float | str]) -> Line:
@@ -198,17 +189,11 @@ def describe_intervals(intervals: Sequence[tuple[float, float]], name: str, kind
             return f"{name} is not {number_text(float(np.ceil(low)) if kind in _WHOLE else low, kind)}"
     if "" in parts:
         return f"any {name}"
-    if len(parts) > 1 and all(part.startswith("= ") for part in parts):
-        shown = [part[2:] for part in parts[:_MOST_INTERVALS]]
-        return f"{name} is one of {', '.join(shown)}" + _and_more(len(parts), "values")
-    return (
-        f"{name} {' or '.join(parts[:_MOST_INTERVALS])}" + _and_more(len(parts), "intervals") if parts else f"no {name}"
-    )
-
-
-def _and_more(count: int, what: str) -> str:
-    more = count - _MOST_INTERVALS
-    return f" or {more} more {what if more > 1 else what[:-1]}" if more > 0 else ""
+    shown, more = parts[:_MOST_INTERVALS], len(parts) - _MOST_INTERVALS
+    are_values = len(parts) > 1 and all(part.startswith("= ") for part in parts)
+    told = f"is one of {', '.join(part[2:] for part in shown)}" if are_values else " or ".join(shown)
+    rest = f" or {more} more {'value' if are_values else 'interval'}{'s' if more > 1 else ''}" if more > 0 else ""
+    return f"{name} {told}{rest}" if parts else f"no {name}"
 
 
 # Kinds of leaves that are whole numbers, so that the least and the greatest of an interval can be named.
@@ -303,11 +288,6 @@ class NumberAtoms:
         """The atom as text."""
         return number_text(float(self.values[code]), kind, 6)
 
-    def plain(self, code: int) -> float | str:
-        """The atom as JSON can hold it."""
-        value = float(self.values[code])
-        return value if np.isfinite(value) else repr(value)
-
 
 @dataclass(frozen=True, slots=True)
 class LabelAtoms:
@@ -334,10 +314,6 @@ class LabelAtoms:
         label = self.labels[code]
         return repr(label if len(label) <= 60 else label[:57] + "…")
 
-    def plain(self, code: int) -> str:
-        """The atom as JSON can hold it."""
-        return self.labels[code]
-
 
 Atoms = NumberAtoms | LabelAtoms
 
@@ -346,7 +322,7 @@ def atoms_to_dict(atoms: Atoms) -> dict[str, Any]:
     """Plain data; `atoms_from_dict` is the inverse."""
     if isinstance(atoms, LabelAtoms):
         return {"labels": list(map(label_to_data, atoms.labels))}
-    return {"numbers": [atoms.plain(code) for code in range(len(atoms.values))]}
+    return {"numbers": _plain(atoms.values)}
 
 
 def atoms_from_dict(data: dict[str, Any]) -> Atoms:
@@ -373,14 +349,18 @@ class CodedColumn:
         """Cells of the line; or the names, and one code more for any other name."""
         return self.cells.n_cells if isinstance(self.cells, Line) else len(self.cells) + 1
 
-    def codes(self, columns: Sequence[Column]) -> NDArray[np.int32]:
+    def index(self, columns: Sequence[Column]) -> Integers:
         """The code of each row, shape (n,)."""
-        column = columns[self.column]
         if isinstance(self.cells, Line):
-            assert isinstance(column, Numbers)  # lines are only made for numbers
-            return self.cells.index(column.values).astype(np.int32)
-        codes = self.cells.codes(column)
-        return np.where(codes < 0, len(self.cells), codes).astype(np.int32)
+            return self.cells.index(self.numbers(columns))
+        codes = self.cells.codes(columns[self.column])
+        return np.where(codes < 0, len(self.cells), codes)
+
+    def numbers(self, columns: Sequence[Column]) -> NDArray[np.generic]:
+        """The numbers that a line cuts, shape (n,)."""
+        column = columns[self.column]
+        assert isinstance(column, Numbers)  # lines are only made for numbers
+        return column.values
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""

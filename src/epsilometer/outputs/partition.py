@@ -5,8 +5,6 @@ form the *signature* of an output; what is left varies continuously and is cut o
 a score of several. Discrete, continuous and mixed distributions are the same thing here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.arrays import Integers
+from epsilometer.arrays import Array, Integers
 from epsilometer.outputs.columns import Block, Numbers, Outputs
 from epsilometer.outputs.lines import Atoms, Line, atoms_from_dict, atoms_to_dict
 from epsilometer.outputs.scores import Score, score_from_dict
@@ -71,6 +69,10 @@ class BlockPartition:
         """Those of all groups, and one for other signatures."""
         return sum(group.n_cells for group in self.groups) + 1
 
+    def split(self, cells: Array) -> list[Array]:
+        """Something about each cell, shape (n_cells,), group by group, and that of the last cell."""
+        return np.split(cells, np.cumsum([group.n_cells for group in self.groups]))
+
     @property
     def is_single_line(self) -> bool:
         """Whether every output of this shape lies on one line: nothing repeats, one group."""
@@ -84,8 +86,7 @@ class BlockPartition:
             return group.line.index(group.numbers(block))
         which = self._group_of(block)
         # One more entry: group −1 (no known signature) takes the last cell.
-        first = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)
-        cells = first[which]
+        cells = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)[which]
         for number, group in enumerate(self.groups):
             if group.line:
                 rows = np.flatnonzero(which == number)
@@ -146,6 +147,10 @@ class Partition:
         """Those of all known shapes, and one for other shapes."""
         return sum(block.n_cells for block in self.blocks) + 1
 
+    def split(self, cells: Array) -> list[Array]:
+        """Something about each cell, shape (n_cells,), shape by shape, and that of the last cell."""
+        return np.split(cells, np.cumsum([block.n_cells for block in self.blocks]))
+
     def index(self, outputs: Outputs) -> Integers:
         """The cell of each output, shape (n,)."""
         cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
@@ -185,59 +190,42 @@ class Partition:
 
 def partition_to_dict(partition: Partition) -> list[dict[str, Any]]:
     """Plain data; `partition_from_dict` is the inverse."""
-    return [
-        {
-            "shape": block.shape,
-            "atoms": [atoms_to_dict(atoms) if atoms else None for atoms in block.atoms],
-            "groups": [_group_to_dict(group) for group in block.groups],
-        }
-        for block in partition.blocks
-    ]
-
-
-def _group_to_dict(group: Group) -> dict[str, Any]:
-    data: dict[str, Any] = {"signature": list(group.signature)}
-    if group.line:
-        data |= {"edges": group.line.to_list(), "column": group.column}
-    if group.score:
-        data["score"] = group.score.to_dict()
-    return data
+    stored = []
+    for block in partition.blocks:
+        groups = []
+        for group in block.groups:
+            data: dict[str, Any] = {"signature": list(group.signature)}
+            if group.line:
+                data |= {"edges": group.line.to_list(), "column": group.column}
+            groups.append(data | ({"score": group.score.to_dict()} if group.score else {}))
+        atoms = [atoms_to_dict(each) if each else None for each in block.atoms]
+        stored.append({"shape": block.shape, "atoms": atoms, "groups": groups})
+    return stored
 
 
 def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
     """The inverse of `partition_to_dict`."""
-    return Partition(tuple(_block_from_dict(block) for block in data))
+    blocks = []
+    for block in data:
+        atoms = tuple(atoms_from_dict(each) if each else None for each in block["atoms"])
+        groups = tuple(_group_from_dict(group, atoms) for group in block["groups"])
+        blocks.append(BlockPartition(str(block["shape"]), atoms, groups))
+    return Partition(tuple(blocks))
 
 
-def _block_from_dict(data: dict[str, Any]) -> BlockPartition:
-    block = BlockPartition(
-        str(data["shape"]),
-        tuple(atoms_from_dict(atoms) if atoms else None for atoms in data["atoms"]),
-        tuple(_group_from_dict(group) for group in data["groups"]),
-    )
-    for group in block.groups:
-        _check_group(block, group)
-    return block
-
-
-def _check_group(block: BlockPartition, group: Group) -> None:
+def _group_from_dict(data: dict[str, Any], all_atoms: tuple[Atoms | None, ...]) -> Group:
     """A stored group must fit its columns: damaged or forged data is refused here, not when it is used."""
-    columns = len(block.atoms)
+    line = Line.from_list(data["edges"]) if "edges" in data else None
+    score = score_from_dict(data["score"]) if "score" in data else None
+    group = Group(tuple(int(code) for code in data["signature"]), line, int(data.get("column", 0)), score)
+    columns = len(all_atoms)
     if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
         raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")
     if not columns and group.signature != (0,):
         raise ValueError(f"a signature {group.signature!r:.80} for outputs without values")
-    for code, atoms in zip(group.signature, block.atoms, strict=False):
+    for code, atoms in zip(group.signature, all_atoms, strict=False):
         if not -1 <= code < (len(atoms) if atoms else 0):
             raise ValueError(f"a signature {group.signature!r:.80} names an atom that does not exist")
     if group.score and any(not 0 <= column < columns for column in group.score.columns):
         raise ValueError("a score uses a column that does not exist")
-
-
-def _group_from_dict(data: dict[str, Any]) -> Group:
-    return Group(
-        tuple(int(code) for code in data["signature"]),
-        Line.from_list(data["edges"]) if "edges" in data else None,
-        int(data.get("column", 0)),
-        score_from_dict(data["score"]) if "score" in data else None,
-    )
+    return group

@@ -4,30 +4,19 @@ A batch is a numpy array (axis 0 indexes outputs), a sequence or iterator of Pyt
 of columns. Masked entries, and nulls of an Arrow column, are missing values, which are read as None.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Array
 from epsilometer.errors import EpsilometerError, MechanismError
 from epsilometer.outputs.columns import Block, Numbers, Outputs, key_text, record_text
-from epsilometer.outputs.reading_leaves import (
-    BATCH,
-    FLAT_KINDS,
-    Unreadable,
-    collected,
-    cut_repr,
-    not_a_batch,
-    read_flat,
-    safe_repr,
-    type_name,
-)
+from epsilometer.outputs.reading_leaves import BATCH, FLAT, Unreadable, collected, cut_repr, safe_repr, type_name
 from epsilometer.outputs.reading_numbers import arrow_values, is_arrow
-from epsilometer.outputs.reading_pieces import Piece, Place, product
+from epsilometer.outputs.reading_pieces import Place, product
 from epsilometer.outputs.reading_trees import read_array, read_values
 
 # Iterable, but never a batch: one value each, or (sets) without order and repetition.
@@ -64,21 +53,21 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
             return Outputs((Block("float", None, (Numbers(floats),), size),), size)
     try:
         batch = _materialise(values, expected)
-        size = _checked_size(batch, expected)
-        pieces = _read_batch(batch, size) if size else []
+        size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+        if expected not in (None, size):
+            raise MechanismError(f"the mechanism returned {size} outputs where {expected} were asked for")
+        blocks = _read_batch(batch, Place(np.arange(size))) if size else []
     except Unreadable as error:
         raise MechanismError(error.text(batch)) from error.__cause__
     except EpsilometerError:
         raise
     except Exception as error:  # raised by the outputs' own code: an iterator, a hash, a property
-        raise MechanismError(
-            f"reading the outputs (a batch of type {type_name(values)}) raised "
-            f"{type_name(error)}: {safe_repr(error)[:200]}; {BATCH}"
-        ) from error
-    return Outputs(tuple(piece.block for piece in pieces), size)
+        raised = f"raised {type_name(error)}: {safe_repr(error)[:200]}"
+        raise MechanismError(f"reading the outputs (a batch of type {type_name(values)}) {raised}; {BATCH}") from error
+    return Outputs(tuple(blocks), size)
 
 
-Batch = np.ndarray[Any, Any] | Sequence[Any] | dict[str, Any]
+Batch = Array | Sequence[Any] | dict[str, Any]
 
 
 def _materialise(values: Any, expected: int | None) -> Batch:
@@ -90,10 +79,8 @@ def _materialise(values: Any, expected: int | None) -> Batch:
     columns = {str.__str__(name): _sequence(values[name], expected) for name in names}
     lengths = {name: len(column) for name, column in columns.items()}
     if not lengths or len(set(lengths.values())) > 1:
-        raise MechanismError(
-            f"the mechanism returned columns of the lengths {cut_repr(lengths)}; {BATCH} "
-            "(if this is one output, put it into a list)"
-        )
+        alone = "(if this is one output, put it into a list)"
+        raise MechanismError(f"the mechanism returned columns of the lengths {cut_repr(lengths)}; {BATCH} {alone}")
     return columns
 
 
@@ -115,7 +102,7 @@ def _column_names(values: Any) -> list[str] | None:
     return names
 
 
-def _sequence(values: Any, expected: int | None) -> np.ndarray[Any, Any] | Sequence[Any]:
+def _sequence(values: Any, expected: int | None) -> Array | Sequence[Any]:
     if isinstance(values, (list, tuple)):
         return values
     if is_arrow(values):
@@ -123,36 +110,21 @@ def _sequence(values: Any, expected: int | None) -> np.ndarray[Any, Any] | Seque
     if isinstance(values, np.ma.MaskedArray) and values.ndim and np.ma.getmask(values) is not np.ma.nomask:
         return np.ma.asarray(values)
     if hasattr(values, "__array__") and not isinstance(values, _NOT_BATCHES):
-        array: np.ndarray[Any, Any] = np.asarray(values)  # also tensors and the columns of data frames
+        array: Array = np.asarray(values)  # also tensors and the columns of data frames
         if array.ndim:
             return array
     if isinstance(values, (np.ndarray, dict, *_NOT_BATCHES)) or not isinstance(values, Iterable):
-        raise not_a_batch(values)
-    return _listed(iter(values), expected)
-
-
-def _listed(values: Iterator[Any], expected: int | None) -> list[Any]:
+        what = f"a batch of type {type_name(values)}: {cut_repr(values)}"
+        raise MechanismError(f"the mechanism returned {what}; {BATCH}")
     # An endless iterator is noticed at its first superfluous output.
     return list(values if expected is None else islice(values, expected + 1))
 
 
-def _checked_size(batch: Batch, expected: int | None) -> int:
-    size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
-    if expected is not None and size != expected:
-        raise MechanismError(f"the mechanism returned {size} outputs where {expected} were asked for")
-    return size
-
-
-def _read_batch(batch: Batch, size: int) -> list[Piece]:
-    if type(batch) is np.ndarray and batch.ndim == 1 and batch.dtype.kind in FLAT_KINDS:
-        return read_flat(batch)  # the usual case, and no error in it needs a place
-    place = Place(np.arange(size))
-    if not isinstance(batch, dict):
-        return _read_sequence(batch, place)
-    names = sorted(batch)
-    parts = (_read_sequence(batch[name], place.inside()) for name in names)
-    return product(parts, partial(record_text, "", list(map(key_text, names))), place)
-
-
-def _read_sequence(values: np.ndarray[Any, Any] | Sequence[Any], place: Place) -> list[Piece]:
-    return read_array(values, place) if isinstance(values, np.ndarray) else read_values(values, place)
+def _read_batch(batch: Batch, place: Place) -> list[Block]:
+    if isinstance(batch, dict):
+        names = sorted(batch)
+        parts = (_read_batch(batch[name], place.inside()) for name in names)
+        return product(parts, partial(record_text, "", list(map(key_text, names))), place)
+    if type(batch) is np.ndarray and batch.ndim == 1 and batch.dtype.kind in FLAT:
+        return FLAT[batch.dtype.kind](batch)  # the usual case
+    return read_array(batch, place) if isinstance(batch, np.ndarray) else read_values(batch, place)

@@ -1,11 +1,10 @@
 """Values without parts, many at a time; how values of other libraries are opened; errors for what cannot be read."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -16,12 +15,12 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from epsilometer.arrays import Array
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.columns import EXACT, Numbers, name_text
-from epsilometer.outputs.reading_numbers import READERS, about, factorise, read_long_wholes, read_wholes
-from epsilometer.outputs.reading_pieces import MAX_LEAVES, Piece, by_case, whole
+from epsilometer.outputs.columns import EXACT, Block, Numbers, name_text
+from epsilometer.outputs.reading_numbers import READERS, about, factorise, read_ints
+from epsilometer.outputs.reading_pieces import MAX_LEAVES, by_case, leaf
 
 MAX_REPR = 80
 ALLOWED = (
@@ -64,12 +63,12 @@ class Unreadable(MechanismError):
     def text(self, batch: Any) -> str:
         """The type, the place inside the output, and a line of code that would make it readable."""
         reason = f" ({self.why})" if self.why else ""
-        path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
-        place = f" at output{path}" if path else ""
-        return (
-            f"output {self.output} is or holds a value of type {type_name(self.value)}{place}, which cannot be "
-            f"read{reason}: {cut_repr(self.value)}; {ALLOWED}; try: {_remedy(self.value)}"
-        )
+        path = None
+        with suppress(Exception):  # looking for it runs code of the outputs, which may raise anything
+            path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
+        what = f"a value of type {type_name(self.value)}{f' at output{path}' if path else ''}"
+        bad = f"output {self.output} is or holds {what}, which cannot be read{reason}: {cut_repr(self.value)}"
+        return f"{bad}; {ALLOWED}; try: {_remedy(self.value)}"
 
 
 def _remedy(value: Any) -> str:
@@ -96,197 +95,97 @@ def path_of(wanted: object, value: Any, path: str) -> str | None:
     """Where a value is inside another, as Python would write it: `['fit'][2].model`."""
     if value is wanted:
         return path
-    parts: Iterable[tuple[str, Any]] = ()
-    opened = opener(type(value))
-    if opened is not None:
-        value = opened(value)
+    if path.count("[") + path.count(".") >= _MOST_LEVELS:
+        return None
+    value = (opener(type(value)) or (lambda same: same))(value)
     if isinstance(value, dict):
-        parts = ((f"[{cut_repr(key)}]", part) for key, part in value.items())
+        parts: Iterable[tuple[str, Any]] = ((f"[{cut_repr(key)}]", part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         parts = ((f"[{place}]", part) for place, part in enumerate(value))
-    elif field_names(type(value)):
+    else:
         parts = ((f".{name}", getattr(value, name, None)) for name in field_names(type(value)) or ())
-    if path.count("[") + path.count(".") < _MOST_LEVELS:
-        found = (path_of(wanted, part, path + step) for step, part in parts)
-        return next((each for each in found if each is not None), None)
-    return None
-
-
-def not_a_batch(values: object) -> MechanismError:
-    """The whole batch is something that has no entries."""
-    return MechanismError(f"the mechanism returned a batch of type {type_name(values)}: {cut_repr(values)}; {BATCH}")
-
-
-# Kinds of numpy dtypes that `read_flat` reads.
-FLAT_KINDS = frozenset("biufcMmUS")
-
-
-def read_leaves(kind: type, values: Sequence[Any]) -> list[Piece]:
-    """Values whose type is exactly `kind`, one of the keys of `LEAVES`."""
-    return LEAVES[kind](values)
-
-
-def _read_bools(values: Sequence[bool]) -> list[Piece]:
-    truths = np.frombuffer(bytes(values), dtype=np.bool_).copy()  # three times as fast as np.array
-    return [whole("bool", (Numbers(truths),), len(values))]
-
-
-def _read_floats(values: Sequence[float]) -> list[Piece]:
-    return [whole("float", (Numbers(np.array(values, dtype=np.float64)),), len(values))]
-
-
-def _read_complex(values: Sequence[complex]) -> list[Piece]:
-    return READERS["c"](np.array(values, dtype=np.complex128))
-
-
-def _read_nones(values: Sequence[None]) -> list[Piece]:
-    return [whole("None", (), len(values))]
-
-
-def _read_ints(values: Sequence[int], name: str = "int", long_name: str = "bigint") -> list[Piece]:
-    try:
-        return read_wholes(np.array(values, dtype=np.int64), name, long_name)
-    except OverflowError:
-        array = np.array(values, dtype=object)
-    fits = np.fromiter((-EXACT <= value <= EXACT for value in values), np.bool_, len(values))
-    return by_case(
-        array,
-        [
-            (fits, lambda some: read_wholes(some.astype(np.int64), name, long_name)),
-            (~fits, lambda some: read_long_wholes(some.tolist(), long_name)),
-        ],
-    )
-
-
-def _read_decimals(values: Sequence[Decimal]) -> list[Piece]:
-    # The label distinguishes 1.0 from 1.00, and what a float cannot hold; the float keeps the order.
-    sizes = np.array([float("nan") if value.is_nan() else float(value) for value in values])
-    return [whole("Decimal", (Numbers(sizes), factorise(list(map(str, values)), str)), len(values))]
-
-
-def _read_fractions(values: Sequence[Fraction]) -> list[Piece]:
-    return [whole("Fraction", (Numbers(np.array(list(map(about, values)))), factorise(values, str)), len(values))]
-
-
-def _read_dates(values: Sequence[date]) -> list[Piece]:
-    return [whole("date", (Numbers(np.fromiter((value.toordinal() for value in values), np.int64)),), len(values))]
+    found = (path_of(wanted, part, path + step) for step, part in parts)
+    return next((each for each in found if each is not None), None)
 
 
 # Times are whole numbers of microseconds, so that earlier and later are below and above. The offset of a zone is part
 # of the shape: equal instants of two zones are different outputs.
 _EPOCH = datetime(1970, 1, 1)
 _TICK = timedelta(microseconds=1)
-
-
-def _read_moments(values: Sequence[datetime]) -> list[Piece]:
-    return _by_zone("datetime", values, [(value.replace(tzinfo=None) - _EPOCH) // _TICK for value in values])
-
-
-def _read_times(values: Sequence[time]) -> list[Piece]:
-    seconds = [(value.hour * 60 + value.minute) * 60 + value.second for value in values]
-    return _by_zone("time", values, [1_000_000 * s + each.microsecond for s, each in zip(seconds, values, strict=True)])
-
-
-def _by_zone(name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]) -> list[Piece]:
-    zones = [f" UTC+{value.utcoffset()}" if value.tzinfo else "" for value in values]
-    array = np.array(ticks, dtype=object)
-    cases = []
-    for zone in sorted(set(zones)):
-        read = partial(_read_ints, name=name + zone, long_name=f"long {name}{zone}")
-        cases.append((np.array([each == zone for each in zones]), lambda some, read=read: read(some.tolist())))
-    return by_case(array, cases)
-
-
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def read_instants(kind: type, values: Sequence[Any]) -> list[Piece]:
-    """Times and durations of pandas: microseconds as the nearest float, and the nanoseconds modulo 2^53."""
-    plain = [value.asm8 for value in values]
-    units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]
-    ticks = [int(each.astype(np.int64)) * (10**9 // unit) for each, unit in zip(plain, units, strict=True)]
-    zones = [str(getattr(value, "tz", None) or "") for value in values]
-    cases = []
-    for zone in sorted(set(zones)):
-        read = partial(_nanoseconds, f"{kind.__name__} {zone}".strip())
-        cases.append((np.array([each == zone for each in zones]), read))
+def _read_times(name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]) -> list[Block]:
+    zones = [f" UTC+{value.utcoffset()}" if value.tzinfo else "" for value in values]
+    return _by_zone(zones, ticks, lambda zone, some: read_ints(some.tolist(), name + zone, f"long {name}{zone}"))
+
+
+def _by_zone(zones: list[str], ticks: list[int], read: Callable[[str, Array], list[Block]]) -> list[Block]:
+    cases = [(np.array([each == zone for each in zones]), partial(read, zone)) for zone in sorted(set(zones))]
     return by_case(np.array(ticks, dtype=object), cases)
 
 
-def _nanoseconds(shape: str, ticks: NDArray[Any]) -> list[Piece]:
-    rounded = np.array([each / 1000 for each in ticks.tolist()])
-    return [whole(shape, (Numbers(rounded), Numbers((ticks & (EXACT - 1)).astype(np.int64))), len(ticks))]
+def read_instants(kind: type, values: Sequence[Any]) -> list[Block]:
+    """Times and durations of pandas: microseconds as the nearest float, and the nanoseconds modulo 2^53."""
+
+    def read(zone: str, ticks: Array) -> list[Block]:
+        rounded = np.array([each / 1000 for each in ticks.tolist()])
+        digits = Numbers((ticks & (EXACT - 1)).astype(np.int64))
+        return leaf(f"{kind.__name__} {zone}".strip(), Numbers(rounded), digits)
+
+    plain = [value.asm8 for value in values]
+    units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]
+    ticks = [int(each.astype(np.int64)) * (10**9 // unit) for each, unit in zip(plain, units, strict=True)]
+    return _by_zone([str(getattr(value, "tz", None) or "") for value in values], ticks, read)
 
 
-def _read_durations(values: Sequence[timedelta]) -> list[Piece]:
-    return _read_ints([value // _TICK for value in values], "timedelta", "long timedelta")
-
-
-def _read_texts(values: Sequence[str]) -> list[Piece]:
-    return [whole("str", (factorise(values, str),), len(values))]
-
-
-def _read_bytes(values: Sequence[bytes]) -> list[Piece]:
-    return [whole("bytes", (factorise(values, bytes_text),), len(values))]
-
-
-def read_enums(kind: type[Enum], values: Sequence[Enum]) -> list[Piece]:
+def read_enums(kind: type[Enum], values: Sequence[Enum]) -> list[Block]:
     """Members of one class, by name; classes of the same name count as the same."""
     # By identity: members are singletons, and a class may redefine equality and hash.
-    identities = list(map(id, values))
-    texts = {identity: _member_text(member) for identity, member in dict(zip(identities, values, strict=True)).items()}
-    column = factorise(list(map(texts.__getitem__, identities)), str)
-    return [whole(name_text(kind.__name__), (column,), len(values))]
-
-
-def _member_text(member: Enum) -> str:
+    members = {id(member): member for member in values}
     # A flag without any bit set has no name.
-    return str(member._name_ if member._name_ is not None else member._value_)
+    texts = {key: str(each._value_ if each._name_ is None else each._name_) for key, each in members.items()}
+    return leaf(name_text(kind.__name__), factorise([texts[id(each)] for each in values], str))
 
 
-def bytes_text(value: bytes) -> str:
+def _read_decimals(values: Sequence[Decimal]) -> list[Block]:
+    # The label distinguishes 1.0 from 1.00, and what a float cannot hold; the float keeps the order.
+    sizes = np.array([float("nan") if value.is_nan() else float(value) for value in values])
+    return leaf("Decimal", Numbers(sizes), factorise(list(map(str, values)), str))
+
+
+def _bytes_text(value: bytes) -> str:
     """Printable ASCII as it is, a backslash doubled, everything else escaped: different bytes have different texts."""
     return value.decode("latin-1").encode("unicode_escape").decode("ascii")
 
 
-LEAVES: dict[type, Callable[[Sequence[Any]], list[Piece]]] = {
-    bool: _read_bools,
-    int: _read_ints,
-    float: _read_floats,
-    complex: _read_complex,
-    str: _read_texts,
-    bytes: _read_bytes,
-    type(None): _read_nones,
+# What reads values whose type is exactly this one.
+LEAVES: dict[type, Callable[[Sequence[Any]], list[Block]]] = {
+    # Three times as fast as np.array.
+    bool: lambda values: leaf("bool", Numbers(np.frombuffer(bytes(values), dtype=np.bool_).copy())),
+    int: read_ints,
+    float: lambda values: leaf("float", Numbers(np.array(values, dtype=np.float64))),
+    complex: lambda values: READERS["c"](np.array(values, dtype=np.complex128)),
+    str: lambda values: leaf("str", factorise(values, str)),
+    bytes: lambda values: leaf("bytes", factorise(values, _bytes_text)),
+    type(None): lambda values: leaf("None", size=len(values)),
     Decimal: _read_decimals,
-    date: _read_dates,
-    datetime: _read_moments,
-    time: _read_times,
-    timedelta: _read_durations,
-    Fraction: _read_fractions,
+    date: lambda values: leaf("date", Numbers(np.fromiter((each.toordinal() for each in values), np.int64))),
+    datetime: lambda some: _read_times(
+        "datetime", some, [(each.replace(tzinfo=None) - _EPOCH) // _TICK for each in some]
+    ),
+    time: lambda some: _read_times(
+        "time", some, [(datetime.combine(_EPOCH, each.replace(tzinfo=None)) - _EPOCH) // _TICK for each in some]
+    ),
+    timedelta: lambda values: read_ints([each // _TICK for each in values], "timedelta", "long timedelta"),
+    Fraction: lambda values: leaf("Fraction", Numbers(np.array(list(map(about, values)))), factorise(values, str)),
 }
 
-# How a value of a subclass becomes one of the class itself without running code of the subclass.
-PLAIN: dict[type, Callable[[Any], Any]] = {
-    int: int.__int__,
-    float: float.__float__,
-    complex: complex.__pos__,
-    str: str.__str__,
-    bytes: lambda value: b"".join((value,)),
-}
-
-
-def read_flat(array: NDArray[Any]) -> list[Piece]:
-    """A one-dimensional array, shape (n,), whose dtype's kind is one of `FLAT_KINDS`.
-
-    Arrays of float64, int64 and bool are not copied.
-    """
-    return _FLAT[array.dtype.kind](array)
-
-
-_FLAT: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
+# What reads an array of one dimension, by the kind of its dtype. Arrays of float64, int64 and bool are not copied.
+FLAT: dict[str, Callable[[Array], list[Block]]] = {
     **READERS,
-    "U": lambda array: _read_texts(array.tolist()),
-    "S": lambda array: _read_bytes(array.tolist()),
+    "U": lambda array: LEAVES[str](array.tolist()),
+    "S": lambda array: LEAVES[bytes](array.tolist()),
 }
 
 
@@ -335,30 +234,20 @@ def collected(value: Any) -> Any:
 
 
 def _frame(value: Any) -> Fields:
-    names = _row_names(value.index)
-    columns = [column.tolist() for _, column in value.items()]
-    return _unique(list(value.columns), columns if names is None else [_unique(names, column) for column in columns])
+    return _unique(list(value.columns), [_series(column) for _, column in value.items()])
 
 
 def _series(value: Any) -> Any:
-    names = _row_names(value.index)
-    return value.tolist() if names is None else _unique(names, value.tolist())
-
-
-def _row_names(index: Any) -> list[Any] | None:
-    """The labels of the rows of a pandas object, unless these are only numbered."""
-    names: list[Any] = index.tolist()
-    return None if names == list(range(len(names))) else names
+    """By the labels of its rows, unless these are only numbered."""
+    names, cells = value.index.tolist(), value.tolist()
+    return cells if names == list(range(len(names))) else _unique(names, cells)
 
 
 def _unique(names: list[Any], values: list[Any]) -> Fields:
     """Names that occur twice get their place, too."""
-    fields = Fields(zip(names, values, strict=True))
-    return (
-        fields
-        if len(fields) == len(names)
-        else Fields(zip(zip(names, range(len(names)), strict=True), values, strict=True))
-    )
+    if len(set(names)) < len(names):
+        names = list(zip(names, range(len(names)), strict=True))
+    return Fields(zip(names, values, strict=True))
 
 
 def _sparse(value: Any) -> Any:
@@ -372,19 +261,13 @@ def _sparse(value: Any) -> Any:
 _OPENERS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("pandas", "DataFrame"): _frame,
     ("pandas", "Series"): _series,
-    ("pandas", "Index"): lambda value: value.tolist(),
-    ("pandas", "ExtensionArray"): lambda value: value.tolist(),
-    ("pandas", "Period"): str,
-    ("pandas", "Interval"): str,
+    **dict.fromkeys([("pandas", "Index"), ("pandas", "ExtensionArray")], lambda value: value.tolist()),
+    **dict.fromkeys([("pandas", "Period"), ("pandas", "Interval")], str),
     ("polars", "DataFrame"): lambda value: Fields((name, value[name].to_list()) for name in value.columns),
     ("polars", "Series"): lambda value: value.to_list(),
-    ("polars", "LazyFrame"): collected,
-    ("opendp", "OnceFrame"): collected,
-    ("pyarrow", "Table"): lambda value: Fields(value.to_pydict()),
-    ("pyarrow", "RecordBatch"): lambda value: Fields(value.to_pydict()),
-    ("pyarrow", "Array"): lambda value: value.to_pylist(),
-    ("pyarrow", "ChunkedArray"): lambda value: value.to_pylist(),
+    **dict.fromkeys([("polars", "LazyFrame"), ("opendp", "OnceFrame")], collected),
+    **dict.fromkeys([("pyarrow", "Table"), ("pyarrow", "RecordBatch")], lambda value: Fields(value.to_pydict())),
+    **dict.fromkeys([("pyarrow", "Array"), ("pyarrow", "ChunkedArray")], lambda value: value.to_pylist()),
     ("builtins", "range"): lambda value: Fields(start=value.start, stop=value.stop, step=value.step),
-    ("builtins", "bytearray"): bytes,
-    ("builtins", "memoryview"): bytes,
+    **dict.fromkeys([("builtins", "bytearray"), ("builtins", "memoryview")], bytes),
 }

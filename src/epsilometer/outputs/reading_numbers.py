@@ -1,17 +1,15 @@
 """Numbers and names, many at a time, so that what differs stays different."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.outputs.columns import EXACT, Labels, Numbers, uniform
-from epsilometer.outputs.reading_pieces import Piece, Place, by_case, product, whole
+from epsilometer.arrays import Array
+from epsilometer.outputs.columns import EXACT, Block, Labels, Numbers, uniform
+from epsilometer.outputs.reading_pieces import Place, by_case, leaf, product
 
 
 def label_to_data(label: str) -> str | list[str]:
@@ -31,8 +29,7 @@ def label_from_data(data: Any) -> str:
 def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
     """Values as labels; `text` is called once per distinct value and must keep them distinct."""
     table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
-    codes = np.fromiter(map(table.__getitem__, values), np.int32, len(values))
-    return Labels(codes, tuple(map(text, table)))
+    return Labels(np.fromiter(map(table.__getitem__, values), np.int32, len(values)), tuple(map(text, table)))
 
 
 INT64 = np.iinfo(np.int64)
@@ -40,7 +37,7 @@ INT64 = np.iinfo(np.int64)
 _MOST_ROUNDED = 1 << 104
 
 
-def read_wholes(array: NDArray[Any], name: str = "int", long_name: str = "bigint") -> list[Piece]:
+def read_wholes(array: Array, name: str = "int", long_name: str = "bigint") -> list[Block]:
     """Whole numbers, shape (n,), of any integer dtype.
 
     Args:
@@ -49,33 +46,32 @@ def read_wholes(array: NDArray[Any], name: str = "int", long_name: str = "bigint
         long_name: the shape of the others.
     """
     if array.dtype.itemsize < 8 or not len(array) or (array.max() <= EXACT and array.min() >= -EXACT):
-        return _short(array, name)
+        return leaf(name, Numbers(array.astype(np.int64, copy=False)))
     fits = (array <= EXACT) & (array >= -EXACT)
-    return by_case(array, [(fits, lambda some: _short(some, name)), (~fits, lambda some: _long(some, long_name))])
+    return by_case(array, [(fits, lambda some: read_wholes(some, name)), (~fits, lambda some: _long(some, long_name))])
 
 
-def read_long_wholes(values: list[int], long_name: str = "bigint") -> list[Piece]:
-    """Whole numbers of any size beyond 2^53."""
-    array = np.array(values, dtype=object)
-    fits = np.fromiter((abs(value) < _MOST_ROUNDED for value in values), np.bool_, len(values))
-    return by_case(array, [(fits, lambda some: _long(some, long_name)), (~fits, _huge)])
+def read_ints(values: Sequence[int], name: str = "int", long_name: str = "bigint") -> list[Block]:
+    """Whole numbers of any size."""
+    try:
+        return read_wholes(np.array(values, dtype=np.int64), name, long_name)
+    except OverflowError:
+        array = np.array(values, dtype=object)
+    fits, rounds = (np.asarray(np.abs(array) <= most, dtype=np.bool_) for most in (EXACT, _MOST_ROUNDED - 1))
+    short = (fits, lambda some: read_wholes(some.astype(np.int64), name))
+    return by_case(array, [short, (rounds & ~fits, lambda some: _long(some, long_name)), (~rounds, _huge)])
 
 
-def _short(array: NDArray[Any], name: str) -> list[Piece]:
-    return [whole(name, (Numbers(array.astype(np.int64, copy=False)),), len(array))]
-
-
-def _long(array: NDArray[Any], name: str = "bigint") -> list[Piece]:
+def _long(array: Array, name: str) -> list[Block]:
     """The nearest double and the lowest digit, between −2^52 and 2^52: around a round number, it holds the noise."""
     low = (array & (EXACT - 1)).astype(np.int64)
     low -= EXACT * (low >= EXACT // 2)
-    return [whole(name, (Numbers(array.astype(np.float64)), Numbers(low)), len(array))]
+    return leaf(name, Numbers(array.astype(np.float64)), Numbers(low))
 
 
-def _huge(array: NDArray[Any]) -> list[Piece]:
+def _huge(array: Array) -> list[Block]:
     values = array.tolist()
-    sizes = np.array([about(value) for value in values])
-    return [whole("hugeint", (Numbers(sizes), factorise(values, int_text)), len(values))]
+    return leaf("hugeint", Numbers(np.array(list(map(about, values)))), factorise(values, int_text))
 
 
 def about(value: Any) -> float:
@@ -96,82 +92,63 @@ def int_text(value: int) -> str:
     return str(value) if value.bit_length() <= MAX_DECIMAL_BITS else hex(value)
 
 
-def _bools(array: NDArray[Any]) -> list[Piece]:
-    return [whole("bool", (Numbers(array),), len(array))]
-
-
-def _floats(array: NDArray[Any]) -> list[Piece]:
-    return _long_floats(array) if array.dtype.itemsize > 8 else _short_floats(array)
-
-
-def _short_floats(array: NDArray[Any]) -> list[Piece]:
-    return [whole("float", (_column(array),), len(array))]
-
-
-def _column(array: NDArray[Any]) -> Numbers:
+def _column(array: Array) -> Numbers:
     size = array.dtype.itemsize
     with np.errstate(all="ignore"):  # a signalling NaN
         return Numbers(array.astype(np.float64, copy=False), None if size == 8 else uniform(size, len(array)))
 
 
-def _long_floats(array: NDArray[Any]) -> list[Piece]:
-    """Long doubles: as floats where these are exact, else the nearest float and the rest."""
+def _floats(array: Array) -> list[Block]:
+    """Long doubles as floats where these are exact, else the nearest float and the rest."""
+    if array.dtype.itemsize <= 8:
+        return leaf("float", _column(array))
     with np.errstate(all="ignore"):
         head = array.astype(np.float64)
         rest = (array - head).astype(np.float64)
         fits = (head == array) | np.isnan(array)
         in_two = ~fits & (head.astype(array.dtype) + rest == array)
-    return by_case(array, [(fits, _short_floats), (in_two, _floats_in_two), (~fits & ~in_two, _floats_beyond)])
+    return by_case(
+        np.arange(len(array)),
+        [
+            (fits, lambda rows: leaf("float", _column(array[rows]))),
+            (in_two, lambda rows: leaf("longdouble", Numbers(head[rows]), Numbers(rest[rows]))),
+            (~fits & ~in_two, lambda rows: _floats_beyond(array[rows], head[rows])),
+        ],
+    )
 
 
-def _floats_in_two(array: NDArray[Any]) -> list[Piece]:
-    head = array.astype(np.float64)
-    return [whole("longdouble", (Numbers(head), Numbers((array - head).astype(np.float64))), len(array))]
-
-
-def _floats_beyond(array: NDArray[Any]) -> list[Piece]:
+def _floats_beyond(array: Array, head: Array) -> list[Block]:
     """Long doubles that even two floats cannot hold, being too large or too small: their text distinguishes them."""
-    with np.errstate(all="ignore"):
-        head = array.astype(np.float64)
     texts = [np.format_float_scientific(each) for each in array]
-    return [whole("longdouble beyond float", (Numbers(head), factorise(texts, str)), len(array))]
+    return leaf("longdouble beyond float", Numbers(head), factorise(texts, str))
 
 
-def _complex(array: NDArray[Any]) -> list[Piece]:
+def _complex(array: Array) -> list[Block]:
     if array.dtype.itemsize > 16:
-        parts = (_long_floats(part) for part in (array.real, array.imag))
+        parts = (_floats(part) for part in (array.real, array.imag))
         return product(parts, _complex_text, Place(np.arange(len(array))))
     real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
-    return [whole("complex", (_column(real), _column(imaginary)), len(array))]
+    return leaf("complex", _column(real), _column(imaginary))
 
 
 def _complex_text(parts: list[str]) -> str:
     return "complex" if parts == ["float", "float"] else f"complex({', '.join(parts)})"
 
 
-def _times(array: NDArray[Any]) -> list[Piece]:
+def _times(array: Array) -> list[Block]:
     ticks = array.astype(array.dtype.newbyteorder("="), copy=False).view(np.int64)
-    name = array.dtype.name
-    if not len(ticks) or ticks.min() > INT64.min:
-        return read_wholes(ticks, name, f"long {name}")
-    missing = ticks == INT64.min
-    return by_case(
-        ticks,
-        [
-            (missing, lambda some: [whole(f"NaT {name}", (), len(some))]),
-            (~missing, lambda some: read_wholes(some, name, f"long {name}")),
-        ],
-    )
+    name, there = array.dtype.name, ticks > INT64.min
+    known = (there, lambda some: read_wholes(some, name, f"long {name}"))
+    return by_case(ticks, [known, (~there, lambda some: leaf(f"NaT {name}", size=len(some)))])
 
 
-READERS: dict[str, Callable[[NDArray[Any]], list[Piece]]] = {
-    "b": _bools,
-    "i": read_wholes,
-    "u": read_wholes,
+# By the kind of a numpy dtype.
+READERS: dict[str, Callable[[Array], list[Block]]] = {
+    "b": lambda array: leaf("bool", Numbers(array)),
+    **dict.fromkeys("iu", read_wholes),
     "f": _floats,
     "c": _complex,
-    "M": _times,
-    "m": _times,
+    **dict.fromkeys("Mm", _times),
 }
 
 
@@ -181,7 +158,7 @@ def is_arrow(values: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] == "pyarrow" and hasattr(values, "null_count")
 
 
-def arrow_values(column: Any) -> NDArray[Any] | Sequence[Any]:
+def arrow_values(column: Any) -> Array | Sequence[Any]:
     """The entries of a column: an array, masked where it is null, or a list of Python values."""
     import pyarrow
 
@@ -194,17 +171,15 @@ def arrow_values(column: Any) -> NDArray[Any] | Sequence[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if kinds.is_time(kind):
-        length = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
-        return _masked(column.cast(length), f"m8[{kind.unit}]")
+        return _masked(column.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()), f"m8[{kind.unit}]")
     plain = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
     plain = plain and not (kinds.is_float16(kind) and column.null_count)  # Arrow cannot fill their nulls
     if plain or kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_duration(kind):
         return _masked(column)
-    values: list[Any] = column.to_pylist()
-    return values
+    return list(column.to_pylist())
 
 
-def _masked(column: Any, view: str | None = None) -> NDArray[Any]:
+def _masked(column: Any, view: str | None = None) -> Array:
     if 0 < column.null_count == len(column):
         return np.full(len(column), None)
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None

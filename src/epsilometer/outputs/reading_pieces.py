@@ -1,19 +1,18 @@
 """Building blocks: how values at one place of the tree are split by shape and put together again.
 
-Reading goes down the tree for all outputs at once. At every place it has a list of values and returns *pieces*:
-one block per shape, with the number of leaves in that shape. So Python code runs once per shape, not per value.
+Reading goes down the tree for all outputs at once. At every place it has a list of values and returns one block per
+shape, whose rows are positions among these values. So Python code runs once per shape, not per value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Booleans, Integers
+from epsilometer.arrays import Array, Booleans, Integers
 from epsilometer.errors import MechanismError
 from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, concatenate
 
@@ -23,34 +22,6 @@ MAX_LEAVES = 10_000
 MAX_DEPTH = 50
 # Group numbers of several positions are packed into one int64 as long as they fit.
 MAX_CODE = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """All values of one shape at one place.
-
-    Attributes:
-        block: its rows are positions among the values at that place.
-        leaves: how many values without parts one value holds (an empty list counts as one).
-    """
-
-    block: Block
-    leaves: int
-
-    @property
-    def shape(self) -> str:
-        """The shape of all values of the piece."""
-        return self.block.shape
-
-    def rows(self) -> Integers:
-        """The positions of the values, shape (k,), increasing."""
-        return np.arange(self.block.size) if self.block.rows is None else self.block.rows
-
-    def within(self, rows: Integers) -> Piece:
-        """The same piece for a longer list, whose `rows` held its values."""
-        block = self.block
-        place = rows if block.rows is None else rows[block.rows]
-        return Piece(Block(block.shape, place, block.columns, block.size), self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +43,26 @@ class Place:
     def inside(self) -> Place:
         """The place of the parts of the values."""
         if self.depth >= MAX_DEPTH:
-            raise MechanismError(
-                f"output {self.outputs[0]} is nested deeper than {MAX_DEPTH} levels (or contains itself); "
-                "return fewer levels"
-            )
+            deep = f"nested deeper than {MAX_DEPTH} levels (or contains itself)"
+            raise MechanismError(f"output {self.outputs[0]} is {deep}; return fewer levels")
         return Place(self.outputs, self.depth + 1)
 
     def check_leaves(self, leaves: int, row: int = 0) -> None:
         """Raise if the value at `row` has too many leaves."""
         if leaves > MAX_LEAVES:
-            raise MechanismError(
-                f"output {self.outputs[row]} holds at least {leaves} values, more than the {MAX_LEAVES} allowed; "
-                "return a summary or fewer values"
-            )
+            many = f"at least {leaves} values, more than the {MAX_LEAVES} allowed"
+            raise MechanismError(f"output {self.outputs[row]} holds {many}; return a summary or fewer values")
 
 
-def whole(shape: str, columns: tuple[Column, ...], size: int, leaves: int = 1) -> Piece:
-    """A piece that holds all `size` values of its place."""
-    return Piece(Block(shape, None, columns, size), leaves)
+def leaf(shape: str, *columns: Column, size: int | None = None) -> list[Block]:
+    """Values without parts, all of one shape; their number is given where they need no column."""
+    return [Block(shape, None, columns, len(columns[0]) if size is None else size)]
 
 
-def by_group(
-    values: Sequence[Any],
-    key: Callable[[Any], Hashable],
-    place: Place,
-    read: Callable[[Any, Sequence[Any], Place], list[Piece]],
-) -> list[Piece]:
+Reader = Callable[[Any, Sequence[Any], "Place"], list[Block]]
+
+
+def by_group(values: Sequence[Any], key: Callable[[Any], Hashable], place: Place, read: Reader) -> list[Block]:
     """Read values group by group.
 
     Args:
@@ -111,11 +76,11 @@ def by_group(
         return read(groups[0], values, place)
     numbers = {group: number for number, group in enumerate(groups)}
     codes = np.fromiter(map(numbers.__getitem__, map(key, values)), np.int64, len(values))
-    pieces: list[Piece] = []
+    blocks: list[Block] = []
     for rows in split(codes, len(groups)):
         chosen = [values[row] for row in rows.tolist()]
-        pieces += [piece.within(rows) for piece in read(groups[codes[rows[0]]], chosen, place.pick(rows))]
-    return merge(pieces, len(values))
+        blocks += [block.within(rows) for block in read(groups[codes[rows[0]]], chosen, place.pick(rows))]
+    return merge(blocks, len(values))
 
 
 def split(codes: Integers, bound: int) -> list[Integers]:
@@ -127,138 +92,124 @@ def split(codes: Integers, bound: int) -> list[Integers]:
     """
     narrow = codes.astype(np.uint16) if bound <= 2**16 else codes
     order = np.argsort(narrow, kind="stable")
-    ends = np.flatnonzero(np.diff(narrow[order])) + 1
-    return sorted(np.split(order, ends), key=lambda rows: int(rows[0]))
+    return sorted(np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1), key=lambda rows: int(rows[0]))
 
 
-def by_case(
-    values: NDArray[Any], cases: Sequence[tuple[Booleans, Callable[[NDArray[Any]], list[Piece]]]]
-) -> list[Piece]:
+def by_case(values: Array, cases: Sequence[tuple[Booleans, Callable[[Array], list[Block]]]]) -> list[Block]:
     """Read an array whose values fall into cases.
 
     Args:
         values: shape (n,), n > 0.
         cases: which values belong to a case, shape (n,), and what reads them; together all values, each once.
     """
-    pieces: list[Piece] = []
+    blocks: list[Block] = []
     for belongs, read in cases:
         rows = np.flatnonzero(belongs)
         if len(rows) == len(values):
             return read(values)
         if len(rows):
-            pieces += [piece.within(rows) for piece in read(values[rows])]
-    return merge(pieces, len(values))
+            blocks += [block.within(rows) for block in read(values[rows])]
+    return merge(blocks, len(values))
 
 
-def merge(pieces: list[Piece], size: int) -> list[Piece]:
-    """One piece per shape, in the order of first appearance: 1.5 and np.float32(1.5) are read separately."""
-    same: dict[str, list[Piece]] = {}
-    for piece in pieces:
-        same.setdefault(piece.shape, []).append(piece)
+def merge(blocks: list[Block], size: int) -> list[Block]:
+    """One block per shape, in the order of first appearance: 1.5 and np.float32(1.5) are read separately."""
+    same: dict[str, list[Block]] = {}
+    for block in blocks:
+        same.setdefault(block.shape, []).append(block)
     merged = [parts[0] if len(parts) == 1 else _join(parts, size) for parts in same.values()]
-    return sorted(merged, key=lambda piece: 0 if piece.block.rows is None else int(piece.block.rows[0]))
+    return sorted(merged, key=lambda block: 0 if block.rows is None else int(block.rows[0]))
 
 
-def _join(pieces: list[Piece], size: int) -> Piece:
-    rows = np.concatenate([piece.rows() for piece in pieces])
+def _join(parts: list[Block], size: int) -> Block:
+    rows = np.concatenate([part.places() for part in parts])
     order = np.argsort(rows)
-    parts = [Block(piece.shape, None, piece.block.columns, piece.block.size) for piece in pieces]
-    (block,) = concatenate([Outputs((part,), part.size) for part in parts]).take(order)
-    place = None if len(rows) == size else rows[order]
-    return Piece(Block(block.shape, place, block.columns, block.size), pieces[0].leaves)
+    (block,) = concatenate([Outputs((replace(part, rows=None),), part.size) for part in parts]).take(order)
+    return replace(block, rows=None if len(rows) == size else rows[order], leaves=parts[0].leaves)
 
 
-def spread(piece: Piece, size: int, width: int, shape: str) -> Piece:
-    """A piece of size * width values as `size` values, each with `width` consecutive ones as its parts."""
-    tables = [_transposed(column, size, width) for column in piece.block.columns]
+def spread(block: Block, size: int, width: int, shape: str) -> Block:
+    """A block of size * width values as `size` values, each with `width` consecutive ones as its parts."""
+
+    def turned(values: Array) -> Array:
+        # One copy now: every later pass over a column then reads contiguous memory.
+        return np.ascontiguousarray(values.reshape(size, width).T)
+
+    tables: list[list[Column]] = []
+    for column in block.columns:
+        if isinstance(column, Labels):
+            tables.append([Labels(codes, column.labels) for codes in turned(column.codes)])
+        else:
+            widths = [None] * width if column.widths is None else turned(column.widths)
+            tables.append([Numbers(*each) for each in zip(turned(column.values), widths, strict=True)])
     columns = tuple(table[position] for position in range(width) for table in tables)
-    return whole(shape, columns, size, max(1, width * piece.leaves))
+    return Block(shape, None, columns, size, max(1, width * block.leaves))
 
 
-def _transposed(column: Column, size: int, width: int) -> list[Numbers] | list[Labels]:
-    if isinstance(column, Numbers):
-        values = _turned(column.values, size, width)
-        widths = [None] * width if column.widths is None else _turned(column.widths, size, width)
-        return [Numbers(each, sizes) for each, sizes in zip(values, widths, strict=True)]
-    return [Labels(codes, column.labels) for codes in _turned(column.codes, size, width)]
-
-
-def _turned(values: NDArray[Any], size: int, width: int) -> NDArray[Any]:
-    # One copy now: every later pass over a column then reads contiguous memory.
-    return np.ascontiguousarray(values.reshape(size, width).T)
-
-
-def product(positions: Iterable[list[Piece]], text: Callable[[list[str]], str], place: Place) -> list[Piece]:
-    """Values from their parts: one piece per combination of shapes that occurs.
+def product(positions: Iterable[list[Block]], text: Callable[[list[str]], str], place: Place) -> list[Block]:
+    """Values from their parts: one block per combination of shapes that occurs.
 
     Args:
-        positions: for every part of the values, the pieces of that part. Consumed one by one, so that values with
+        positions: for every part of the values, the blocks of that part. Consumed one by one, so that values with
             too many leaves are noticed before all of them are read.
         text: the shape of a value from the shapes of its parts.
         place: of the values.
     """
+    size = len(place.outputs)
     parts = list(_counted(positions, place))
-    if all(len(pieces) == 1 for pieces in parts):
-        return [_combine([pieces[0] for pieces in parts], [None] * len(parts), text, None, len(place.outputs))]
-    located = [_locate(pieces, len(place.outputs)) for pieces in parts]
+    if all(len(blocks) == 1 for blocks in parts):
+        return [_combine([blocks[0] for blocks in parts], [None] * len(parts), text, None, size)]
+    located = [_locate(blocks, size) for blocks in parts]
     combined = []
-    for rows in _combinations(parts, located, len(place.outputs)):
+    for rows in _combinations([(len(blocks), which) for blocks, (which, _) in zip(parts, located, strict=True)], size):
         numbers = [0 if which is None else which[rows[0]] for which, _ in located]
-        chosen = [pieces[number] for pieces, number in zip(parts, numbers, strict=True)]
+        chosen = [blocks[number] for blocks, number in zip(parts, numbers, strict=True)]
         inner = [rows if inside is None else inside[rows] for _, inside in located]
         combined.append(_combine(chosen, inner, text, rows, len(rows)))
     return combined
 
 
-def _counted(positions: Iterable[list[Piece]], place: Place) -> Iterator[list[Piece]]:
+def _counted(positions: Iterable[list[Block]], place: Place) -> Iterator[list[Block]]:
     certain, varying, worst = 0, np.zeros(len(place.outputs), dtype=np.int64), 0
-    for pieces in positions:
-        if len(pieces) == 1:
-            certain += pieces[0].leaves
+    for blocks in positions:
+        if len(blocks) == 1:
+            certain += blocks[0].leaves
         else:
-            for piece in pieces:
-                varying[piece.rows()] += piece.leaves
+            for block in blocks:
+                varying[block.places()] += block.leaves
             worst = int(np.argmax(varying))
         place.check_leaves(certain + int(varying[worst]), worst)
-        yield pieces
+        yield blocks
 
 
-def _locate(pieces: list[Piece], size: int) -> tuple[Integers | None, Integers | None]:
-    """For every row its piece and its place in that piece; None where one piece holds all."""
-    if len(pieces) == 1:
+def _locate(blocks: list[Block], size: int) -> tuple[Integers | None, Integers | None]:
+    """For every row its block and its place in that block; None where one block holds all."""
+    if len(blocks) == 1:
         return None, None
     which, inside = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    for number, piece in enumerate(pieces):
-        which[piece.rows()] = number
-        inside[piece.rows()] = np.arange(piece.block.size)
+    for number, block in enumerate(blocks):
+        which[block.places()] = number
+        inside[block.places()] = np.arange(block.size)
     return which, inside
 
 
-def _combinations(
-    parts: list[list[Piece]], located: list[tuple[Integers | None, Integers | None]], size: int
-) -> list[Integers]:
+def _combinations(parts: list[tuple[int, Integers | None]], size: int) -> list[Integers]:
+    """The rows of every combination of blocks; per part, how many blocks there are and which one holds each row."""
     codes, bound = np.zeros(size, dtype=np.int64), 1
-    for pieces, (which, _) in zip(parts, located, strict=True):
+    for count, which in parts:
         if which is None:
             continue
-        if bound > MAX_CODE // len(pieces):
-            codes = np.unique(codes, return_inverse=True)[1]
-            bound = size
-        codes, bound = codes * len(pieces) + which, bound * len(pieces)
+        if bound > MAX_CODE // count:
+            codes, bound = np.unique(codes, return_inverse=True)[1], size
+        codes, bound = codes * count + which, bound * count
     return split(codes, bound)
 
 
 def _combine(
-    chosen: list[Piece],
-    inner: Sequence[Integers | None],
-    text: Callable[[list[str]], str],
-    rows: Integers | None,
-    size: int,
-) -> Piece:
-    columns = tuple(
-        column if wanted is None else column.take(wanted)
-        for piece, wanted in zip(chosen, inner, strict=True)
-        for column in piece.block.columns
-    )
-    shape = text([piece.shape for piece in chosen])
-    return Piece(Block(shape, rows, columns, size), max(1, sum(piece.leaves for piece in chosen)))
+    chosen: list[Block], inner: Sequence[Integers | None], text: Callable[[list[str]], str], rows: Any, size: int
+) -> Block:
+    columns: list[Column] = []
+    for block, wanted in zip(chosen, inner, strict=True):
+        columns += block.columns if wanted is None else [column.take(wanted) for column in block.columns]
+    shape = text([block.shape for block in chosen])
+    return Block(shape, rows, tuple(columns), size, max(1, sum(block.leaves for block in chosen)))

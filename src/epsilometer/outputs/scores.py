@@ -1,11 +1,9 @@
 """A score: one number for an output of many columns, from plain arrays: additive, trees, networks, kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,39 +11,28 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Floats, Integers
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding
-from epsilometer.outputs.lines import CodedColumn, LabelAtoms, Line, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.lines import CodedColumn, Line
 
 # The share of their variance that weights must have in common with a straight line to be written as a multiple.
 _STRAIGHT = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(CodedColumn):
     """One column's part of an additive score: a weight per cell of the column.
 
     Attributes:
-        column: position of the column in its block.
-        cells: a line for numbers, atoms for names.
         weights: shape (cells,); for names the last weight is that of any other name.
         mix: shape (columns,), the number that is cut is this combination of the columns, instead of one of them.
     """
 
-    column: int
-    cells: Line | LabelAtoms
     weights: Floats
     mix: Floats | None = None
-
-    def index(self, columns: Sequence[Column]) -> Integers:
-        """The cell of each row, shape (n,)."""
-        if isinstance(self.cells, Line):
-            return self.cells.index(self.numbers(columns))
-        codes = self.cells.codes(columns[self.column])
-        return np.where(codes < 0, len(self.cells.labels), codes)
 
     def numbers(self, columns: Sequence[Column]) -> NDArray[np.generic]:
         """The numbers that a line cuts, shape (n,)."""
         if self.mix is None:
-            return columns[self.column].values  # type: ignore[union-attr]  # lines are only made for Numbers
+            return CodedColumn.numbers(self, columns)
         total = np.zeros(len(columns[0]))
         for share, column in zip(self.mix, columns, strict=True):
             if share:
@@ -62,9 +49,8 @@ class Term:
         """Slope and height of the straight line that the weights follow, if they do."""
         if not isinstance(self.cells, Line) or len(self.cells.edges) < 3:
             return None
-        edges, weights = self.cells.edges, self.weights[1:-2]
         with np.errstate(all="ignore"):  # a stored score may hold any numbers
-            x, y = (edges[1:] + edges[:-1]) / 2.0, weights
+            x, y = (self.cells.edges[1:] + self.cells.edges[:-1]) / 2.0, self.weights[1:-2]
             known = np.isfinite(x) & np.isfinite(y)
             if np.count_nonzero(known) < 2:
                 return None
@@ -77,25 +63,19 @@ class Term:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        data: dict[str, Any] = {"column": self.column, "weights": [float(weight) for weight in self.weights]}
-        if self.mix is not None:
-            data["mix"] = self.mix.tolist()
-        if isinstance(self.cells, Line):
-            return data | {"edges": self.cells.to_list()}
-        return data | atoms_to_dict(self.cells)
+        mix = {} if self.mix is None else {"mix": self.mix.tolist()}
+        return CodedColumn.to_dict(self) | {"weights": self.weights.tolist()} | mix
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Term:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        cells = Line.from_list(data["edges"]) if "edges" in data else atoms_from_dict(data)
-        weights = np.array(data["weights"], dtype=np.float64)
-        size = cells.n_cells if isinstance(cells, Line) else len(cells) + 1
-        if not isinstance(cells, Line | LabelAtoms) or weights.shape != (size,):
+        coded, weights = CodedColumn.from_dict(data), np.array(data["weights"], dtype=np.float64)
+        if weights.shape != (coded.n_codes,):
             raise ValueError("a term of a score must have one weight per cell")
         mix = np.array(data["mix"], dtype=np.float64) if "mix" in data else None
-        if mix is not None and not (isinstance(cells, Line) and mix.ndim == 1 and np.isfinite(mix).all()):
+        if mix is not None and not (isinstance(coded.cells, Line) and mix.ndim == 1 and np.isfinite(mix).all()):
             raise ValueError("a combination of columns must have one finite share per column")
-        return cls(int(data["column"]), cells, weights, mix)
+        return cls(coded.column, coded.cells, weights, mix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +102,7 @@ class AdditiveScore:
         return {"terms": [term.to_dict() for term in self.terms]}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> AdditiveScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         terms = tuple(Term.from_dict(term) for term in data["terms"])
         if not terms:
@@ -154,19 +134,18 @@ class TreeScore:
     @property
     def terms(self) -> tuple[Term, ...]:
         """What each column adds while the others are in the middle: for people, not for evaluation."""
-        middle = [np.full(1, coding.n_codes // 2, dtype=np.int32) for coding in self.codings]
         found = []
         for place, coding in enumerate(self.codings):
-            varied = [np.repeat(codes, coding.n_codes) for codes in middle]
-            varied[place] = np.arange(coding.n_codes, dtype=np.int32)
+            varied = [np.full(coding.n_codes, each.n_codes // 2) for each in self.codings]
+            varied[place] = np.arange(coding.n_codes)
             found.append(Term(coding.column, coding.cells, self.of_codes(varied)))
         return tuple(found)
 
     def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""
-        return self.of_codes([coding.codes(columns) for coding in self.codings])
+        return self.of_codes([coding.index(columns).astype(np.int32) for coding in self.codings])
 
-    def of_codes(self, codes: Sequence[NDArray[np.int32]]) -> Floats:
+    def of_codes(self, codes: Sequence[NDArray[np.signedinteger]]) -> Floats:
         """The score of rows that are coded already, shape (n,)."""
         total = np.zeros(len(codes[0]))
         for features, thresholds, leaves in zip(self.features, self.thresholds, self.leaves, strict=True):
@@ -179,16 +158,11 @@ class TreeScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "trees",
-            "codings": [coding.to_dict() for coding in self.codings],
-            "features": self.features.tolist(),
-            "thresholds": self.thresholds.tolist(),
-            "leaves": self.leaves.tolist(),
-        }
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "thresholds", "leaves")}
+        return {"kind": "trees", "codings": [coding.to_dict() for coding in self.codings], **arrays}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> TreeScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         codings = tuple(CodedColumn.from_dict(coding) for coding in data["codings"])
         features, thresholds = (np.array(data[name], dtype=np.int64) for name in ("features", "thresholds"))
@@ -201,12 +175,32 @@ class TreeScore:
         return cls(codings, features, thresholds, leaves)
 
 
-# Rows that are evaluated at a time: their hidden layers fit the cache.
-_PIECE = 4096
+class PointScore:
+    """A score of the points that an embedding makes of outputs."""
+
+    __slots__ = ()
+    embedding: Embedding
+    # Points that are scored at a time, so that all that is computed of them fits the cache.
+    at_once: ClassVar[int]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.embedding.columns
+
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
+        raise NotImplementedError
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """The score of each row, shape (n,)."""
+        points, step = self.embedding.points(columns), self.at_once
+        pieces = (self.of_points(points[start : start + step]) for start in range(0, len(points), step))
+        return np.concatenate([np.empty(0), *pieces])
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkScore:
+class NetworkScore(PointScore):
     """Dense layers with tanh between them; the last has one unit and is squashed into ±bound.
 
     Attributes:
@@ -220,19 +214,10 @@ class NetworkScore:
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
     bound: float
+    at_once = 4096
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The columns that it reads."""
-        return self.embedding.columns
-
-    def evaluate(self, columns: Sequence[Column]) -> Floats:
-        """The score of each row, shape (n,)."""
-        points = self.embedding.points(columns)
-        pieces = [self._of_points(points[start : start + _PIECE]) for start in range(0, len(points), _PIECE)]
-        return np.concatenate(pieces) if pieces else np.empty(0)
-
-    def _of_points(self, points: Floats) -> Floats:
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
         for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
             points = np.tanh(points @ weights + biases)
         last = points @ self.weights[-1] + self.biases[-1]
@@ -240,16 +225,11 @@ class NetworkScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "network",
-            "axes": self.embedding.to_list(),
-            "weights": [layer.tolist() for layer in self.weights],
-            "biases": [layer.tolist() for layer in self.biases],
-            "bound": self.bound,
-        }
+        layers = {name: [layer.tolist() for layer in getattr(self, name)] for name in ("weights", "biases")}
+        return {"kind": "network", "axes": self.embedding.to_list(), **layers, "bound": self.bound}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> NetworkScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         weights = tuple(np.array(layer, dtype=np.float64) for layer in data["weights"])
         biases = tuple(np.array(layer, dtype=np.float64) for layer in data["biases"])
@@ -260,25 +240,11 @@ class NetworkScore:
             raise ValueError("the layers of a network do not fit together")
         if not all(np.isfinite(layer).all() for layer in (*weights, *biases)):
             raise ValueError("a network has an infinite weight")
-        return cls(Embedding.from_list(data["axes"]).check(len(weights[0])), weights, biases, bound)
-
-
-# Rows that are evaluated at a time: their distances to all landmarks fit the cache.
-_POINTS_AT_ONCE = 1024
-
-
-def gaussian_kernel(left: Floats, right: Floats) -> Floats:
-    """e^(−‖x − y‖²/2) for all pairs of points, shape (n, m)."""
-    distances = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * (left @ right.T)
-    return np.asarray(np.exp(-0.5 * np.maximum(distances, 0.0)), dtype=np.float64)
+        return cls(Embedding.from_list(data["axes"], len(weights[0])), weights, biases, bound)
 
 
 # A kernel: its name, or the caller's own k(x, y) of points that broadcast against each other, shapes (…, dimensions).
 KernelOfPoints = str | Callable[[Floats, Floats], Floats]
-
-
-def _laplace(x: Floats, y: Floats) -> Floats:
-    return np.asarray(np.exp(-np.sqrt(((x - y) ** 2).sum(axis=-1))), dtype=np.float64)
 
 
 def _polynomial(x: Floats, y: Floats) -> Floats:
@@ -287,11 +253,11 @@ def _polynomial(x: Floats, y: Floats) -> Floats:
     return np.asarray((1.0 + (x * y).sum(axis=-1)) ** 2 / norms, dtype=np.float64)
 
 
-def _gaussian(x: Floats, y: Floats) -> Floats:
-    return np.asarray(np.exp(-0.5 * ((x - y) ** 2).sum(axis=-1)), dtype=np.float64)
-
-
-KERNELS_OF_POINTS = {"gaussian": _gaussian, "laplace": _laplace, "polynomial": _polynomial}
+KERNELS_OF_POINTS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "gaussian": lambda x, y: np.exp(-0.5 * ((x - y) ** 2).sum(axis=-1)),
+    "laplace": lambda x, y: np.exp(-np.sqrt(((x - y) ** 2).sum(axis=-1))),
+    "polynomial": _polynomial,
+}
 
 
 def kernel_of_points(kernel: KernelOfPoints, x: Floats, y: Floats) -> Floats:
@@ -301,13 +267,14 @@ def kernel_of_points(kernel: KernelOfPoints, x: Floats, y: Floats) -> Floats:
 
 def kernel_matrix(kernel: KernelOfPoints, left: Floats, right: Floats) -> Floats:
     """The kernel of all pairs of points, shape (n, m)."""
-    if kernel == "gaussian":
-        return gaussian_kernel(left, right)
+    if kernel == "gaussian":  # e^(−‖x − y‖²/2), several times as fast by the product of two matrices
+        distances = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * (left @ right.T)
+        return np.asarray(np.exp(-0.5 * np.maximum(distances, 0.0)), dtype=np.float64)
     return kernel_of_points(kernel, left[:, None, :], right[None, :, :])
 
 
 @dataclass(frozen=True, slots=True)
-class KernelScore:
+class KernelScore(PointScore):
     """f(output) = Σ weight·kernel(output, landmark).
 
     Attributes:
@@ -323,34 +290,20 @@ class KernelScore:
     landmarks: Floats
     weights: Floats
     kernel: KernelOfPoints = "gaussian"
+    at_once = 1024
 
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The columns that it reads."""
-        return self.embedding.columns
-
-    def evaluate(self, columns: Sequence[Column]) -> Floats:
-        """The score of each row, shape (n,)."""
-        points = self.embedding.points(columns) / self.bandwidth
-        landmarks = self.landmarks / self.bandwidth
-        pieces = [
-            kernel_matrix(self.kernel, points[start : start + _POINTS_AT_ONCE], landmarks) @ self.weights
-            for start in range(0, len(points), _POINTS_AT_ONCE)
-        ]
-        return np.concatenate(pieces) if pieces else np.empty(0)
+    def of_points(self, points: Floats) -> Floats:
+        """The score of each point, shape (n,)."""
+        return kernel_matrix(self.kernel, points / self.bandwidth, self.landmarks / self.bandwidth) @ self.weights
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "kind": "kernel",
-            "axes": self.embedding.to_list(),
-            "bandwidth": self.bandwidth,
-            "landmarks": self.landmarks.tolist(),
-            "weights": self.weights.tolist(),
-        } | ({} if self.kernel == "gaussian" else {"kernel": self.kernel})
+        arrays = {"landmarks": self.landmarks.tolist(), "weights": self.weights.tolist()}
+        kernel = {} if self.kernel == "gaussian" else {"kernel": self.kernel}
+        return {"kind": "kernel", "axes": self.embedding.to_list(), "bandwidth": self.bandwidth, **arrays, **kernel}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> KernelScore:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         landmarks, weights = (np.array(data[name], dtype=np.float64) for name in ("landmarks", "weights"))
         bandwidth = float(data["bandwidth"])
@@ -361,17 +314,12 @@ class KernelScore:
         kernel = str(data.get("kernel", "gaussian"))
         if kernel not in KERNELS_OF_POINTS:
             raise ValueError(f"a kernel score with the unknown kernel {kernel!r:.40}")
-        return cls(Embedding.from_list(data["axes"]).check(landmarks.shape[1]), bandwidth, landmarks, weights, kernel)
+        return cls(Embedding.from_list(data["axes"], landmarks.shape[1]), bandwidth, landmarks, weights, kernel)
 
 
 Score = AdditiveScore | TreeScore | NetworkScore | KernelScore
 
-_KINDS: dict[str, type[Score]] = {
-    "additive": AdditiveScore,
-    "trees": TreeScore,
-    "network": NetworkScore,
-    "kernel": KernelScore,
-}
+_KINDS: dict[str, Any] = {"additive": AdditiveScore, "trees": TreeScore, "network": NetworkScore, "kernel": KernelScore}
 
 
 def score_from_dict(data: dict[str, Any]) -> Score:
@@ -379,4 +327,5 @@ def score_from_dict(data: dict[str, Any]) -> Score:
     kind = data.get("kind", "additive")
     if kind not in _KINDS:
         raise ValueError(f"a score of the unknown kind {kind!r:.40}")
-    return _KINDS[kind].from_dict(data)
+    score: Score = _KINDS[kind].from_dict(data)
+    return score

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.bets_on_means import JointBet, divergence_lower
+from epsilometer.bounds.bets_on_means import JointBet, bet_lower
 from epsilometer.errors import InputError
 
 
@@ -47,7 +47,7 @@ def test_the_bound_misses_as_rarely_as_promised_by_enumeration(order, n, m, p, q
         missed = sum(
             likely_x[x] * likely_y[y]
             for x, y in product(range(n + 1), range(m + 1))
-            if divergence_lower(bet, np.array([x, n - x]), np.array([y, m - y]), failure) > truth
+            if bet_lower(bet, np.array([x, n - x]), np.array([y, m - y]), failure) > truth
         )
         assert missed <= failure
 
@@ -88,7 +88,7 @@ def test_the_wealth_falls_with_the_claim():
 def test_the_bound_is_the_last_claim_that_is_rejected():
     bet = JointBet(2.0, np.array([0.5, -0.7]), 0.1)
     left, right = np.array([800, 200]), np.array([300, 700])
-    bound = divergence_lower(bet, left, right, 0.05)
+    bound = bet_lower(bet, left, right, 0.05)
     assert bound > 0.3
     assert bet.log_wealth(left, right, bound) >= math.log(20)
     assert bet.log_wealth(left, right, bound + 1e-6) < math.log(20)
@@ -97,14 +97,14 @@ def test_the_bound_is_the_last_claim_that_is_rejected():
 def test_a_right_side_without_large_scores_stops_at_the_greatest_claim():
     bet = JointBet(2.0, np.array([0.1, -3.0]), 0.05)
     left, right = np.array([1000, 0]), np.array([0, 1000])
-    assert divergence_lower(bet, left, right, 0.05) == bet.greatest(1000, 1000)
+    assert bet_lower(bet, left, right, 0.05) == bet.greatest(1000, 1000)
 
 
 def test_nothing_seen_proves_nothing():
     bet = JointBet(2.0, np.array([0.5, -0.7]), 0.1)
-    assert divergence_lower(bet, np.array([0, 0]), np.array([3, 4]), 0.05) == 0.0
-    assert divergence_lower(bet, np.array([1, 4]), np.array([0, 0]), 0.05) == 0.0
-    assert divergence_lower(bet, np.array([3, 7]), np.array([7, 3]), 0.05) == 0.0
+    assert bet_lower(bet, np.array([0, 0]), np.array([3, 4]), 0.05) == 0.0
+    assert bet_lower(bet, np.array([1, 4]), np.array([0, 0]), 0.05) == 0.0
+    assert bet_lower(bet, np.array([3, 7]), np.array([7, 3]), 0.05) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
+from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
 from epsilometer.errors import InputError
 
 TWO = np.array([-0.4, 0.9])
@@ -53,20 +53,20 @@ def test_the_bound_is_rarely_above_the_truth(p, q):
         binom.pmf(x, n, p) * binom.pmf(y, m, q)
         for x in range(n + 1)
         for y in range(m + 1)
-        if difference_lower(bet, np.array([n - x, x]), np.array([m - y, y]), failure) > truth
+        if bet_lower(bet, np.array([n - x, x]), np.array([m - y, y]), failure) > truth
     )
     assert above <= failure
 
 
 def test_a_coarser_function_gives_a_smaller_bound():
     counts = np.array([100, 300]), np.array([300, 100])
-    fine = difference_lower(MeanBet(TWO, TWO, 0.2, 0.1), *counts, 0.05)
-    coarse = difference_lower(MeanBet(TWO - 0.1, TWO + 0.1, 0.2, 0.1), *counts, 0.05)
+    fine = bet_lower(MeanBet(TWO, TWO, 0.2, 0.1), *counts, 0.05)
+    coarse = bet_lower(MeanBet(TWO - 0.1, TWO + 0.1, 0.2, 0.1), *counts, 0.05)
     assert 0.0 < coarse < fine < 1.3
 
 
 def test_nothing_drawn_nothing_proved():
-    assert difference_lower(MeanBet(TWO, TWO, 0.2, 0.1), np.zeros(2, int), np.array([1, 1]), 0.05) == 0.0
+    assert bet_lower(MeanBet(TWO, TWO, 0.2, 0.1), np.zeros(2, int), np.array([1, 1]), 0.05) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.finders import bayesian as gp
 from epsilometer.inputs.finders.base import Told
-from epsilometer.inputs.finders.bayesian import GreatestImprovement, remembered, standardised
+from epsilometer.inputs.finders.bayesian import greatest_improvement, remembered, standardised
 
 COORDINATES = (Coordinate(), Coordinate(), Coordinate(3, ordered=False))
 
@@ -83,7 +83,7 @@ def test_expected_improvement_is_the_mean_of_what_exceeds(rng):
 def test_the_next_point_is_about_the_best_of_many(rng):
     points, scores = some_scores(rng, 40)
     told = [Told(tuple(point), float(score)) for point, score in zip(points.tolist(), scores, strict=True)]
-    found = GreatestImprovement().next_point(told, COORDINATES, rng)
+    found = greatest_improvement(told, COORDINATES, rng)
     process = gp.fit(points, scores, COORDINATES)
     best = float(process.predict(points)[0].max()) + 0.3
     many = gp.expected_improvement(process, rng.random((20_000, 3)), best)

@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from epsilometer.errors import MechanismError
 from epsilometer.outputs import reading
 from epsilometer.outputs.columns import Labels, Numbers
 from epsilometer.outputs.reading import read_outputs
-from epsilometer.outputs.reading_pieces import MAX_DEPTH, MAX_LEAVES
+from epsilometer.outputs.reading_pieces import MAX_DEPTH, MAX_LEAVES, Place
 
 with warnings.catch_warnings():  # NumPy 2.5 warns of times without a unit; programs return them all the same
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -221,7 +222,7 @@ class Real(float):
 )
 def test_plain_floats_are_read_as_the_general_way_reads_them(batch):
     blocks = read_outputs(batch, len(batch)).blocks
-    general = tuple(piece.block for piece in reading._read_batch(batch, len(batch)))
+    general = tuple(reading._read_batch(batch, Place(np.arange(len(batch)))))
     assert [(each.shape, each.size) for each in blocks] == [(each.shape, each.size) for each in general]
     for block, other in zip(blocks, general, strict=True):
         assert (block.rows is None) == (other.rows is None)
@@ -493,3 +494,13 @@ def test_sets_are_ordered_alike_in_every_process():
         for seed in ("1", "2", "3")
     ]
     assert len({run.stdout for run in runs}) == 1
+
+
+class Rude(list):
+    def __iter__(self):
+        raise RuntimeError("not for you")
+
+
+def test_an_error_is_told_although_its_place_cannot_be_found():
+    with pytest.raises(MechanismError, match="value of type lock, which cannot be read"):
+        read_outputs([{"a": Rude(), "b": threading.Lock()}])

@@ -14,7 +14,7 @@ from epsilometer.outputs.scores import KernelScore, NetworkScore, TreeScore, sco
 ROWS = [("a", 0.5), ("b", math.nan), ("a", -math.inf), ("zz", 3.0), ("b", 1e308)]
 COLUMNS = read_outputs(ROWS).blocks[0].columns
 CODINGS = (CodedColumn(0, LabelAtoms(("b", "a"))), CodedColumn(1, Line(np.array([0.0, 1.0]))))
-EMBEDDING = Embedding((NameAxis(CODINGS[0]), NumberAxis(1, 0.5, 2.0)))
+EMBEDDING = Embedding((NameAxis(0, CODINGS[0].cells), NumberAxis(1, 0.5, 2.0)))
 
 
 def trees():
@@ -50,12 +50,12 @@ def literal_point(row):
 
 
 def test_codes():
-    assert CODINGS[0].codes(COLUMNS).tolist() == [1, 0, 1, 2, 0]
-    assert CODINGS[1].codes(COLUMNS).tolist() == [1, 3, 0, 2, 2]
+    assert CODINGS[0].index(COLUMNS).tolist() == [1, 0, 1, 2, 0]
+    assert CODINGS[1].index(COLUMNS).tolist() == [1, 3, 0, 2, 2]
 
 
 def test_trees_answer_question_by_question():
-    codes = [coding.codes(COLUMNS) for coding in CODINGS]
+    codes = [coding.index(COLUMNS) for coding in CODINGS]
     expected = [literal_tree_score(trees(), [codes[0][row], codes[1][row]]) for row in range(len(ROWS))]
     assert trees().evaluate(COLUMNS) == pytest.approx(expected)
 

@@ -1,7 +1,5 @@
 """What a domain is: datasets, and which of them are neighbours; single values of any type, alone or as records."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Sequence
@@ -10,25 +8,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+import epsilometer.inputs.coordinates as cube
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import (
-    MISSING,
-    NOT_A_NUMBER,
-    Coordinate,
-    Neighbours,
-    Point,
-    Special,
-    Value,
-    check_interval,
-    check_positive,
-    check_relation,
-    check_whole,
-    check_whole_interval,
-    distinct,
-    level_of,
-    whole_within,
-    within,
-)
+from epsilometer.inputs.coordinates import Coordinate, Neighbours, Point, Special, Value
 from epsilometer.inputs.pairs import Pair
 
 
@@ -43,8 +25,27 @@ class Domain(Protocol):
         """The pairs of neighbours by that relation; an InputError if there are none."""
 
 
+class Interval:
+    """What numbers of an interval share: as datasets, neighbours are at most `sensitivity` apart."""
+
+    __slots__ = ()
+    relations: ClassVar[tuple[str, ...]] = ("replace", "l1", "linf")
+    is_fixed: ClassVar[bool] = False
+
+    def other(self: Any, point: Point, record: Any) -> Any:
+        """Another number; if need be, the far end."""
+        value = self.record(point)
+        return value if value != record else type(value)(_farther_end(record, self.low, self.high))
+
+    def neighbours(self: Any, relation: str) -> Neighbours:
+        """Two numbers."""
+        whole = isinstance(self, Integer)
+        cube.check_relation(relation, self.relations, "a whole number" if whole else "a number")
+        return _TwoNumbers(self, int if whole else float)
+
+
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Interval):
     """A number of an interval.
 
     As a dataset it has one relation, by three names: its neighbours are at most `sensitivity` away.
@@ -58,13 +59,11 @@ class Number:
     low: float
     high: float
     sensitivity: float | None = None
-    relations: ClassVar[tuple[str, ...]] = ("replace", "l1", "linf")
-    is_fixed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_interval(self.low, self.high)
+        cube.check_interval(self.low, self.high)
         if self.sensitivity is not None:
-            check_positive("sensitivity", self.sensitivity)
+            cube.check_positive("sensitivity", self.sensitivity)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -73,27 +72,22 @@ class Number:
 
     def record(self, point: Point) -> float:
         """The number that a point stands for."""
-        return within(point[0], float(self.low), float(self.high))
-
-    def other(self, point: Point, record: Any) -> float:
-        """Another number; if need be, the far end."""
-        value = self.record(point)
-        return value if value != record else _farther_end(record, float(self.low), float(self.high))
+        return cube.within(point[0], float(self.low), float(self.high))
 
     @property
     def specials(self) -> list[Special]:
         """Bounds and what lies just and far beyond them, and the numbers that behave like no other."""
         low, high = float(self.low), float(self.high)
         width = high - low
-        return distinct(
+        return cube.distinct(
             (
                 *((0.0, "zero"), (1.0, "one"), (low, "the lower bound"), (high, "the upper bound")),
-                *((low + width / 2.0, "the middle"), NOT_A_NUMBER, (math.inf, "infinity")),
+                *((low + width / 2.0, "the middle"), cube.NOT_A_NUMBER, (math.inf, "infinity")),
                 *((high + width, "above the upper bound"), (low - width, "below the lower bound")),
                 *((high + 1e3 * width, "far above the upper bound"), (low - 1e3 * width, "far below the lower bound")),
                 *((-math.inf, "minus infinity"), (-0.0, "minus zero"), (5e-324, "a subnormal number")),
                 *((1.7e308, "a huge number"), (-1.7e308, "a huge negative number"), (2.0**53 + 2.0, "beyond 2^53")),
-                *((math.nextafter(high, math.inf), "just above the upper bound"), MISSING),
+                *((math.nextafter(high, math.inf), "just above the upper bound"), cube.MISSING),
                 (math.nextafter(low, -math.inf), "just below the lower bound"),
                 (math.nextafter(high, -math.inf), "just below the upper bound"),
                 (math.nextafter(low, math.inf), "just above the lower bound"),
@@ -104,15 +98,9 @@ class Number:
         """A number between the bounds."""
         return _is_number(record) and bool(self.low <= record <= self.high)
 
-    def neighbours(self, relation: str) -> Neighbours:
-        """Two numbers."""
-        check_relation(relation, self.relations, "a number")
-        width = self.high - self.low if self.sensitivity is None else self.sensitivity
-        return _TwoNumbers(float(self.low), float(self.high), float(width), is_whole=False)
-
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Interval):
     """A whole number of an interval.
 
     As a dataset it has one relation, by three names: its neighbours are at most `sensitivity` away.
@@ -126,15 +114,13 @@ class Integer:
     low: int
     high: int
     sensitivity: int | None = None
-    relations: ClassVar[tuple[str, ...]] = ("replace", "l1", "linf")
-    is_fixed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        low, high = check_whole_interval(self.low, self.high)
+        low, high = cube.check_whole_interval(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if self.sensitivity is not None:
-            check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
+            cube.check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -143,42 +129,28 @@ class Integer:
 
     def record(self, point: Point) -> int:
         """The number that a point stands for."""
-        return whole_within(point[0], self.low, self.high)
-
-    def other(self, point: Point, record: Any) -> int:
-        """Another number; if need be, the far end."""
-        value = self.record(point)
-        return value if value != record else int(_farther_end(record, self.low, self.high))
+        return cube.whole_within(point[0], self.low, self.high)
 
     @property
     def specials(self) -> list[Special]:
         """Bounds, their neighbours, and the numbers at which types of the machine end."""
         low, high = self.low, self.high
-        limits = ((1 << bits) - 1 for bits in (7, 8, 15, 16, 31, 32, 63, 64))
-        return distinct(
+        limits = (*((1 << bits) - 1 for bits in (7, 8, 15, 16, 31, 32, 63, 64)), 2**31, 2**63, -(2**31) - 1)
+        return cube.distinct(
             (
                 *((0, "zero"), (1, "one"), (low, "the lower bound"), (high, "the upper bound"), (-1, "minus one")),
-                *(MISSING, NOT_A_NUMBER, ((low + high) // 2, "the middle")),
+                *(cube.MISSING, cube.NOT_A_NUMBER, ((low + high) // 2, "the middle")),
                 *((high + 1, "just above the upper bound"), (low - 1, "just below the lower bound")),
                 *((high - 1, "just below the upper bound"), (low + 1, "just above the lower bound")),
                 *((high + 1000 * (high - low), "far above the upper bound"), (2**53 + 1, "beyond 2^53")),
                 *((low - 1000 * (high - low), "far below the lower bound"), (-(2**53) - 1, "beyond -2^53")),
-                *(
-                    (value, f"a limit of the machine's integers ({value})")
-                    for value in (*limits, 2**31, 2**63, -(2**31) - 1)
-                ),
+                *((value, f"a limit of the machine's integers ({value})") for value in limits),
             )
         )
 
     def contains(self, record: Any) -> bool:
         """A whole number between the bounds."""
         return _is_number(record) and isinstance(record, int | np.integer) and bool(self.low <= record <= self.high)
-
-    def neighbours(self, relation: str) -> Neighbours:
-        """Two whole numbers."""
-        check_relation(relation, self.relations, "a whole number")
-        width = self.high - self.low if self.sensitivity is None else self.sensitivity
-        return _TwoNumbers(self.low, self.high, width, is_whole=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +181,11 @@ class Category(Value):
 
     def record(self, point: Point) -> Any:
         """The value that a point stands for."""
-        return self.values[level_of(point[0], len(self.values))]
+        return self.values[cube.level_of(point[0], len(self.values))]
 
     def other(self, point: Point, record: Any) -> Any:
         """Another value; if need be, the next one."""
-        number = level_of(point[0], len(self.values))
+        number = cube.level_of(point[0], len(self.values))
         return self.values[(number + (self.values[number] == record)) % len(self.values)]
 
     @property
@@ -224,10 +196,9 @@ class Category(Value):
             unseen = ["unseen", "", str(self.values[0]) + " ", str(self.values[0]).swapcase(), None]
         elif all(_is_number(each) for each in self.values):
             unseen = [max(self.values) + 1, min(self.values) - 1, math.nan, None]
-        return distinct(
-            [(each, f"the category {each!r:.40}") for each in self.values]
-            + [(each, f"an unseen category ({each!r:.40})") for each in unseen if not self.contains(each)]
-        )
+        known = [(each, f"the category {each!r:.40}") for each in self.values]
+        others = [(each, f"an unseen category ({each!r:.40})") for each in unseen if not self.contains(each)]
+        return cube.distinct([*known, *others])
 
     def contains(self, record: Any) -> bool:
         """One of the values, of the same type."""
@@ -249,7 +220,7 @@ class Boolean(Category):
     @property
     def specials(self) -> list[Special]:
         """Both, and a missing value."""
-        return distinct([(False, "False"), (True, "True"), MISSING])
+        return cube.distinct([(False, "False"), (True, "True"), cube.MISSING])
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +236,7 @@ class Text(Value):
     letters: str = "abcdefgh"
 
     def __post_init__(self) -> None:
-        check_whole("most", self.most, 1, ": the empty text alone has no neighbours")
+        cube.check_whole("most", self.most, 1, ": the empty text alone has no neighbours")
         if not isinstance(self.letters, str) or len(self.letters) < 2:
             raise InputError(f"letters={self.letters!r:.100} must be a text of at least two characters")
 
@@ -277,9 +248,8 @@ class Text(Value):
     def record(self, point: Point) -> str:
         """The text that a point stands for."""
         digits, base = int(point[1] * 2.0**53), len(self.letters)
-        return "".join(
-            self.letters[digits // base**place % base] for place in range(whole_within(point[0], 0, self.most))
-        )
+        places = range(cube.whole_within(point[0], 0, self.most))
+        return "".join(self.letters[digits // base**place % base] for place in places)
 
     def other(self, point: Point, record: Any) -> str:
         """Another text; if need be, a letter."""
@@ -289,16 +259,12 @@ class Text(Value):
     @property
     def specials(self) -> list[Special]:
         """Short, long and strange texts."""
-        first = self.letters[0]
-        return distinct(
+        first, strange = self.letters[0], "\u00e9\U0001f600"[: self.most]
+        return cube.distinct(
             (
-                *(("", "an empty text"), (first, "one letter"), (first * self.most, "a full text"), MISSING),
+                *(("", "an empty text"), (first, "one letter"), (first * self.most, "a full text"), cube.MISSING),
                 *((first * (self.most + 1), "a text one character too long"), (first * 10_000, "a very long text")),
-                *(
-                    (" ", "a blank"),
-                    ("\u00e9\U0001f600"[: self.most], "a text beyond ASCII"),
-                    ("\0", "a NUL character"),
-                ),
+                *((" ", "a blank"), (strange, "a text beyond ASCII"), ("\0", "a NUL character")),
             )
         )
 
@@ -337,7 +303,7 @@ class Date(Value):
 
     def record(self, point: Point) -> datetime.date:
         """The day that a point stands for."""
-        return self.low + datetime.timedelta(days=whole_within(point[0], 0, (self.high - self.low).days))
+        return self.low + datetime.timedelta(days=cube.whole_within(point[0], 0, (self.high - self.low).days))
 
     def other(self, point: Point, record: Any) -> datetime.date:
         """Another day; if need be, an end."""
@@ -347,12 +313,13 @@ class Date(Value):
     @property
     def specials(self) -> list[Special]:
         """The ends, what lies beyond them, and the ends of all time."""
-        beyond = ((self.low, -1, "before the first day"), (self.high, 1, "after the last day"))
+        day = datetime.timedelta(days=1)
         days: list[tuple[Any, str]] = [(self.low, "the first day"), (self.high, "the last day")]
-        days += [(day + datetime.timedelta(step), note) for day, step, note in beyond if _has_day(day, step)]
+        days += [(self.low - day, "before the first day")] if self.low > datetime.date.min else []
+        days += [(self.high + day, "after the last day")] if self.high < datetime.date.max else []
         days += [(datetime.date(2024, 2, 29), "a leap day"), (datetime.date(1970, 1, 1), "the first day of Unix")]
         days += [(datetime.date.min, "the first of all days"), (datetime.date.max, "the last of all days")]
-        return distinct([*days, MISSING])
+        return cube.distinct([*days, cube.MISSING])
 
     def contains(self, record: Any) -> bool:
         """A day between the ends."""
@@ -363,35 +330,23 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
 
 
-def _has_day(day: datetime.date, step: int) -> bool:
-    return day != (datetime.date.max if step > 0 else datetime.date.min)
-
-
 @dataclass(frozen=True, slots=True)
 class _TwoNumbers:
-    low: float
-    high: float
-    width: float
-    is_whole: bool
+    domain: Any
+    kind: type
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
         """One number and where its neighbour lies."""
-        levels = int(self.high - self.low) + 1 if self.is_whole else None
-        return (Coordinate(levels), Coordinate())
+        return (*self.domain.coordinates, Coordinate())
 
     def pair(self, point: Point) -> Pair:
         """The neighbour lies between the farthest one below and the farthest one above."""
-        left = self._number(point[0], self.low, self.high)
-        low, high = max(self.low, left - self.width), min(self.high, left + self.width)
-        right = self._number(point[1], low, high)
-        return Pair(left, right if right != left else self._settled(_farther_end(left, low, high)))
-
-    def _number(self, u: float, low: float, high: float) -> float:
-        return whole_within(u, int(low), int(high)) if self.is_whole else within(u, low, high)
-
-    def _settled(self, value: float) -> float:
-        return int(value) if self.is_whole else value
+        left, low, high = self.domain.record(point), self.domain.low, self.domain.high
+        width = high - low if self.domain.sensitivity is None else self.domain.sensitivity
+        low, high = self.kind(max(low, left - width)), self.kind(min(high, left + width))
+        right = cube.whole_within(point[1], low, high) if self.kind is int else cube.within(point[1], low, high)
+        return Pair(left, right if right != left else _farther_end(left, low, high))
 
 
 def _farther_end(value: float, low: float, high: float) -> float:

@@ -1,81 +1,18 @@
-"""Lists of numbers, answers of queries on neighbouring datasets, pairs of datasets of records, optional values."""
-
-from __future__ import annotations
+"""Pairs of neighbouring datasets of records or of numbers; optional values, values that were seen, rows."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+import epsilometer.inputs.coordinates as cube
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import (
-    MISSING,
-    Coordinate,
-    Neighbours,
-    Point,
-    Record,
-    Special,
-    Value,
-    check_interval,
-    check_positive,
-    check_relation,
-    check_value,
-    check_whole,
-    check_whole_interval,
-    distinct,
-    level_of,
-    signed_step,
-    whole_within,
-    within,
-)
-from epsilometer.inputs.domains.numbers import Category, Integer, Number
+from epsilometer.inputs.coordinates import Coordinate, Point, Record, Special, Value
+from epsilometer.inputs.domains.numbers import Category
 from epsilometer.inputs.pairs import Pair
-
-_NO_RECORD = ": a dataset without records has no neighbours"
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """Lists of `size` numbers of an interval, one per record.
-
-    Neighbours: one number replaced by any other ("replace"), one left out on the right ("add-remove"), or all numbers
-    moved by at most `sensitivity`, each ("linf") or in total ("l1").
-
-    Attributes:
-        size: how many numbers.
-        low: the smallest.
-        high: the largest.
-        sensitivity: for "l1" and "linf".
-        whole: whether the numbers are whole.
-    """
-
-    size: int
-    low: float = 0.0
-    high: float = 1.0
-    sensitivity: float = 1.0
-    whole: bool = False
-    relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "l1", "linf")
-
-    def __post_init__(self) -> None:
-        check_whole("size", self.size, 1, _NO_RECORD)
-        check_interval(self.low, self.high)
-        check_positive("sensitivity", self.sensitivity)
-        self._number()
-
-    def neighbours(self, relation: str) -> Neighbours:
-        """Two lists of numbers."""
-        check_relation(relation, self.relations, "a vector")
-        if relation in ("l1", "linf"):
-            return ShiftedAnswers(self.size, self.low, self.high, self.sensitivity, self.whole, in_all=relation == "l1")
-        return RecordPairs(self._number(), self.size, self.size, relation)
-
-    def _number(self) -> Record:
-        if self.whole:
-            return Integer(*check_whole_interval(self.low, self.high))
-        return Number(self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +32,13 @@ class RecordPairs:
     least: int
     most: int
     relation: str
-    wrap: Callable[[list[Any]], Any] = list
+    wrap: Callable[[list[Any]], Any]
     user: str | None = None
 
     def __post_init__(self) -> None:
         if self.record.is_fixed and self.relation in ("replace", "substitute-column"):
-            text = f"relation={self.relation!r}: there is only one possible record, so no dataset has a neighbour"
-            raise InputError(text)
+            only = "there is only one possible record, so no dataset has a neighbour"
+            raise InputError(f"relation={self.relation!r}: {only}")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -119,13 +56,12 @@ class RecordPairs:
         """The right dataset lacks something of the left one, or has something else in its place."""
         count, width = self.most, len(self.record.coordinates)
         if self.least < self.most:
-            count, point = whole_within(point[0], self.least, self.most), point[1:]
+            count, point = cube.whole_within(point[0], self.least, self.most), point[1:]
         left = [self.record.record(point[width * place : width * (place + 1)]) for place in range(count)]
-        place = level_of(point[-1], count) if self.most > 1 else 0
+        place = cube.level_of(point[-1], count) if self.most > 1 else 0
         rest = point[self.most * width : (self.most + 1) * width]
         u = point[(self.most + 1) * width] if self.relation == "substitute-column" else 0.0
-        right = changed(self.record, left, self.relation, place, rest, u, self.user)
-        return Pair(self.wrap(left), self.wrap(right))
+        return Pair(self.wrap(left), self.wrap(changed(self.record, left, self.relation, place, rest, u, self.user)))
 
 
 def changed(
@@ -145,42 +81,14 @@ def changed(
     other = record.other(point, left[place])
     if relation == "substitute-column":
         differing = [name for name in other if repr(left[place][name]) != repr(other[name])]
-        name = differing[level_of(u, len(differing))]
+        name = differing[cube.level_of(u, len(differing))]
         other = {**left[place], name: other[name]}
     return [*left[:place], other, *left[place + 1 :]]
 
 
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Lists of the answers to `count` queries, such as counts.
-
-    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries that one person may all
-    change), or the total of all moves is at most that ("l1", as with a histogram).
-
-    Attributes:
-        count: how many queries.
-        low: the smallest answer.
-        high: the largest answer.
-        sensitivity: how far answers move.
-        whole: whether answers are whole numbers.
-    """
-
-    count: int
-    low: float = 0.0
-    high: float = 10.0
-    sensitivity: float = 1.0
-    whole: bool = False
-    relations: ClassVar[tuple[str, ...]] = ("linf", "l1")
-
-    def __post_init__(self) -> None:
-        check_whole("count", self.count, 1, ": no queries have no answers")
-        check_interval(self.low, self.high)
-        check_positive("sensitivity", self.sensitivity)
-
-    def neighbours(self, relation: str) -> Neighbours:
-        """Two lists of answers."""
-        check_relation(relation, self.relations, "answers of queries")
-        return ShiftedAnswers(self.count, self.low, self.high, self.sensitivity, self.whole, in_all=relation == "l1")
+def with_value(record: Any, name: Any, value: Any) -> Any:
+    """A record with another value in a column."""
+    return value if name is None else {**record, name: value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +111,11 @@ class ShiftedAnswers:
     sensitivity: float
     whole: bool
     in_all: bool
-    wrap: Callable[[list[Any]], Any] = list
+    wrap: Callable[[list[Any]], Any]
 
     def __post_init__(self) -> None:
         if self.whole:
-            check_whole_interval(self.low, self.high)
+            cube.check_whole_interval(self.low, self.high)
             if self.sensitivity < 1.0:
                 raise InputError(f"sensitivity={self.sensitivity!r}: whole numbers have no neighbour less than 1 away")
 
@@ -219,20 +127,16 @@ class ShiftedAnswers:
 
     def pair(self, point: Point) -> Pair:
         """The right numbers stay within the domain, too."""
-        left = self._numbers(point[: self.count])
-        moves = self._moves(np.array([signed_step(u) for u in point[self.count :]]))
-        right = np.clip(left + moves, self.low, self.high)
+        low, high, kind = self.low, self.high, int if self.whole else float
+        number: Callable[..., float] = cube.whole_within if self.whole else cube.within
+        left = np.array([number(u, kind(low), kind(high)) for u in point[: self.count]], dtype=np.float64)
+        right = np.clip(left + self._moves(np.array([cube.signed_step(u) for u in point[self.count :]])), low, high)
         if np.array_equal(left, right):
             right = left.copy()
-            first = min(self.sensitivity, self.high - self.low)
+            first = min(self.sensitivity, high - low)
             step = float(np.floor(first)) if self.whole else first
-            right[0] += step if self.high - left[0] >= step else -min(step, left[0] - self.low)
-        return Pair(self.wrap(self._plain(left)), self.wrap(self._plain(right)))
-
-    def _numbers(self, point: Point) -> Floats:
-        if self.whole:
-            return np.array([float(whole_within(u, int(self.low), int(self.high))) for u in point])
-        return np.array([within(u, float(self.low), float(self.high)) for u in point])
+            right[0] += step if high - left[0] >= step else -min(step, left[0] - low)
+        return Pair(*(self.wrap([kind(each) for each in side]) for side in (left, right)))
 
     def _moves(self, steps: Floats) -> Floats:
         """How far each number moves: −1 to 1 times the sensitivity, and no more than it in total where `in_all`."""
@@ -247,9 +151,6 @@ class ShiftedAnswers:
             place = int(np.argmax(np.abs(moves)))
             whole[place] = np.copysign(np.trunc(self.sensitivity), moves[place])
         return whole
-
-    def _plain(self, numbers: Floats) -> list[float]:
-        return [int(each) for each in numbers] if self.whole else numbers.tolist()
 
 
 # A tenth of the values of an optional domain are missing.
@@ -267,7 +168,7 @@ class Optional(Value):
     domain: Any
 
     def __post_init__(self) -> None:
-        check_value(self.domain, "domain")
+        cube.check_value(self.domain, "domain")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -288,7 +189,7 @@ class Optional(Value):
     @property
     def specials(self) -> list[Special]:
         """A missing value, and those of the domain."""
-        return distinct([*self.domain.specials, MISSING])
+        return cube.distinct([*self.domain.specials, cube.MISSING])
 
     def contains(self, record: Any) -> bool:
         """None, or a value of the domain."""
@@ -304,17 +205,15 @@ class Seen(Category):
 
     def other(self, point: Point, record: Any) -> Any:
         """Another value; if need be, the next one."""
-        number = level_of(point[0], len(self.values))
-        same = repr(self.values[number]) == repr(record)
-        return self.values[(number + same) % len(self.values)]
+        number = cube.level_of(point[0], len(self.values))
+        return self.values[(number + (repr(self.values[number]) == repr(record))) % len(self.values)]
 
     @property
     def specials(self) -> list[Special]:
         """The strangest of them: no numbers, empty ones, then the simplest and the largest."""
         strange = [each for each in self.values if each != each or each in (None, "", 0, math.inf, -math.inf)]
         others = sorted(self.values, key=lambda each: (len(repr(each)), repr(each)))
-        some = [*strange, *others[:20], *others[-10:]]
-        return distinct((each, f"the value {each!r:.40}") for each in some)
+        return cube.distinct((each, f"the value {each!r:.40}") for each in [*strange, *others[:20], *others[-10:]])
 
     def contains(self, record: Any) -> bool:
         """A strategy says what it makes, not what it would."""

@@ -1,6 +1,4 @@
-"""Real data: lists, arrays, series and tables of records of any type; domains from examples."""
-
-from __future__ import annotations
+"""Lists of numbers, and real data: lists, arrays, series and tables of records of any type; domains from examples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,30 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import epsilometer.inputs.coordinates as cube
 from epsilometer.errors import InputError, MissingExtraError
-from epsilometer.inputs.coordinates import (
-    LABEL,
-    Container,
-    Coordinate,
-    Neighbours,
-    Point,
-    Record,
-    check_interval,
-    check_positive,
-    check_relation,
-    check_value,
-    check_whole,
-    distinct,
-    level_of,
-)
+from epsilometer.inputs.coordinates import Container, Coordinate, Neighbours, Point, Record
 from epsilometer.inputs.domains.numbers import Category, Integer, Number
-from epsilometer.inputs.domains.records import (
-    RecordPairs,
-    Row,
-    Seen,
-    ShiftedAnswers,
-    changed,
-)
+from epsilometer.inputs.domains.records import RecordPairs, Row, Seen, ShiftedAnswers, changed
 from epsilometer.inputs.pairs import Pair
 
 # How many records a dataset has unless told otherwise: enough for every edge, few enough to read.
@@ -43,8 +22,8 @@ Sizes = int | tuple[int, int]
 def check_sizes(name: str, given: object) -> tuple[int, int]:
     """The fewest and the most records; one number for both."""
     ends = tuple(given) if isinstance(given, Sequence) and len(given) == 2 else (given, given)
-    least = check_whole(name, ends[0], 0)
-    most = check_whole(name, ends[1], 1, ": a dataset without records has no neighbours")
+    least = cube.check_whole(name, ends[0], 0)
+    most = cube.check_whole(name, ends[1], 1, ": a dataset without records has no neighbours")
     if least > most:
         raise InputError(f"{name}={given!r}: the fewest must not be more than the most")
     return least, most
@@ -100,9 +79,8 @@ class RecordDomain:
         made = self.datasets(relation)
         if relation in ("l1", "linf"):
             assert isinstance(made.record, Number | Integer)
-            whole, in_all = isinstance(made.record, Integer), relation == "l1"
-            ends = made.record.low, made.record.high
-            return ShiftedAnswers(made.most, *ends, made.sensitivity or 1.0, whole, in_all, made.container)
+            moves = made.sensitivity or 1.0, isinstance(made.record, Integer), relation == "l1"
+            return ShiftedAnswers(made.most, made.record.low, made.record.high, *moves, made.container)
         least = min(made.least + (relation == "add-remove"), made.most)
         return RecordPairs(made.record, max(least, 1), made.most, relation, made.container, made.user)
 
@@ -129,11 +107,10 @@ class Records(RecordDomain):
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        check_value(self.value, "value")
-        check_sizes("size", self.size)
-        check_positive("sensitivity", self.sensitivity)
+        cube.check_value(self.value, "value")
+        cube.check_positive("sensitivity", self.sensitivity)
         check_container(self.container, ("list", "numpy", "series"), self.dtype)
-        Container(self.container, {None: self.value}, self.dtype)
+        self.datasets("replace")
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -142,11 +119,83 @@ class Records(RecordDomain):
 
     def datasets(self, relation: str) -> Datasets:
         """Lists of values."""
-        check_relation(relation, self.relations, "these records")
-        container = Container(self.container, {None: self.value}, self.dtype)
-        return Datasets(
-            self.value, *check_sizes("size", self.size), container, relation, sensitivity=float(self.sensitivity)
-        )
+        cube.check_relation(relation, self.relations, "these records")
+        container, sizes = Container(self.container, {None: self.value}, self.dtype), check_sizes("size", self.size)
+        return Datasets(self.value, *sizes, container, relation, sensitivity=float(self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector(RecordDomain):
+    """Lists of `size` numbers of an interval, one per record.
+
+    Neighbours: one number replaced by any other ("replace"), one left out on the right ("add-remove"), or all numbers
+    moved by at most `sensitivity`, each ("linf") or in total ("l1").
+
+    Attributes:
+        size: how many numbers.
+        low: the smallest.
+        high: the largest.
+        sensitivity: for "l1" and "linf".
+        whole: whether the numbers are whole.
+    """
+
+    size: int
+    low: float = 0.0
+    high: float = 1.0
+    sensitivity: float = 1.0
+    whole: bool = False
+    relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "l1", "linf")
+
+    def __post_init__(self) -> None:
+        cube.check_whole("size", self.size, 1, ": a dataset without records has no neighbours")
+        cube.check_interval(self.low, self.high)
+        cube.check_positive("sensitivity", self.sensitivity)
+        _number_of(self)
+
+    def datasets(self, relation: str) -> Datasets:
+        """Lists of numbers."""
+        cube.check_relation(relation, self.relations, "a vector")
+        return Records(_number_of(self), self.size, sensitivity=self.sensitivity).datasets(relation)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries(RecordDomain):
+    """Lists of the answers to `count` queries, such as counts.
+
+    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries that one person may all
+    change), or the total of all moves is at most that ("l1", as with a histogram).
+
+    Attributes:
+        count: how many queries.
+        low: the smallest answer.
+        high: the largest answer.
+        sensitivity: how far answers move.
+        whole: whether answers are whole numbers.
+    """
+
+    count: int
+    low: float = 0.0
+    high: float = 10.0
+    sensitivity: float = 1.0
+    whole: bool = False
+    relations: ClassVar[tuple[str, ...]] = ("linf", "l1")
+
+    def __post_init__(self) -> None:
+        cube.check_whole("count", self.count, 1, ": no queries have no answers")
+        cube.check_interval(self.low, self.high)
+        cube.check_positive("sensitivity", self.sensitivity)
+
+    def datasets(self, relation: str) -> Datasets:
+        """Lists of answers."""
+        cube.check_relation(relation, self.relations, "answers of queries")
+        return Records(_number_of(self), self.count, sensitivity=self.sensitivity).datasets(relation)
+
+
+def _number_of(lists: Vector | Queries) -> Number | Integer:
+    """What one of the numbers may be."""
+    if lists.whole:
+        return Integer(*cube.check_whole_interval(lists.low, lists.high))
+    return Number(lists.low, lists.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +220,14 @@ class Table(RecordDomain):
     dtype: Any = None
 
     def __post_init__(self) -> None:
-        check_sizes("rows", self.rows)
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InputError(f"columns={self.columns!r:.100} must name at least one column and its domain")
         for name, domain in self.columns.items():
-            check_value(domain, f"column {name!r}")
+            cube.check_value(domain, f"column {name!r}")
         if self.user is not None and self.user not in self.columns:
             raise InputError(f"user={self.user!r} must be one of the columns: {', '.join(map(repr, self.columns))}")
         check_container(self.container, ("rows", "pandas", "polars", "numpy"), self.dtype)
-        Container(self.container, self.columns, self.dtype)
+        self.datasets("replace")
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -188,7 +236,7 @@ class Table(RecordDomain):
 
     def datasets(self, relation: str) -> Datasets:
         """Lists of rows."""
-        check_relation(relation, self.relations, "a table" if self.user else "a table without user=")
+        cube.check_relation(relation, self.relations, "a table" if self.user else "a table without user=")
         container = Container(self.container, self.columns, self.dtype)
         return Datasets(Row(self.columns), *check_sizes("rows", self.rows), container, relation, self.user)
 
@@ -226,18 +274,17 @@ class Matrix(RecordDomain):
     relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "substitute-column")
 
     def __post_init__(self) -> None:
-        check_sizes("rows", self.rows)
-        check_whole("columns", self.columns, 1)
-        check_interval(self.low, self.high)
+        cube.check_whole("columns", self.columns, 1)
+        cube.check_interval(self.low, self.high)
         self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
         """Lists of rows, by number, and the label."""
-        check_relation(relation, self.relations, "a matrix")
+        cube.check_relation(relation, self.relations, "a matrix")
         columns: dict[Any, Any] = {place: Number(self.low, self.high) for place in range(self.columns)}
         if self.labels is not None:
             labels = self.labels if hasattr(self.labels, "coordinates") else Category(tuple(self.labels))
-            columns[LABEL] = check_value(labels, "labels")
+            columns[cube.LABEL] = cube.check_value(labels, "labels")
         container = Container("matrix", columns, self.dtype)
         return Datasets(Row(columns), *check_sizes("rows", self.rows), container, relation)
 
@@ -268,7 +315,7 @@ class Examples(RecordDomain):
 
     def datasets(self, relation: str) -> Datasets:
         """The examples."""
-        check_relation(relation, self.relations, "these datasets")
+        cube.check_relation(relation, self.relations, "these datasets")
         most = max(map(len, self.examples)) + (self.container.kind != "one")
         return Datasets(self.record, 0, most, self.container, relation, self.user, examples=self.examples)
 
@@ -286,17 +333,14 @@ class _ExamplePairs:
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
         """Which example, what replaces a record of it, in which column, and which."""
-        return (
-            Coordinate(len(self.domain.examples), ordered=False),
-            *self.domain.record.coordinates,
-            *(Coordinate(),) * 2,
-        )
+        which = Coordinate(len(self.domain.examples), ordered=False)
+        return (which, *self.domain.record.coordinates, Coordinate(), Coordinate())
 
     def pair(self, point: Point) -> Pair:
         """An empty example gets a record that its neighbour lacks."""
-        record, wrap = self.domain.record, self.domain.container
-        left = list(self.domain.examples[level_of(point[0], len(self.domain.examples))]) or [record.record(point[1:-2])]
-        place = level_of(point[-1], len(left))
+        record, wrap, examples = self.domain.record, self.domain.container, self.domain.examples
+        left = list(examples[cube.level_of(point[0], len(examples))]) or [record.record(point[1:-2])]
+        place = cube.level_of(point[-1], len(left))
         right = changed(record, left, self.relation, place, point[1:-2], point[-2], self.domain.user)
         return Pair(wrap(left), wrap(right))
 
@@ -322,32 +366,23 @@ def from_strategy(strategy: Any, *, examples: int = _EXAMPLES, seed: int = 0) ->
     if not isinstance(strategy, hypothesis.strategies.SearchStrategy):
         raise InputError(f"strategy={strategy!r:.100} must be a strategy of Hypothesis, like st.lists(st.floats(0, 1))")
     made: list[Any] = []
+    most = cube.check_whole("examples", examples, 1)
+    quiet: dict[str, Any] = {"database": None, "deadline": None, "suppress_health_check": list(hypothesis.HealthCheck)}
 
     @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=check_whole("examples", examples, 1),
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
+    @hypothesis.settings(max_examples=most, phases=[hypothesis.Phase.generate], **quiet)
     @hypothesis.given(strategy)
     def collect(dataset: Any) -> None:
         made.append(dataset)
 
     collect()
-    return _from_examples(made)
-
-
-def _from_examples(made: list[Any]) -> Examples:
-    first = made[0]
     if all(type(each) is list for each in made):
         kind, listed, dtype = "list", made, None
     elif all(type(each) is np.ndarray and each.ndim == 1 for each in made):
-        kind, listed, dtype = "numpy", [each.tolist() for each in made], first.dtype
+        kind, listed, dtype = "numpy", [each.tolist() for each in made], made[0].dtype
     else:
         kind, listed, dtype = "one", [[each] for each in made], None
-    values = distinct((each, "") for records in listed for each in records)
+    values = cube.distinct((each, "") for records in listed for each in records)
     if not values:
         raise InputError("the strategy made nothing but empty datasets, which have no neighbours")
     record = Seen(tuple(each.value for each in values))

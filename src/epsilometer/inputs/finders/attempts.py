@@ -3,8 +3,6 @@
 Every attempt is a base of records that both datasets have, and the records in which they differ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,22 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.inputs.coordinates import Point, Special
-from epsilometer.inputs.domains.numbers import Integer, Number
-from epsilometer.inputs.domains.records import Seen
+from epsilometer.inputs.coordinates import Point, Special, near
+from epsilometer.inputs.domains.numbers import Integer
+from epsilometer.inputs.domains.records import Seen, with_value
 from epsilometer.inputs.domains.tables import Datasets
 
 Family = Callable[[np.random.Generator], Iterator["Attempt"]]
 
-TYPICAL, EDGES, SIZES, ALIKE, COLUMNS, USERS, AROUND = (
-    "typical data",
-    "edges of the range",
-    "smallest and largest sizes",
-    "equal and ordered records",
-    "columns that meet",
-    "one heavy user",
-    "around what showed most",
-)
+TYPICAL, EDGES, SIZES = "typical data", "edges of the range", "smallest and largest sizes"
+ALIKE, COLUMNS, USERS = "equal and ordered records", "columns that meet", "one heavy user"
+AROUND = "around what showed most"
 # Before the names of families that lie outside the domain.
 BEYOND = "beyond: "
 
@@ -67,26 +59,22 @@ class Attempt:
         return len(self.base) + max(len(self.left), len(self.right))
 
 
-Specials = list[tuple[Any, Special]]
-
-
 class Builder:
     """Builds attempts from the datasets of a domain."""
 
     def __init__(self, space: Datasets) -> None:
         self.space = space
-        self._inside: dict[Any, list[Special]] = {}
-        self._outside: dict[Any, list[Special]] = {}
+        self._inside: dict[Any, list[Special]] = {name: [] for name in space.columns}
+        self._outside: dict[Any, list[Special]] = {name: [] for name in space.columns}
         for name, domain in space.columns.items():
-            specials = domain.specials
-            self._inside[name] = [each for each in specials if domain.contains(each.value)]
-            self._outside[name] = [each for each in specials if not domain.contains(each.value)]
+            for each in domain.specials:
+                (self._inside if domain.contains(each.value) else self._outside)[name].append(each)
 
     @property
     def fewest(self) -> int:
         """Records that both datasets must have."""
-        space = self.space
-        return max(0, space.least - 1 + (space.relation == "add-remove" and space.least < space.most))
+        may_lack_one = self.space.relation == "add-remove" and self.space.least < self.space.most
+        return max(0, self.space.least - 1 + may_lack_one)
 
     def families(self) -> dict[str, Family]:
         """Those that the domain has, each an endless stream."""
@@ -96,13 +84,12 @@ class Builder:
         if inside:
             found[EDGES] = partial(self.special, EDGES, inside)
         if self.space.most > 1 and not self.space.examples:
-            found[SIZES] = self.sizes
-            found[ALIKE] = self.alike
+            found |= {SIZES: self.sizes, ALIKE: self.alike}
         if len(self.space.columns) > 1 and inside:
             found[COLUMNS] = self.meeting
         if self.space.user is not None and not self.space.examples:
             found[USERS] = self.heavy
-        by_note: dict[str, Specials] = {}
+        by_note: dict[str, list[tuple[Any, Special]]] = {}
         for name, each in outside:  # what is in brackets is one of several
             by_note.setdefault(each.note.partition(" (")[0], []).append((name, each))
         for note, same in by_note.items():
@@ -117,13 +104,11 @@ class Builder:
         """Typical records."""
         return [self.record(rng) for _ in range(count)]
 
-    def with_value(self, record: Any, name: Any, value: Any) -> Any:
-        """A record with another value in a column."""
-        return value if name is None else {**record, name: value}
+    def either(self, rng: np.random.Generator, extreme: float = 0.5) -> Any:
+        """A record at the edges, with this probability, or a typical one."""
+        return self.extreme(rng) if rng.random() < extreme else self.record(rng)
 
-    def pair(
-        self, rng: np.random.Generator, family: str, note: str, base: list[Any], one: Any, two: Any = None
-    ) -> Attempt:
+    def pair(self, rng: np.random.Generator, family: str, note: str, base: list[Any], one: Any, two: Any) -> Attempt:
         """The attempt in which a record differs as the relation says, in a random place.
 
         Args:
@@ -135,10 +120,9 @@ class Builder:
             base = list(space.examples[int(rng.integers(len(space.examples)))])
             if base and (space.relation in ("replace", "substitute-column", "user") or rng.random() < 0.5):
                 place = int(rng.integers(len(base)))
-                mine = base.pop(place)
                 if space.relation == "user":
-                    base.insert(place, mine)
-                    return self._user_gone(family, note, base, mine[space.user])
+                    return self._user_gone(family, note, base, base[place][space.user])
+                mine = base.pop(place)
                 if space.relation == "add-remove":
                     return Attempt(family, "a record of the data is missing", base, place, [mine], [])
                 return self._placed(family, note, base, place, mine, two if one is None else one)
@@ -159,16 +143,13 @@ class Builder:
                 name = differing[-1] if note.endswith("at once") else differing[0]
                 two = {**one, name: two[name]}
         elif space.sensitivity is not None and space.container.kind == "one":
-            near = _near(one, two, space.sensitivity, self.space.record)
-            one, two = near if near is not None else (one, one)
+            one, two = near(one, two, space.sensitivity) or (one, one)
         return Attempt(family, note, base, place, [one], [two])
 
     def _user_gone(self, family: str, note: str, rows: list[Any], user: Any) -> Attempt:
-        is_of_user = [repr(row[self.space.user]) == repr(user) for row in rows]
-        base = [row for row, gone in zip(rows, is_of_user, strict=True) if not gone]
-        return Attempt(
-            family, note, base, len(base), [row for row, gone in zip(rows, is_of_user, strict=True) if gone], []
-        )
+        gone = [row for row in rows if repr(row[self.space.user]) == repr(user)]
+        base = [row for row in rows if repr(row[self.space.user]) != repr(user)]
+        return Attempt(family, note, base, len(base), gone, [])
 
     def typical(self, rng: np.random.Generator) -> Iterator[Attempt]:
         """Random records, and a random neighbour."""
@@ -181,16 +162,14 @@ class Builder:
         """Bases of all kinds, in random order: empty, small and large, typical, constant, at both bounds."""
         most = self.space.most - 1
         while True:
-            count = int(rng.choice([0, 0, 1, 1, 2, 3, most // 2, most, most]))
-            count = max(self.fewest, min(count, most))
+            count = max(self.fewest, min(int(rng.choice([0, 0, 1, 1, 2, 3, most // 2, most, most])), most))
             kind = rng.integers(4)
             if kind == 0 or count == 0:
                 yield self.records(rng, count)
             elif kind == 1:
                 yield [self.extreme(rng)] * count
             elif kind == 2:
-                one, two = self.extreme(rng), self.extreme(rng)
-                yield [one] * (count // 2) + [two] * (count - count // 2)
+                yield [self.extreme(rng)] * (count // 2) + [self.extreme(rng)] * (count - count // 2)
             else:
                 yield [self.record(rng)] * count
 
@@ -198,28 +177,23 @@ class Builder:
         """A record with every value at an edge of its range."""
         row: Any = self.record(rng)
         for name, domain in self.space.columns.items():
-            inside = self._inside[name]
-            if inside and not isinstance(domain, Seen):
-                row = self.with_value(row, name, inside[int(rng.integers(len(inside)))].value)
+            if self._inside[name] and not isinstance(domain, Seen):
+                row = with_value(row, name, _any_of(self._inside[name], rng).value)
         return row
 
-    def special(self, family: str, tried: Specials, rng: np.random.Generator) -> Iterator[Attempt]:
+    def special(self, family: str, tried: list[Any], rng: np.random.Generator) -> Iterator[Attempt]:
         """A special value in one record, against typical and special ones, on bases of all kinds."""
         bases = self.bases(rng)
         while True:
             for number in rng.permutation(len(tried)).tolist():
                 name, special = tried[number]
                 row = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
-                one = self.with_value(row, name, special.value)
-                others = self._inside[name]
-                if others and rng.random() < 0.7:
-                    two = self.with_value(row, name, others[int(rng.integers(len(others)))].value)
-                else:
-                    two = self.record(rng)
+                one, others = with_value(row, name, special.value), self._inside[name]
+                is_special = others and rng.random() < 0.7
+                two = with_value(row, name, _any_of(others, rng).value) if is_special else self.record(rng)
                 base = next(bases)
                 if base and family.startswith(BEYOND) and rng.random() < 0.2:
-                    base = [*base[:-1], one]  # on both sides, while another record differs
-                    one = self.extreme(rng)
+                    base, one = [*base[:-1], one], self.extreme(rng)  # on both sides, while another record differs
                 yield self.pair(rng, family, self._note(special.note, name), base, one, two)
 
     def _note(self, note: str, name: Any) -> str:
@@ -258,9 +232,8 @@ class Builder:
             row = two = self.record(rng)
             names = rng.permutation(len(self.space.columns))[:2].tolist()
             for name in (list(self.space.columns)[number] for number in names):
-                values = self._inside[name]
-                if values:
-                    row = self.with_value(row, name, values[int(rng.integers(len(values)))].value)
+                if self._inside[name]:
+                    row = with_value(row, name, _any_of(self._inside[name], rng).value)
             two = self.extreme(rng) if rng.random() < 0.5 else two
             yield self.pair(rng, COLUMNS, "special values in two columns at once", next(bases), row, two)
 
@@ -268,15 +241,12 @@ class Builder:
         """One user with many rows, alone or among others."""
         user = self.space.user
         while True:
-            row = self.extreme(rng) if rng.random() < 0.7 else self.record(rng)
+            row = self.either(rng, 0.7)
             count = int(rng.integers(1, self.space.most))
-            rows = (
-                [row] * count
-                if rng.random() < 0.7
-                else [{**each, user: row[user]} for each in self.records(rng, count)]
-            )
-            rest = self.records(rng, int(rng.integers(0, self.space.most - count + 1)))
-            others = [each for each in rest if repr(each[user]) != repr(row[user])]
+            same = rng.random() < 0.7
+            rows = [row] * count if same else [{**each, user: row[user]} for each in self.records(rng, count)]
+            others = self.records(rng, int(rng.integers(0, self.space.most - count + 1)))
+            others = [each for each in others if repr(each[user]) != repr(row[user])]
             yield self.pair(rng, USERS, f"one user with {count + 1} rows", [*others, *rows], row, self.record(rng))
 
     def moved(self, rng: np.random.Generator, edges: bool) -> Iterator[Attempt]:
@@ -290,32 +260,27 @@ class Builder:
             if space.relation == "l1":
                 steps = np.zeros(space.most)
                 steps[int(rng.integers(space.most))] = rng.choice([-1.0, 1.0])
-            whole = isinstance(space.record, Integer)
-            right = [
-                self._moved(value, step * (math.floor(reach) if whole else reach))
-                for value, step in zip(base, steps, strict=True)
-            ]
-            note = "numbers at the edges, moved" if edges else "numbers moved"
-            yield Attempt(EDGES if edges else TYPICAL, note, [], 0, base, right)
-
-    def _moved(self, value: Any, step: float) -> Any:
-        record = self.space.record
-        assert isinstance(record, Number | Integer)
-        return type(value)(min(max(value + step, record.low), record.high))
+            record: Any = space.record
+            moves = steps * (math.floor(reach) if isinstance(record, Integer) else reach)
+            moved = (value + move for value, move in zip(base, moves, strict=True))
+            right = [type(base[0])(min(max(value, record.low), record.high)) for value in moved]
+            told = (EDGES, "numbers at the edges, moved") if edges else (TYPICAL, "numbers moved")
+            yield Attempt(*told, [], 0, base, right)
 
     def changed(self, attempt: Attempt, rng: np.random.Generator) -> Attempt | None:
-        """One thing about an attempt is another one."""
+        """One thing about an attempt is another one; None if that cannot be."""
+        if self.space.relation in ("l1", "linf"):
+            return None
         base, kind = list(attempt.base), rng.integers(4)
         if kind == 0 and base and not self.space.examples:
-            base[int(rng.integers(len(base)))] = self.extreme(rng) if rng.random() < 0.5 else self.record(rng)
+            base[int(rng.integers(len(base)))] = self.either(rng)
         elif kind == 1 and len(base) + 1 < self.space.most and not self.space.examples:
-            base.append(self.extreme(rng) if rng.random() < 0.5 else self.record(rng))
+            base.append(self.either(rng))
         elif attempt.left and self.space.relation != "user" and not self.space.examples:
-            one = self.extreme(rng) if rng.random() < 0.5 else self.record(rng)
+            one = self.either(rng)
             two = attempt.right[0] if attempt.right else None
-            if kind == 2 or two is None:
-                return self.pair(rng, AROUND, AROUND, base, one if two is None else two, one)
-            return self.pair(rng, AROUND, AROUND, base, one, attempt.left[0])
+            records = (one if two is None else two, one) if kind == 2 or two is None else (one, attempt.left[0])
+            return self.pair(rng, AROUND, AROUND, base, *records)
         else:
             return None
         return replace(attempt, family=AROUND, base=base, place=min(attempt.place, len(base)))
@@ -326,12 +291,12 @@ class Builder:
         if attempt.point is not None or space.relation in ("l1", "linf"):
             return
         if not space.examples:
-            for kept in ([], base[: len(base) // 2], base[len(base) // 2 :]):
+            without_one = (base[:place] + base[place + 1 :] for place in range(len(base)))
+            for kept in ([], base[: len(base) // 2], base[len(base) // 2 :], *without_one):
                 yield self._with_base(attempt, kept)
-            for place in range(len(base)):
-                yield self._with_base(attempt, base[:place] + base[place + 1 :])
             for simple in self._simple():
-                yield self._with_base(attempt, [self._agreeing(simple, row) for row in base])
+                same_user = [{} if space.user is None else {space.user: row[space.user]} for row in base]
+                yield self._with_base(attempt, [simple if not user else {**simple, **user} for user in same_user])
             for place, row in enumerate(base):
                 for other in self._simpler_records(row):
                     yield self._with_base(attempt, [*base[:place], other, *base[place + 1 :]])
@@ -344,7 +309,7 @@ class Builder:
                 yield replace(attempt, right=[{**attempt.right[0], name: attempt.left[0][name]}])
         if space.container.kind == "one" and space.sensitivity is not None:
             return
-        own = attempt.left if not space.examples else []
+        own = [] if space.examples else attempt.left
         for place, row in enumerate(own):
             for other in self._simpler_records(row):
                 if space.user is None or other[space.user] == row[space.user]:
@@ -354,15 +319,13 @@ class Builder:
         for row in own if attempt.right and isinstance(attempt.right[0], dict) else ():
             for name in row:  # the same simpler value on both sides
                 for value in self._simple_values(name)[:2]:
-                    left, right = {**row, name: value}, {**attempt.right[0], name: value}
-                    yield replace(attempt, left=[left], right=[right])
+                    yield replace(attempt, left=[{**row, name: value}], right=[{**attempt.right[0], name: value}])
 
     def without_two(self, attempt: Attempt) -> Iterator[Attempt]:
         """Attempts without two records of the base, for leaks that depend on whether their number is even."""
         if attempt.point is None and not self.space.examples:
             for places in combinations(range(len(attempt.base)), 2):
-                kept = [row for place, row in enumerate(attempt.base) if place not in places]
-                yield self._with_base(attempt, kept)
+                yield self._with_base(attempt, [row for place, row in enumerate(attempt.base) if place not in places])
 
     def _with_base(self, attempt: Attempt, base: list[Any]) -> Attempt:
         place = 0 if attempt.place == 0 else len(base)
@@ -380,35 +343,25 @@ class Builder:
             return list(values[None])
         return [{name: several[min(place, len(several) - 1)] for name, several in values.items()} for place in (0, 1)]
 
-    def _agreeing(self, simple: Any, row: Any) -> Any:
-        """A simple record of the same user."""
-        user = self.space.user
-        return simple if user is None else {**simple, user: row[user]}
-
     def _simpler_records(self, record: Any) -> Iterator[Any]:
         for name in self.space.columns:
             mine = record if name is None else record[name]
             for value in self._simple_values(name):
                 if repr(value) == repr(mine):
                     break
-                yield self.with_value(record, name, value)
+                yield with_value(record, name, value)
 
     def complexity(self, attempt: Attempt) -> tuple[int, int, int]:
         """How much there is to read: records, differing values, and how strange the values are."""
-        strange = sum(self._strangeness(row) for row in [*attempt.base, *attempt.left, *attempt.right])
-        differing = len(attempt.left) + len(attempt.right)
-        if attempt.left and attempt.right and isinstance(attempt.left[0], dict):
-            one, two = attempt.left[0], attempt.right[0]
-            differing = sum(repr(one[name]) != repr(two[name]) for name in one)
-        return attempt.size, differing, strange
-
-    def _strangeness(self, record: Any) -> int:
-        total = 0
+        strange, rows = 0, (*attempt.base, *attempt.left, *attempt.right)
         for name in self.space.columns:
             simple = [repr(value) for value in self._simple_values(name)]
-            mine = repr(record if name is None else record[name])
-            total += simple.index(mine) if mine in simple else 10
-        return total
+            shown = (repr(row if name is None else row[name]) for row in rows)
+            strange += sum(simple.index(text) if text in simple else 10 for text in shown)
+        differing = len(attempt.left) + len(attempt.right)
+        if attempt.left and attempt.right and isinstance(attempt.left[0], dict):
+            differing = sum(repr(mine) != repr(attempt.right[0][name]) for name, mine in attempt.left[0].items())
+        return attempt.size, differing, strange
 
     def are_neighbours(self, attempt: Attempt) -> bool:
         """Whether the relation holds. Any other pair could refute what was never promised, however it came about."""
@@ -438,18 +391,10 @@ class Builder:
                     return self._note(next(notes, "a value outside the domain"), name)
         if self.space.relation == "user" and len(attempt.left) > 1:
             return f"one user with {len(attempt.left)} rows"
-        if not attempt.base and not attempt.right:
+        if not (attempt.base or attempt.right):
             return "an empty dataset"
         return "a single record" if attempt.size == 1 and self.space.most > 1 else attempt.family
 
 
-def _near(one: Any, two: Any, reach: float, record: Any) -> tuple[Any, Any] | None:
-    """Two numbers at most `reach` apart: the second one, and the first moved towards it."""
-    try:
-        if abs(one - two) <= reach:
-            return one, two
-        step = math.floor(reach) if isinstance(two, int) else reach  # a large whole number is no float
-        moved = two + step if one > two else two - step
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return (moved, two) if abs(moved) != math.inf and abs(moved - two) <= reach else None
+def _any_of(several: list[Special], rng: np.random.Generator) -> Special:
+    return several[int(rng.integers(len(several)))]

@@ -1,11 +1,9 @@
 """What a finder is: asked for a pair of neighbouring inputs, and told how much that pair showed."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -65,7 +63,9 @@ class PointFinder(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, *, trials: int, samples: int, seed: int, stop_at_refutation: bool) -> None:
+    def __init__(
+        self, *, trials: int = 50, samples: int = 20_000, seed: int = 0, stop_at_refutation: bool = True
+    ) -> None:
         self.trials = check_whole("trials", trials, 1, ": a search without trials finds nothing")
         self.samples = check_whole("samples", samples, FEWEST, ": fewer draws per trial say nothing about a pair")
         self.seed = check_whole("seed", seed, 0)
@@ -85,7 +85,7 @@ class PointFinder(ABC):
         """The score of the pair that was asked last; None if it has none."""
         if self._asked is None:
             raise InputError("tell() without ask(): there is no pair that the score could belong to")
-        self._told.append(Told(self._asked, _checked(score)))
+        self._told.append(Told(self._asked, check_score(score)))
         self._asked = None
 
     def state(self) -> dict[str, Any]:
@@ -95,7 +95,8 @@ class PointFinder(ABC):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Resumes from a state of a finder with the same settings; more trials may be allowed than before."""
         try:
-            stored, told = dict(state["finder"]), [_read_told(each) for each in state["told"]]
+            stored = dict(state["finder"])
+            told = [Told(tuple(float(u) for u in point), check_score(score)) for point, score in state["told"]]
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is not the state of a finder: {error!r}") from error
         own = self.describe()
@@ -109,13 +110,8 @@ class PointFinder(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Name, trials, samples and seed; subclasses add theirs."""
-        return {
-            "name": self.name,
-            "trials": self.trials,
-            "samples": self.samples,
-            "seed": self.seed,
-            "stop_at_refutation": self.stop_at_refutation,
-        }
+        own = ("name", "trials", "samples", "seed", "stop_at_refutation")
+        return {setting: getattr(self, setting) for setting in own}
 
     @abstractmethod
     def _knows(self, point: tuple[float, ...]) -> bool:
@@ -130,20 +126,20 @@ class PointFinder(ABC):
         """The pair that a point stands for."""
 
 
+class Trials(TypedDict, total=False):
+    """The settings that all finders have in common, by name; their defaults are those of `PointFinder`."""
+
+    trials: int
+    samples: int
+    seed: int
+    stop_at_refutation: bool
+
+
 class DomainFinder(PointFinder):
     """A finder over the unit cube of a domain's pairs of neighbours; subclasses choose the next point."""
 
-    def __init__(
-        self,
-        domain: Domain,
-        relation: str | None = None,
-        *,
-        trials: int = 50,
-        samples: int = 20_000,
-        seed: int = 0,
-        stop_at_refutation: bool = True,
-    ) -> None:
-        super().__init__(trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation)
+    def __init__(self, domain: Domain, relation: str | None = None, **settings: Unpack[Trials]) -> None:
+        super().__init__(**settings)
         self.domain = check_domain(domain)
         self.relation = domain.relations[0] if relation is None else relation
         self.neighbours = domain.neighbours(self.relation)
@@ -170,14 +166,10 @@ def check_domain(domain: Any) -> Any:
     return domain
 
 
-def _checked(score: object) -> float | None:
+def check_score(score: object) -> float | None:
+    """A finite number, or None."""
     if score is None:
         return None
     if isinstance(score, bool) or not isinstance(score, int | float | np.number) or not math.isfinite(score):
         raise InputError(f"score={score!r} must be a finite number, or None for a trial that has none")
     return float(score)
-
-
-def _read_told(entry: Any) -> Told:
-    point, score = entry
-    return Told(tuple(float(u) for u in point), _checked(score))

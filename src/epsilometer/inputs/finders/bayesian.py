@@ -1,14 +1,11 @@
 """Pairs where a model of the scores so far expects the most."""
 
-from __future__ import annotations
-
 import math
 import warnings
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -18,7 +15,7 @@ from epsilometer.arrays import Floats
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.domains.numbers import Domain
-from epsilometer.inputs.finders.base import DomainFinder, Told
+from epsilometer.inputs.finders.base import DomainFinder, Told, Trials
 
 _ROOT5 = math.sqrt(5.0)
 # Priors of the logarithms: a length scale of a seventh of the cube's diagonal, so that narrow hills do not pass for
@@ -68,8 +65,7 @@ def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> 
     from scipy.optimize import minimize  # slow to import, and only needed for a search
 
     squares = _squared_distances(points, points, coordinates)
-    length = _LENGTH * math.sqrt(len(coordinates))
-    start = np.log(np.array([length] * len(coordinates) + [_NOISE]))
+    start = np.log([_LENGTH * math.sqrt(len(coordinates))] * len(coordinates) + [_NOISE])
     spread = np.array([_LENGTH_SPREAD] * len(coordinates) + [_NOISE_SPREAD])
     limits = np.log([_LENGTHS] * len(coordinates) + [_NOISES])
     arguments = (squares, scores, start, spread)
@@ -87,8 +83,7 @@ def _loss(logs: Floats, squares: Floats, scores: Floats, expected: Floats, sprea
     scaled = squares / lengths[:, None, None] ** 2
     distance = _ROOT5 * np.sqrt(scaled.sum(axis=0))
     decay = np.exp(-distance)
-    matrix = _with_noise((1.0 + distance + distance**2 / 3.0) * decay, noise)
-    factor = cholesky(matrix, lower=True)
+    factor = cholesky(_with_noise((1.0 + distance + distance**2 / 3.0) * decay, noise), lower=True)
     inverse = cho_solve((factor, True), np.eye(len(scores)))
     weights = inverse @ scores
     n, fit_error = len(scores), max(float(scores @ weights), 1e-12)
@@ -97,8 +92,7 @@ def _loss(logs: Floats, squares: Floats, scores: Floats, expected: Floats, sprea
     # The derivative of the loss by the matrix, then by each logarithm.
     by_matrix = 0.5 * (inverse - (n / fit_error) * np.outer(weights, weights))
     by_lengths = np.tensordot(scaled, by_matrix * (5.0 / 3.0) * (1.0 + distance) * decay, 2)
-    by_noise = noise * np.trace(by_matrix)
-    return loss, np.append(by_lengths, by_noise) + away / spread
+    return loss, np.append(by_lengths, noise * np.trace(by_matrix)) + away / spread
 
 
 def _squared_distances(one: Floats, two: Floats, coordinates: tuple[Coordinate, ...]) -> Floats:
@@ -124,8 +118,7 @@ def expected_improvement(process: GaussianProcess, points: Floats, best: float) 
     """How much the signal at each point is expected to exceed `best`, where falling short counts as 0."""
     mean, spread = process.predict(points)
     z = (mean - best) / spread
-    density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    return np.asarray(spread * (z * ndtr(z) + density), dtype=np.float64)
+    return np.asarray(spread * (z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)), dtype=np.float64)
 
 
 # Points that are tried on the model: anywhere, and around the best known ones, in rounds of shrinking width.
@@ -139,23 +132,21 @@ _MARGIN = 0.3
 _MOST_TRIALS = 120
 
 
-class GreatestImprovement:
+def greatest_improvement(told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator) -> Floats:
     """Fits a Gaussian process to all scores and looks for the greatest expected improvement on it."""
-
-    def next_point(self, told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator) -> Floats:
-        """A point of shape (coordinates,)."""
-        with _one_thread():
-            return self._search(*remembered(told), coordinates, rng)
-
-    def _search(
-        self, points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...], rng: np.random.Generator
-    ) -> Floats:
+    points, scores = remembered(told)
+    # Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads, 0.06 s without).
+    with _libraries().limit(limits=1, user_api="blas"):
         process = fit(points, standardised(scores), coordinates)
         mean, _ = process.predict(points)
         best = float(mean.max()) + _MARGIN  # of the signal, because the best score itself may be luck
         found = np.concatenate([rng.random((_ANYWHERE, len(coordinates))), points[np.argsort(-mean)[:_BEST]]])
-        for width in _WIDTHS:
-            found = _narrowed(process, found, best, width, rng)
+        for width in _WIDTHS:  # the best of the points, and points around them
+            kept = found[np.argsort(-expected_improvement(process, found, best))[:_BEST]]
+            centres = np.repeat(kept, _AROUND, axis=0)
+            moved = np.clip(centres + width * rng.standard_normal(centres.shape), 0.0, 1.0)
+            # Some coordinates stay: most of a good point is often right already.
+            found = np.concatenate([kept, np.where(rng.random(centres.shape) < 0.5, moved, centres)])
         return np.asarray(found[int(np.argmax(expected_improvement(process, found, best)))])
 
 
@@ -166,30 +157,15 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
-def _one_thread() -> AbstractContextManager[None]:
-    """Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads, 0.06 s without)."""
-    limited: AbstractContextManager[None] = _libraries().limit(limits=1, user_api="blas")
-    return limited
-
-
-def _narrowed(process: GaussianProcess, points: Floats, best: float, width: float, rng: np.random.Generator) -> Floats:
-    """The best of the points, and points around them."""
-    kept = points[np.argsort(-expected_improvement(process, points, best))[:_BEST]]
-    centres = np.repeat(kept, _AROUND, axis=0)
-    moved = np.clip(centres + width * rng.standard_normal(centres.shape), 0.0, 1.0)
-    # Some coordinates stay: most of a good point is often right already.
-    return np.concatenate([kept, np.where(rng.random(centres.shape) < 0.5, moved, centres)])
-
-
-def remembered(told: list[Told]) -> tuple[Floats, Floats]:
+def remembered(told: list[Told], most: int = _MOST_TRIALS) -> tuple[Floats, Floats]:
     """Points and scores that the model sees; a trial without a score counts like the worst one."""
     scored = [each.score for each in told if each.score is not None]
     points = np.array([each.point for each in told])
     scores = np.array([min(scored) if each.score is None else each.score for each in told])
-    if len(told) <= _MOST_TRIALS:
+    if len(told) <= most:
         return points, scores
-    latest = np.arange(len(told)) >= len(told) - _MOST_TRIALS // 2
-    order = np.argsort(-np.where(latest, -np.inf, scores), kind="stable")[: _MOST_TRIALS // 2]
+    latest = np.arange(len(told)) >= len(told) - most // 2
+    order = np.argsort(-np.where(latest, -np.inf, scores), kind="stable")[: most // 2]
     kept = np.sort(np.concatenate([order, np.flatnonzero(latest)]))
     return points[kept], scores[kept]
 
@@ -200,77 +176,44 @@ def standardised(scores: Floats) -> Floats:
     return np.asarray((scores - scores.mean()) / (spread if spread > 0.0 else 1.0))
 
 
-class ParzenTrees:
+def parzen_trees(told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator) -> Floats:
     """Asks optuna's sampler, which gets all trials anew each time: so it has no state that could be lost."""
-
-    def __init__(self) -> None:
-        if find_spec("optuna") is None:
-            raise MissingExtraError("optuna", "search", "surrogate='tree'")
-
-    def next_point(self, told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator) -> Floats:
-        """A point of shape (coordinates,)."""
-        space = {str(place): _distribution(each) for place, each in enumerate(coordinates)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about multivariate sampling being experimental
-            study = _study(int(rng.integers(2**31)))
-            study.add_trials(_trials(told, coordinates, space))
-            chosen = study.ask(space).params
-        return np.array([_number(each, chosen[str(place)]) for place, each in enumerate(coordinates)])
-
-
-def _study(seed: int) -> Any:
     import optuna
-
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it would log every study
-    try:
-        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
-        return optuna.create_study(direction="maximize", sampler=sampler)
-    finally:
-        optuna.logging.set_verbosity(level)
-
-
-def _trials(told: list[Told], coordinates: tuple[Coordinate, ...], space: dict[str, Any]) -> list[Any]:
-    """The earlier trials as optuna knows them; one without a score counts like the worst."""
-    from optuna.trial import create_trial
-
-    worst = min(each.score for each in told if each.score is not None)
-    points = [{str(place): _value(c, each.point[place]) for place, c in enumerate(coordinates)} for each in told]
-    scores = [worst if each.score is None else each.score for each in told]
-    return [
-        create_trial(params=point, distributions=space, value=score)
-        for point, score in zip(points, scores, strict=True)
-    ]
-
-
-def _distribution(coordinate: Coordinate) -> Any:
     from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-    return FloatDistribution(0.0, 1.0) if coordinate.ordered else CategoricalDistribution(range(coordinate.levels or 1))
+    # Per coordinate, how many unordered levels it has.
+    levels = [None if each.ordered else each.levels or 1 for each in coordinates]
+    kinds = [FloatDistribution(0.0, 1.0) if most is None else CategoricalDistribution(range(most)) for most in levels]
+    space: dict[str, Any] = {str(place): kind for place, kind in enumerate(kinds)}
+    trials = []
+    for point, score in zip(*remembered(told, most=len(told)), strict=True):
+        values = [u if most is None else level_of(u, most) for u, most in zip(point.tolist(), levels, strict=True)]
+        params = dict(zip(space, values, strict=True))
+        trials.append(optuna.trial.create_trial(params=params, distributions=space, value=float(score)))
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it would log every study
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about multivariate sampling being experimental
+        try:
+            seed = int(rng.integers(2**31))
+            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
+            study = optuna.create_study(direction="maximize", sampler=sampler)
+        finally:
+            optuna.logging.set_verbosity(verbosity)
+        study.add_trials(trials)
+        chosen = study.ask(space).params
+    found = zip((chosen[name] for name in space), levels, strict=True)
+    return np.array([value if most is None else (value + 0.5) / most for value, most in found])
 
 
-def _value(coordinate: Coordinate, u: float) -> float | int:
-    return u if coordinate.ordered else level_of(u, coordinate.levels or 1)
-
-
-def _number(coordinate: Coordinate, value: float) -> float:
-    return float(value) if coordinate.ordered else (value + 0.5) / (coordinate.levels or 1)
-
-
-SURROGATES = ("gaussian-process", "tree")
+_DEFAULT = "gaussian-process"
+SURROGATES = {_DEFAULT: greatest_improvement, "tree": parzen_trees}
 # Trials at random before there is a model: as many as coordinates, but not fewer than this, nor more than a third of
 # all, if there are many coordinates. (Rare leak, mean trials of 40 searches: 17 with as many as coordinates, 22 with 4
 # more, 24 with 8 more.)
 _FIRST_TRIALS = 4
 # One trial in this many ignores the model, which may be sure of a hill that is not the highest.
 _LOOK_AROUND = 7
-
-
-class Surrogate(Protocol):
-    """Proposes a point from earlier trials."""
-
-    def next_point(self, told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator) -> Floats:
-        """A point of shape (coordinates,)."""
 
 
 class Bayesian(DomainFinder):
@@ -290,21 +233,14 @@ class Bayesian(DomainFinder):
     name = "bayesian"
 
     def __init__(
-        self,
-        domain: Domain,
-        relation: str | None = None,
-        *,
-        surrogate: str = "gaussian-process",
-        trials: int = 50,
-        samples: int = 20_000,
-        seed: int = 0,
-        stop_at_refutation: bool = True,
+        self, domain: Domain, relation: str | None = None, *, surrogate: str = _DEFAULT, **settings: Unpack[Trials]
     ) -> None:
-        super().__init__(
-            domain, relation, trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation
-        )
+        super().__init__(domain, relation, **settings)
+        if surrogate not in SURROGATES:
+            raise InputError(f"surrogate={surrogate!r} is unknown; known are {', '.join(map(repr, SURROGATES))}")
+        if surrogate == "tree" and find_spec("optuna") is None:
+            raise MissingExtraError("optuna", "search", "surrogate='tree'")
         self.surrogate = surrogate
-        self._model = open_surrogate(surrogate)
         self.first_trials = max(_FIRST_TRIALS, min(len(self.neighbours.coordinates), self.trials // 3))
 
     def describe(self) -> dict[str, Any]:
@@ -315,16 +251,6 @@ class Bayesian(DomainFinder):
         """The point of trial `number`."""
         coordinates, rng = self.neighbours.coordinates, self._rng(number)
         scored = {each.score for each in self._told if each.score is not None}
-        has_model = number >= self.first_trials and len(scored) > 1
-        if not has_model or number % _LOOK_AROUND == 0:
+        if number < self.first_trials or len(scored) < 2 or number % _LOOK_AROUND == 0:
             return rng.random(len(coordinates))
-        return self._model.next_point(self._told, coordinates, rng)
-
-
-def open_surrogate(name: str) -> Surrogate:
-    """The model of that name; a MissingExtraError if its package is not installed."""
-    if name == "gaussian-process":
-        return GreatestImprovement()
-    if name == "tree":
-        return ParzenTrees()
-    raise InputError(f"surrogate={name!r} is unknown; known are {', '.join(map(repr, SURROGATES))}")
+        return SURROGATES[self.surrogate](self._told, coordinates, rng)

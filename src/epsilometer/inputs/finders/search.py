@@ -4,23 +4,23 @@ Every pair is a base of records that both datasets have, and the records in whic
 take turns; those that showed most, and changes of the pairs that showed most, come more often.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Container, Value, check_positive, check_relation, distinct
-from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Number, Text
-from epsilometer.inputs.domains.records import Optional, Queries, Row, Vector
+from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Interval, Number, Text
+from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain
 from epsilometer.inputs.finders.attempts import BEYOND, EDGES, TYPICAL, Attempt, Builder
-from epsilometer.inputs.finders.base import PointFinder, check_domain
+from epsilometer.inputs.finders.base import DomainFinder, Trials
 from epsilometer.inputs.pairs import Pair
 from epsilometer.storage.digests import Undigestible
 
@@ -36,7 +36,7 @@ _MOST_TRIED = 40 * ROUND
 _BEST = 6
 
 
-class Search(PointFinder):
+class Search(DomainFinder):
     """Tries typical data, the edges of a domain, and what its type allows although its range does not.
 
     Its pairs are looked at with few draws, on both inputs with the same random numbers where the mechanism allows it;
@@ -68,23 +68,20 @@ class Search(PointFinder):
         seed: int = 0,
         stop_at_refutation: bool = True,
     ) -> None:
-        super().__init__(trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation)
-        self.domain = check_domain(domain)
-        self.relation = domain.relations[0] if relation is None else relation
-        self.neighbours = domain.neighbours(self.relation)
+        settings = Trials(trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation)
+        super().__init__(domain, relation, **settings)
         self.beyond = bool(beyond)
         self.max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
         space = datasets_of(domain, self.relation)
         self.builder = None if space is None else Builder(space)
-        self._rounds: list[list[Attempt]] = []
-        self._starts: list[int] = [0]
+        self._attempts: list[Attempt] = []  # of all rounds so far
+        self._turn = 0
         self._families: dict[str, Iterator[Attempt]] = {}
         self._seen: set[tuple[str, str]] = set()
 
     def describe(self) -> dict[str, Any]:
         """The settings, with the domain in words."""
-        own = {"domain": repr(self.domain), "relation": self.relation, "beyond": self.beyond}
-        return {**super().describe(), **own, "max_seconds": self.max_seconds}
+        return {**super().describe(), "beyond": self.beyond, "max_seconds": self.max_seconds}
 
     def ask(self) -> Pair | None:
         """The next pair, the same until its score is told; None after the last trial, or when all pairs were tried."""
@@ -92,19 +89,18 @@ class Search(PointFinder):
 
     def attempt(self, number: int) -> Attempt:
         """The pair of a trial, taken apart. All earlier rounds must have been told."""
-        turn = next(turn for turn in reversed(range(len(self._rounds))) if self._starts[turn] <= number)
-        return self._rounds[turn][number - self._starts[turn]]
+        return self._attempts[number]
 
     def round(self) -> list[Attempt]:
         """What is left of the round under way, for callers that look at several pairs at once."""
         number = len(self._told)
-        while number < self.trials and number >= self._starts[-1]:
-            found = self._next_round(len(self._rounds))
+        while len(self._attempts) <= number < self.trials:
+            found = self._next_round(self._turn)
             if not found:
                 return []
-            self._rounds.append(found)
-            self._starts.append(self._starts[-1] + len(found))
-        return [self.attempt(each) for each in range(number, min(self._starts[-1], self.trials))]
+            self._attempts += found
+            self._turn += 1
+        return self._attempts[number : self.trials]
 
     def made(self, attempt: Attempt) -> Pair | None:
         """The pair of an attempt; None if its sides are equal or no neighbours, or the container cannot hold them."""
@@ -135,7 +131,7 @@ class Search(PointFinder):
         """Resumes; the rounds follow from what was told."""
         super().restore(state)
         told, self._told = self._told, []
-        self._rounds, self._starts, self._families, self._seen = [], [0], {}, set()
+        self._attempts, self._turn, self._families, self._seen = [], 0, {}, set()
         for each in told:
             self.round()
             self._told.append(each)
@@ -158,54 +154,42 @@ class Search(PointFinder):
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(turn,)))
         for tried in range(_MOST_TRIED):  # a small domain has few pairs
             attempt: Attempt | None
-            if best and rng.random() < _AROUND_SHARE:
-                attempt = self._changed(best[int(rng.integers(len(best)))], rng)
+            if self.builder and best and rng.random() < _AROUND_SHARE:
+                attempt = self.builder.changed(best[int(rng.integers(len(best)))], rng)
             else:
                 names = groups[int(rng.random() < share)]
                 some = [names[int(each)] for each in rng.integers(len(names), size=1 + tried % 2)]
                 attempt = next(self._families[max(some, key=lambda name: shown.get(name, 0.0))], None)
-            if attempt is not None and self._is_new(attempt):
+            pair = None if attempt is None else self.made(attempt)
+            if attempt is not None and pair is not None and self._is_new(pair):
                 chosen.append(attempt)
             if len(chosen) == ROUND:
                 break
         return chosen
 
-    def _is_new(self, attempt: Attempt) -> bool:
-        pair = self.made(attempt)
-        if pair is None:
-            return False
-        try:
+    def _is_new(self, pair: Pair) -> bool:
+        with suppress(Undigestible):
             key = pair.digest
-        except Undigestible:
-            return True
-        if key in self._seen:
-            return False
-        self._seen.add(key)
+            if key in self._seen:
+                return False
+            self._seen.add(key)
         return True
 
     def _all_families(self) -> dict[str, Iterator[Attempt]]:
-        def stream(number: int) -> np.random.Generator:
-            return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(1, number)))
+        if self.builder is not None and self.builder.space.relation not in ("l1", "linf"):
+            made = self.builder.families()
+        else:
+            pairs = self._points if self.builder is None else self.builder.moved
+            made = {TYPICAL: partial(pairs, edges=False), EDGES: partial(pairs, edges=True)}
+        seeds = [np.random.SeedSequence(self.seed, spawn_key=(1, number)) for number in range(len(made))]
+        streams = map(np.random.default_rng, seeds)
+        return {name: family(rng) for (name, family), rng in zip(made.items(), streams, strict=True)}
 
-        if self.builder is None:
-            return {TYPICAL: self._points(stream(0), False), EDGES: self._points(stream(1), True)}
-        builder = self.builder
-        if builder.space.relation in ("l1", "linf"):
-            return {TYPICAL: builder.moved(stream(0), False), EDGES: builder.moved(stream(1), True)}
-        made = builder.families()
-        return {name: family(stream(number)) for number, (name, family) in enumerate(made.items())}
-
-    def _points(self, rng: np.random.Generator, corners: bool) -> Iterator[Attempt]:
-        dimensions = len(self.neighbours.coordinates)
+    def _points(self, rng: np.random.Generator, edges: bool) -> Iterator[Attempt]:
+        family, dimensions = EDGES if edges else TYPICAL, len(self.neighbours.coordinates)
         while True:
-            point = rng.integers(2, size=dimensions).astype(float) if corners else rng.random(dimensions)
-            yield Attempt(EDGES if corners else TYPICAL, EDGES if corners else TYPICAL, [], 0, [], [], point.tolist())
-
-    def _changed(self, attempt: Attempt, rng: np.random.Generator) -> Attempt | None:
-        """A pair that is almost the given one."""
-        if self.builder is None or self.builder.space.relation in ("l1", "linf"):
-            return None
-        return self.builder.changed(attempt, rng)
+            point = rng.integers(2, size=dimensions).astype(float) if edges else rng.random(dimensions)
+            yield Attempt(family, family, [], 0, [], [], point.tolist())
 
 
 def datasets_of(domain: Any, relation: str) -> Datasets | None:
@@ -213,12 +197,7 @@ def datasets_of(domain: Any, relation: str) -> Datasets | None:
     check_relation(relation, domain.relations, f"a {type(domain).__name__}")
     if isinstance(domain, RecordDomain):
         return domain.datasets(relation)
-    if isinstance(domain, Vector | Queries):
-        count = domain.size if isinstance(domain, Vector) else domain.count
-        value = Integer(int(domain.low), int(domain.high)) if domain.whole else Number(domain.low, domain.high)
-        container = Container("list", {None: value})
-        return Datasets(value, count, count, container, relation, sensitivity=float(domain.sensitivity))
-    if isinstance(domain, Number | Integer | Value):
+    if isinstance(domain, Interval | Value):
         reach = getattr(domain, "sensitivity", None)
         single: Any = domain
         container = Container("one", {None: single})
@@ -288,6 +267,5 @@ def _inferred(values: list[Any]) -> Any:
     elif kinds == {datetime.date} and min(there) < max(there):
         domain = Date(min(there), max(there))
     else:
-        seen = distinct((each, "") for each in there)
-        domain = Category(tuple(each.value for each in seen) or (None,))
+        domain = Category(tuple(each.value for each in distinct((each, "") for each in there)) or (None,))
     return domain if len(there) == len(values) or not there else Optional(domain)

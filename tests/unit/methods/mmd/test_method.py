@@ -19,7 +19,7 @@ from epsilometer.methods.published.auditorium.mmd import (
     value_of_discrepancy,
 )
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.scores import KERNELS_OF_POINTS, gaussian_kernel, kernel_matrix
+from epsilometer.outputs.scores import KERNELS_OF_POINTS, kernel_matrix
 
 MIXED = [None, "a", "b", 1.0, 2.0, (1.0, "x"), (math.nan, "y"), math.inf]
 
@@ -39,7 +39,7 @@ def test_no_private_pair_exceeds_its_threshold(threshold, delta, rng):
         if (min(p.min(), q.min()) <= 0.0) and not delta:
             continue
         epsilon = _least_epsilon(p, q, delta)
-        found = discrepancy(p, q, gaussian_kernel(points, points))
+        found = discrepancy(p, q, kernel_matrix("gaussian", points, points))
         assert found <= greatest_discrepancy(epsilon, delta, threshold) + 1e-9
 
 
@@ -118,7 +118,7 @@ def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
     proposal = MmdMethod().propose(*sides, Task(em.PureDP(0.1), (2000, 2000), 0.05))
     score = proposal.cells.partition.blocks[0].groups[0].score
     scaled = score.landmarks / score.bandwidth
-    assert score.weights @ gaussian_kernel(scaled, scaled) @ score.weights == pytest.approx(1.0, abs=1e-6)
+    assert score.weights @ kernel_matrix("gaussian", scaled, scaled) @ score.weights == pytest.approx(1.0, abs=1e-6)
     values = score.evaluate(sides[0].blocks[0].columns)
     cells = proposal.cells.partition.index(sides[0])
     assert np.abs(values).max() <= 1.0

@@ -15,7 +15,7 @@ from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding, NameAxis, NumberAxis
-from epsilometer.outputs.lines import CodedColumn, LabelAtoms
+from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import KERNELS_OF_POINTS, KernelOfPoints, KernelScore, kernel_matrix
 
 # Names that get their own corner; the rest share one.
@@ -48,7 +48,7 @@ def _axis(left: Column, right: Column, number: int) -> NumberAxis | NameAxis:
         for label, count in zip(side.labels, np.bincount(side.codes, minlength=len(side.labels)).tolist(), strict=True):
             counts[label] = counts.get(label, 0) + count
     frequent = sorted(counts, key=lambda label: -counts[label])[:_MOST_NAMES]
-    return NameAxis(CodedColumn(number, LabelAtoms(tuple(frequent))))
+    return NameAxis(number, LabelAtoms(tuple(frequent)))
 
 
 def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts
-from epsilometer.bounds.bets_on_means import MeanBet, difference_lower
+from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError
@@ -221,7 +221,7 @@ class FunctionProposal(Proposal):
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        discrepancy = difference_lower(self.bet, left, right, failure_probability)
+        discrepancy = bet_lower(self.bet, left, right, failure_probability)
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, self.threshold)
         witness, guarantee = None, _OWN_KERNEL
         if self.event is not None:
