@@ -355,7 +355,9 @@ def _(folder, engine):
 
 # --- what is compared -------------------------------------------------------------------------------------------------
 # What differs from run to run or from machine to machine, and says nothing about the answer.
-_PASSING = {"seconds", "p_value", "environment", "date", "identity", "engine", "jobs", "recorded_to", "code_digest"}
+_PASSING = {"seconds", "p_value", "environment", "date", "identity", "recipe", "code_digest"} | {
+    *("engine", "jobs", "recorded_to"),
+}
 
 
 def lasting(data: Any) -> Any:

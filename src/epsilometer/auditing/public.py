@@ -33,7 +33,7 @@ from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import check_same, is_complete
 from epsilometer.mechanisms import as_mechanism, as_subject, keeping
-from epsilometer.mechanisms.functions import Subject, identity_of
+from epsilometer.mechanisms.functions import Subject, recipe_of
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
@@ -314,8 +314,8 @@ def _run(
     record: str | Path | None = None,
     checkpoint: str | Path | None = None,
 ) -> AuditResult:
-    if identity := identity_of(subject.mechanism):
-        settings.note(identity=identity)
+    if recipe := recipe_of(subject.mechanism):
+        settings.note(recipe=recipe)
     # By their whole names, because a mechanism may change the folder.
     if record is not None:
         settings.note(recorded_to=str(record))

@@ -198,7 +198,7 @@ def as_mechanism(mechanism: object) -> Mechanism:
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
 
 
-def identity_of(mechanism: Mechanism) -> dict[str, Any]:
+def recipe_of(mechanism: Mechanism) -> dict[str, Any]:
     """How a function can be had again elsewhere: where to import it from, and what was made of it; else empty."""
     function = getattr(mechanism, "function", None)
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")

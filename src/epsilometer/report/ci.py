@@ -214,7 +214,7 @@ def render_test(result: AuditResult) -> str:
 def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
     """An expression that makes the mechanism, and the imports that it and the test need."""
     settings = result.settings
-    made = settings.get("identity") or {}
+    made = settings.get("recipe") or {}
     module, _, name = str(made.get("function", "")).partition(":")
     if all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         function = f"{module}.{name}"

@@ -36,7 +36,7 @@ def without_provenance(result):
     data = result.to_dict()
     for key in ("seconds", "environment", "date", "identity"):
         del data[key]
-    names = ("mechanism", "recorded_to", "seeded_mechanism", "jobs")
+    names = ("mechanism", "recipe", "recorded_to", "seeded_mechanism", "jobs")
     data["settings"] = {key: value for key, value in data["settings"].items() if key not in names}
     return json.dumps(data, sort_keys=True)
 

@@ -86,7 +86,7 @@ def test_the_test_survives_storage_and_keeps_how_the_function_was_used():
 def test_texts_of_a_stranger_stay_comments():
     result = _audited(em.from_callable(leaking, name='x"""\nimport os; os.abort()'))
     assert "\nimport os" not in result.to_test()
-    result.settings["identity"]["function"] = "os:abort(), 1 #"
+    result.settings["recipe"]["function"] = "os:abort(), 1 #"
     result.settings["target"] = "x'); import os"
     lines = [line for line in result.to_test().splitlines() if "import os" in line and not line.startswith("#")]
     assert all('open_target("x\'); import os"' in line for line in lines)

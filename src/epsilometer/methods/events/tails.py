@@ -81,7 +81,7 @@ def _line_of(left: Block, right: Block) -> list[Scored]:
     a, b = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
     if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
         return []
-    numbers = [np.asarray(side.values, dtype=np.float64) for side in (a, b)]
+    numbers = [np.asarray(side.values[:_MOST_DRAWS], dtype=np.float64) for side in (a, b)]
     whole = np.sort(np.concatenate(numbers))
     usual = np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)
     if not usual:
@@ -91,6 +91,8 @@ def _line_of(left: Block, right: Block) -> list[Scored]:
 
 # With fewer training draws per side, the orders of `few` see as much.
 _FEWEST = 400
+# Single numbers: so many of each side tell where a tail begins, and millions would only take memory.
+_MOST_DRAWS = 1 << 18
 # Cells in which a score is compared with others.
 _CELLS = 32
 # Shapes that get a score of their own, the most frequent first, and draws that one must have.
@@ -204,6 +206,8 @@ _MASSES: Floats = np.concatenate([np.linspace(0.95, 0.3, 27), np.geomspace(0.28,
 _SLICES: Floats = np.concatenate(
     [np.geomspace(1e-4, 0.02, 16), np.linspace(0.03, 0.97, 48), 1.0 - np.geomspace(0.02, 1e-4, 16)]
 )
+# Steps of the fitted curve of the log-ratio, at most: a matrix with a row for each of millions of draws takes memory.
+_STEPS = 1 << 15
 # How many spreads of the predicted log-ratio are given away; the curvature of the log-ratio along the score, as a
 # share of its slope; how wrong the model may be in a tail, as a share of the log-ratio.
 _DOUBT, _CURVATURE, _WRONG = 1.0, 0.1, 0.15
@@ -283,14 +287,26 @@ class _Model:
     """The log-ratio as a function of the score: a line, bent a little on either side of the middle.
 
     Attributes:
-        lefts: shape (n + 1,), left draws to expect among the first k.
-        variance: shape (n,), of the log-ratio at each draw.
+        edges: shape (k + 1,), ranks between which the curve is taken to be flat: single draws, unless there are many.
+        lefts: shape (k + 1,), left draws to expect below each edge.
+        variance: shape (k,), of the log-ratio between two edges.
         misfit: how far the counts are from the curve, about 1 if by chance only.
     """
 
+    edges: Integers
     lefts: Floats
     variance: Floats
     misfit: float
+
+    def lefts_below(self, ranks: Integers) -> Floats:
+        """Left draws to expect below the given ranks."""
+        return np.interp(ranks, self.edges, self.lefts)
+
+    def variance_at(self, ranks: Integers) -> Floats:
+        """Variance of the log-ratio at the given ranks."""
+        return np.asarray(
+            self.variance[np.minimum(np.searchsorted(self.edges, ranks, side="right"), len(self.variance)) - 1]
+        )
 
     @classmethod
     def of(cls, counted: _Counted, by_depth: bool) -> _Model:
@@ -301,10 +317,12 @@ class _Model:
         others = np.diff(at) - hits
         ratio = np.log((hits + 0.5) / counted.n) - np.log((others + 0.5) / counted.m)
         weight = 1.0 / (1.0 / (hits + 0.5) + 1.0 / (others + 0.5))
-        along = _depths(total) if by_depth else _standardised(counted.scores, at, weight)
+        edges = np.union1d(at, np.linspace(0, total, min(total, _STEPS) + 1).astype(np.int64))
+        middle, width = (edges[1:] + edges[:-1]) // 2, np.diff(edges)
+        along = _depths(middle, total) if by_depth else _standardised(counted.scores, at, weight)[middle]
         every = _bent(along) if by_depth else _basis(along)
-        sums = np.concatenate([np.zeros((1, every.shape[1])), np.cumsum(every, axis=0)])
-        basis = np.diff(sums[at], axis=0) / np.diff(at)[:, None]
+        sums = np.concatenate([np.zeros((1, every.shape[1])), np.cumsum(every * width[:, None], axis=0)])
+        basis = np.diff(sums[np.searchsorted(edges, at)], axis=0) / np.diff(at)[:, None]
         normal = (basis * weight[:, None]).T @ basis
         moments = (basis * weight[:, None]).T @ ratio
         # What kinds of curve to expect: how steep, and how much steeper or flatter on either side.
@@ -320,7 +338,7 @@ class _Model:
         expected = np.clip(every @ fitted, -30.0, 30.0)
         share = 1.0 / (1.0 + np.exp(-expected) * counted.m / counted.n)
         variance = max(misfit, 1.0) * np.einsum("ij,jk,ik->i", every, covariance, every)
-        return cls(np.concatenate([[0.0], np.cumsum(share)]), variance, misfit)
+        return cls(edges, np.concatenate([[0.0], np.cumsum(share * width)]), variance, misfit)
 
 
 def _standardised(scores: Floats, at: Integers, weight: Floats) -> Floats:
@@ -332,9 +350,9 @@ def _standardised(scores: Floats, at: Integers, weight: Floats) -> Floats:
     return np.clip((scores - centre) / unit, -1e6, 1e6)
 
 
-def _depths(total: int) -> Floats:
-    """How deep in a tail each rank is: minus the logarithm of the tail's mass, negative in the lower tail."""
-    share = (np.arange(total) + 0.5) / total
+def _depths(ranks: Integers, total: int) -> Floats:
+    """How deep in a tail the ranks are: minus the logarithm of the tail's mass, negative in the lower tail."""
+    share = (ranks + 0.5) / total
     return np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
 
 
@@ -371,10 +389,10 @@ def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flip
     ratio = np.log((hits + 0.5) / (n + 1.0)) - np.log((others + 1.0) / (m + 1.0))
     variance = 1.0 / np.maximum(hits, 0.5) + 1.0 / np.maximum(others, 1.0) - 1.0 / n - 1.0 / m
     variance = np.maximum(variance, 1e-12)
-    inside = model.lefts[-1] - model.lefts[cut] if upper else model.lefts[cut]
+    inside = model.lefts[-1] - model.lefts_below(cut) if upper else model.lefts_below(cut)
     inside = mass - inside if flipped else inside
     guess = np.log(np.maximum(inside, 1e-9) / n) - np.log(np.maximum(mass - inside, 1e-9) / m)
-    doubtful = (_WRONG * guess) ** 2 + model.variance[np.minimum(cut, total - 1)] + 1e-12
+    doubtful = (_WRONG * guess) ** 2 + model.variance_at(cut) + 1e-12
     ratio = (guess / doubtful + ratio / variance) / (1.0 / doubtful + 1.0 / variance)
     variance = 1.0 / (1.0 / doubtful + 1.0 / variance)
     p, q = _split(mass, ratio, n, m)
