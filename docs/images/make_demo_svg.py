@@ -20,8 +20,8 @@ def draw() -> str:
     """The terminal as SVG, with the reader's own fonts: rich would fetch one from the network."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print("$ epsilometer demo", highlight=False)
-    for number, act in enumerate(ACTS, start=1):
-        perform(act, number, console)
+    for number, target in enumerate(ACTS, start=1):
+        perform(target, number, console)
     svg = console.export_svg(title="epsilometer demo", unique_id="demo")
     svg = re.sub(r"@font-face\s*{[^}]*}", "", svg)
     svg = svg.replace("Fira Code", "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono")

@@ -1,7 +1,5 @@
 """Where an audit ran and what it ran: versions, machine, date, and the identity of the code, for the record."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import platform

@@ -21,6 +21,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
@@ -128,6 +129,12 @@ def shown(value: object) -> str:
     except Exception as error:
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the most similar known one, or nothing."""
+    close = get_close_matches(str(name), list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 # What stands in the place of a secret.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,10 @@ class Verdict(StrEnum):
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"
     INCONCLUSIVE = "inconclusive"
+
+
+def _by_name(record: Any) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +143,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "method": self.method,
-            "lower_bound": self.lower_bound,
-            "guarantee": self.guarantee,
-            "confidence": self.confidence,
-            "witness": self.witness.to_dict() if self.witness else None,
-            "claim": self.claim.to_dict(),
-            "details": dict(self.details),
-        }
+        parts = {"witness": self.witness.to_dict() if self.witness else None, "claim": self.claim.to_dict()}
+        return {**_by_name(self), **parts, "details": dict(self.details)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Finding:
@@ -179,7 +176,7 @@ class HealthReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the keywords of the constructor."""
-        return {"name": self.name, "message": self.message, "untrusted": self.untrusted}
+        return _by_name(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,9 +327,7 @@ class AuditResult:
             "health": [report.to_dict() for report in self.health],
             "settings": dict(self.settings),
             "environment": dict(self.environment),
-            "seconds": self.seconds,
-            "p_value": self.p_value,
-            "date": self.date,
+            **{name: getattr(self, name) for name in ("seconds", "p_value", "date")},
             "identity": dict(self.identity),
         }
 
@@ -371,10 +366,9 @@ class AuditResult:
     def from_json(cls, text: str) -> AuditResult:
         """The inverse of `to_json`."""
         try:
-            data = json.loads(text)
+            return cls.from_dict(json.loads(text))
         except json.JSONDecodeError as error:
             raise InputError(f"this is not JSON: {error}") from error
-        return cls.from_dict(data)
 
 
 class _WhenAsked:
@@ -396,9 +390,9 @@ class _WhenAsked:
         self.slot.__set__(result, value)
 
 
-def changed(result: AuditResult, **fields: Any) -> AuditResult:
+def changed(result: AuditResult, **others: Any) -> AuditResult:
     """The result with other fields. Unlike `dataclasses.replace`, it does not compute values not yet asked for."""
-    return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | fields)
+    return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | others)
 
 
 _LATE = ("detectable", "p_value")

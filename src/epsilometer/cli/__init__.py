@@ -1,7 +1,5 @@
 """The command line. `main` is the console script; each command has its own file and imports what it needs late."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The commands put together, and errors turned into one line and an exit status."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import inspect
@@ -13,12 +11,11 @@ from typing import Any
 
 import typer
 
-from epsilometer.cli.audit import audit
+from epsilometer.cli.audit import audit, measure
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
 from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms, own_output
 from epsilometer.cli.listing import doctor, history, methods, zoo
-from epsilometer.cli.measure import measure
 from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from epsilometer.cli.plan import plan
 from epsilometer.cli.profile import profile
@@ -46,25 +43,13 @@ def make_app() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback(help=_help(_top))(_top)
-    for command in (
-        demo,
-        audit,
-        measure,
-        profile,
-        compare,
-        replay,
-        verify,
-        run,
-        history,
-        zoo,
-        methods,
-        doctor,
-        plan,
-        reproduce,
-    ):
+    running = (audit, measure, profile, compare, replay, run)
+    # In the order in which the help lists them.
+    for command in (demo, *running[:5], verify, run, history, zoo, methods, doctor, plan, reproduce):
         epilog = _EPILOG if command in (audit, compare, replay, run) else None
-        runs_mechanisms = command in (audit, measure, profile, compare, replay, run)
-        app.command(help=_help(command), epilog=epilog)(apart_from_mechanisms(command) if runs_mechanisms else command)
+        app.command(help=_help(command), epilog=epilog)(
+            apart_from_mechanisms(command) if command in running else command
+        )
     return app
 
 
@@ -92,7 +77,9 @@ def _top(
 
 def run_command(arguments: list[str]) -> int:
     """Runs one command and turns any error into a line on standard error and an exit status."""
-    _write_what_cannot_be_encoded()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without Greek letters gets their escapes instead of an error
+            stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in arguments
     if "_EPSILOMETER_COMPLETE" in os.environ:  # a shell asks what may follow
         make_app()(prog_name="epsilometer")
@@ -120,12 +107,10 @@ def _invoke(arguments: list[str]) -> int:
             sys.stdout.write(context.get_help() + "\n")
         return BAD_INPUT
     try:
-        context = command.make_context("epsilometer", arguments)
-    except SystemExit as ended:  # --install-completion is done, or does not know this shell; 1 would be a verdict
-        return BAD_INPUT if ended.code else 0
-    except typer.Exit as ended:
-        return ended.exit_code
-    try:
+        try:
+            context = command.make_context("epsilometer", arguments)
+        except SystemExit as ended:  # --install-completion is done, or does not know this shell; 1 would be a verdict
+            return BAD_INPUT if ended.code else 0
         with context:
             return int(command.invoke(context) or 0)
     except typer.Exit as ended:
@@ -154,16 +139,13 @@ def _message(error: BaseException, debug: bool) -> str:
     if isinstance(error, EpsilometerError):
         return str(error)
     if isinstance(error, OSError):
-        return f"{error.filename or _nameless(error)}: {error.strerror or error}"
+        # An error in writing that names no file is about standard output: files that we write always have a name.
+        is_writing = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
+        nameless = STANDARD_OUTPUT if is_writing else "a file"
+        return f"{error.filename or nameless}: {error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"
     return f"unexpected {type(error).__name__}: {error}{hint}"
-
-
-def _nameless(error: OSError) -> str:
-    """What an error is about that names no file; files that are written always do."""
-    is_about_writing = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
-    return STANDARD_OUTPUT if is_about_writing else "a file"
 
 
 def _complain(message: str, debug: bool) -> None:
@@ -183,10 +165,3 @@ def _let_go_of_broken_streams() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         except Exception:
             continue  # a mechanism has closed or replaced it
-
-
-def _write_what_cannot_be_encoded() -> None:
-    """A terminal without Greek letters gets their escapes instead of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")

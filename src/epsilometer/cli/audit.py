@@ -1,55 +1,13 @@
-"""`epsilometer audit`."""
+"""`epsilometer audit` and `epsilometer measure`."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import Annotated, Any
-
-import typer
-
-from epsilometer.cli import options
-
-_HELP = options.TARGET_HELP + " Or a TOML file with the same settings."
+from epsilometer.cli.options import CLAIM, ENDING, FILES, RUN, SEARCH, Target, TargetOrFile, deliver, run, takes
+from epsilometer.errors import InputError
 
 
-def audit(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help=_HELP)],
-    left: options.Left = None,
-    right: options.Right = None,
-    finder: options.Finder = None,
-    domain: options.Domain = None,
-    around: options.Around = None,
-    relation: options.Relation = None,
-    user: options.User = None,
-    beyond: options.Beyond = None,
-    trials: options.Trials = None,
-    trial_samples: options.TrialSamples = None,
-    search_on: options.SearchOn = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    order: options.Order = None,
-    mu: options.Mu = None,
-    rho: options.Rho = None,
-    samples: options.Samples = None,
-    confidence: options.Confidence = None,
-    seed: options.Seed = None,
-    method: options.MethodName = None,
-    option: options.MethodOptions = None,
-    jobs: options.Jobs = None,
-    engine: options.Engine = None,
-    batch: options.Batch = None,
-    suppress: options.Suppress = None,
-    json: options.JsonFile = None,
-    html: options.HtmlFile = None,
-    junit: options.JunitFile = None,
-    markdown: options.MarkdownFile = None,
-    write_test: options.TestFile = None,
-    stop_early: options.StopEarly = None,
-    max_seconds: options.MaxSeconds = None,
-    checkpoint: options.CheckpointFile = None,
-    representation: options.Representation = None,
-    all: options.AllViews = None,
-    distance: options.Distance = None,
-) -> int:
+@takes(f"left right {SEARCH} search_on {CLAIM} {RUN} {FILES} write_test {ENDING} all distance")
+def audit(target: TargetOrFile, **flags: Any) -> int:
     """Try to refute a claim of privacy.
 
     A function gets one input, and a numpy generator if it has a parameter named rng; it returns one output, of any
@@ -70,20 +28,16 @@ def audit(
       epsilon = 1.0
       samples = 200000
     """
-    flags = dict(locals())
-    return run_audit(target, {**flags, "representation": _representation(flags.pop("all"), representation)})
-
-
-def run_audit(target: str, flags: dict[str, Any]) -> int:
-    """Audits what the flags describe, shows the result and gives the exit status."""
-    from epsilometer.cli.options import deliver, run
+    from epsilometer.auditing.public import audit as audit_mechanism
     from epsilometer.cli.request import make_plan
 
-    plan = make_plan(target, {name: value for name, value in flags.items() if name not in ("target", "all")})
-    claim = _claim(plan.parameters, plan.mechanism)
-
-    from epsilometer.auditing.public import audit as audit_mechanism
-
+    if flags.pop("all"):
+        if flags["representation"] not in (None, "all"):
+            view = flags["representation"]
+            raise InputError(f"--all and --representation {view} contradict each other; give one of them")
+        flags["representation"] = "all"
+    plan = make_plan(target, flags)
+    claim = plan.claim()
     result = run(
         lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),
         plan.record,
@@ -91,19 +45,30 @@ def run_audit(target: str, flags: dict[str, Any]) -> int:
     return deliver(result, plan.files)
 
 
-def _representation(all_views: bool | None, representation: str | None) -> str | None:
-    if not all_views:
-        return representation
-    if representation not in (None, "all"):
-        from epsilometer.errors import InputError
+@takes(f"left right {SEARCH} notion fixed_epsilon fixed_delta fixed_order {RUN} {FILES} {ENDING} distance")
+def measure(target: Target, **flags: Any) -> int:
+    """Bound the privacy loss from below, without a claim.
 
-        raise InputError(f"--all and --representation {representation} contradict each other; give one of them")
-    return "all"
+    The notion is pure unless another is named or follows from a fixed parameter: --order is renyi, --delta and
+    --epsilon are approx.
 
+    Examples:
+      epsilometer measure my_module:noisy_count --left 0 --right 1
+      epsilometer measure my_module:noisy_mean --finder random --domain vector:4:0:1
+      epsilometer measure zoo:gaussian --notion gaussian
+      epsilometer measure zoo:gaussian --notion approx --delta 1e-5
+      epsilometer measure zoo:laplace --notion renyi --order 2
+    """
+    from epsilometer.auditing.public import measure as measure_mechanism
+    from epsilometer.cli.request import find_notion, make_plan, parameters_of
 
-def _claim(parameters: dict[str, float], mechanism: Any) -> Any:
-    from epsilometer.claims import from_parameters
-    from epsilometer.mechanisms import as_subject
-
-    brings_claim = not parameters and as_subject(mechanism).makes_a_promise
-    return None if brings_claim else from_parameters(**parameters)
+    fixed: dict[str, Any] = parameters_of(flags)
+    kind = find_notion(flags.pop("notion"), fixed)
+    plan = make_plan(target, {name: value for name, value in flags.items() if name not in fixed})
+    result = run(
+        lambda progress: measure_mechanism(
+            plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed
+        ),
+        plan.record,
+    )
+    return deliver(result, plan.files)

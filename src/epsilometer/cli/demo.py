@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,31 +18,17 @@ _SEED = 0
 _SAMPLES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """One part of the demonstration.
-
-    Attributes:
-        target: what is audited.
-        before: two sentences about it.
-    """
-
-    target: str
-    before: str
-
-
-ACTS = (
-    Act(
-        "zoo:laplace",
+# What is audited, and two sentences about it.
+ACTS = {
+    "zoo:laplace": (
         "A correct mechanism: a count with Laplace noise of scale 1, which promises ε = 1. "
-        "No audit can prove that, but this one would have noticed a promise that is off by a few percent.",
+        "No audit can prove that, but this one would have noticed a promise that is off by a few percent."
     ),
-    Act(
-        "zoo:dp_mean",
+    "zoo:dp_mean": (
         "A broken mechanism: a mean with half the noise that its promise of ε = 1 needs. "
-        "The audit, which can only run it, finds the outputs that give it away.",
+        "The audit, which can only run it, finds the outputs that give it away."
     ),
-)
+}
 
 
 def demo() -> int:
@@ -54,10 +40,12 @@ def demo() -> int:
     from epsilometer.storage.writing import write_whole
 
     writable(REPORT, "the report")
-    console = _console()
-    results = []
-    for number, act in enumerate(ACTS, start=1):
-        results.append(perform(act, number, console))
+    console = None
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        console = Console()
+    results = [perform(target, number, console) for number, target in enumerate(ACTS, start=1)]
     say("Writing the report…", console)
     from epsilometer.report.html import render_page
 
@@ -67,16 +55,16 @@ def demo() -> int:
     return 0
 
 
-def perform(act: Act, number: int, console: Console | None) -> AuditResult:
+def perform(target: str, number: int, console: Console | None) -> AuditResult:
     """Explains one audit, runs it, and shows its result."""
     from epsilometer.auditing.public import audit
     from epsilometer.cli.request import open_target
     from epsilometer.report.text import show_result
 
-    say(f"{number}. {act.before}", console)
+    say(f"{number}. {ACTS[target]}", console)
     say("", console)
-    result = audit(open_target(act.target), samples=_SAMPLES, seed=_SEED)
-    result = replace(result, settings={**result.settings, "target": act.target})
+    result = audit(open_target(target), samples=_SAMPLES, seed=_SEED)
+    result = replace(result, settings={**result.settings, "target": target})
     show_result(result, console)
     say("", console)
     return result
@@ -88,11 +76,3 @@ def say(text: str, console: Console | None) -> None:
         sys.stdout.write("\n".join(textwrap.wrap(text, 100, break_on_hyphens=False)) + "\n")
     else:
         console.print(text, markup=False, highlight=False, width=min(104, console.width))
-
-
-def _console() -> Console | None:
-    if not sys.stdout.isatty():
-        return None
-    from rich.console import Console
-
-    return Console()

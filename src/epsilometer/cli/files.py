@@ -149,33 +149,31 @@ def read_options(entries: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"--option {shown(entry)} must be NAME=VALUE")
         if name in found:
             raise InputError(f"--option {shown(name)} is given twice")
-        found[name] = _value_or_word(text)
+        found[name] = text
+        for read in (float, json.loads):  # .5 is a number to people, but not to JSON
+            with contextlib.suppress(ValueError, RecursionError):
+                found[name] = read(text)
     return found
-
-
-def _value_or_word(text: str) -> Any:
-    for read in (json.loads, float):  # .5 is a number to people, but not to JSON
-        try:
-            return read(text)
-        except (ValueError, RecursionError):
-            continue
-    return text
 
 
 def read_dataset(path: Path, option: str) -> Any:
     """An input from a file: JSON as it is, npy as an array, csv as a list of values, of rows, or of dicts by header."""
     kind = path.suffix.lower()
-    if kind == ".json":
-        return _read_json(path)
-    if kind == ".npy":
-        return _read_npy(path)
-    if kind != ".csv":
+    if kind not in (".json", ".npy", ".csv"):
         raise InputError(f"{option} @{path}: the name must end in .json, .npy or .csv")
-    return _read_table(path)
-
-
-def _read_table(path: Path) -> list[Any]:
     from epsilometer.storage.exchange import regular_file
+
+    if kind == ".json":
+        try:
+            return json.loads(read_text(path))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path} is not JSON: {error}") from error
+    if kind == ".npy":
+        from epsilometer.storage.recorded_arrays import ArrayFile
+
+        return ArrayFile(regular_file(path)).whole()
     from epsilometer.storage.recorded_texts import cell_value, csv_rows, header_of
 
     rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(regular_file(path))]
@@ -233,19 +231,3 @@ def writable(path: str | None, option: str) -> str | None:
     if whole in _ITS_NAMES and _own is not None and _descriptor(_own) is not None:
         return f"/dev/fd/{_own.fileno()}"
     return whole
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is not JSON: {error}") from error
-
-
-def _read_npy(path: Path) -> Any:
-    from epsilometer.storage.exchange import regular_file
-    from epsilometer.storage.recorded_arrays import ArrayFile
-
-    return ArrayFile(regular_file(path)).whole()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from epsilometer.cli.files import own_output
+from epsilometer.errors import InputError
 
 if TYPE_CHECKING:
     from epsilometer.result import AuditResult
@@ -21,16 +22,12 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from epsilometer.report.wording import clean
 
     rows = [[clean(cell) for cell in row] for row in rows]
-    if own_output().isatty():
-        _print_table(headers, rows)
+    if not own_output().isatty():
+        widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+        for row in (headers, *rows):
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            own_output().write(line.rstrip() + "\n")
         return
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        own_output().write(line.rstrip() + "\n")
-
-
-def _print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -48,7 +45,6 @@ def methods() -> int:
 
     Installed packages may bring their own methods (entry points of the group epsilometer.methods).
     """
-    from epsilometer.errors import InputError
     from epsilometer.methods.registry import find_method, names, option_names, origin
 
     rows = []
@@ -125,23 +121,17 @@ def doctor() -> int:
     installed = {str(each.name).lower(): each.version for each in distributions()}
     rows = []
     for extra, (packages, purpose) in EXTRAS.items():
-        there = [f"{package} {installed[package]}" for package in packages if package in installed]
-        is_complete = len(there) == len(packages)
-        rows.append(
-            (extra, purpose, ", ".join(there) if is_complete else f"missing: pip install 'epsilometer[{extra}]'")
-        )
+        is_complete = all(package in installed for package in packages)
+        there = ", ".join(f"{package} {installed[package]}" for package in packages if is_complete)
+        rows.append((extra, purpose, there or f"missing: pip install 'epsilometer[{extra}]'"))
     print_rows(("extra", "for", "status"), rows)
     return 0
 
 
 def history(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's TOML file, or its history.")],
-    audit: Annotated[
-        str | None, typer.Option("--audit", metavar="NAME", help="Only this audit, run by run.", show_default=False)
-    ] = None,
-    run: Annotated[
-        int | None, typer.Option("--run", metavar="NUMBER", help="Only this run, audit by audit.", show_default=False)
-    ] = None,
+    audit: Annotated[str | None, typer.Option(metavar="NAME", help="Only this audit, run by run.")] = None,
+    run: Annotated[int | None, typer.Option(metavar="NUMBER", help="Only this run, audit by audit.")] = None,
 ) -> int:
     """Show the earlier runs of a suite.
 
@@ -150,8 +140,8 @@ def history(
       epsilometer history suite.toml --audit svt5
       epsilometer history suite.toml --run 3
     """
-    from epsilometer.errors import InputError
     from epsilometer.suites import History
+    from epsilometer.suites.index import counted
 
     if audit is not None and run is not None:
         raise InputError("give either --audit or --run, not both")
@@ -162,7 +152,12 @@ def history(
         elif run is not None:
             _print_run(past, run)
         else:
-            _print_runs(past)
+            runs = past.runs()
+            rows = [(str(each.number), each.began, each.ended or "interrupted", counted(each.words)) for each in runs]
+            if rows:
+                print_rows(("run", "began (UTC)", "ended", "verdicts"), rows)
+            else:
+                own_output().write("no runs yet\n")
     return 0
 
 
@@ -171,38 +166,20 @@ def history_path(suite: str, given: str | None = None) -> Path:
     return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
 
 
-def _print_runs(past: History) -> None:
-    from epsilometer.suites.index import counted
-
-    rows = [
-        (str(run.number), str(run.began), str(run.ended or "interrupted"), counted(run.words)) for run in past.runs()
-    ]
-    if not rows:
-        own_output().write("no runs yet\n")
-        return
-    print_rows(("run", "began (UTC)", "ended", "verdicts"), rows)
-
-
 def _print_audit(past: History, name: str) -> None:
-    from epsilometer.errors import InputError
     from epsilometer.report.wording import figure, figure_down, plain
 
     found = past.bounds(name)
     if not found:
         raise InputError(f"no run has an audit called {plain(name)!r}")
     rows = [
-        (str(run), str(at), str(verdict), _or_nothing(figure_down, bound), _or_nothing(figure, claimed))
+        (str(run), at, verdict, "" if bound is None else figure_down(bound), "" if claimed is None else figure(claimed))
         for run, at, verdict, bound, claimed in found
     ]
     print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
 
 
-def _or_nothing(show: Callable[[float], str], value: float | None) -> str:
-    return "" if value is None else show(value)
-
-
 def _print_run(past: History, number: int) -> None:
-    from epsilometer.errors import InputError
     from epsilometer.report.wording import plain
     from epsilometer.suites import Entry, find_changes
 
@@ -212,22 +189,16 @@ def _print_run(past: History, number: int) -> None:
     before = past.run_before(number)
     entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
     changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
-    rows = [
-        (
-            plain(name, 40),
-            outcome.word,
-            plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result),
-            plain(changes[name].text, 60),
-        )
-        for name, outcome in outcomes.items()
-    ]
+    rows = []
+    for name, outcome in outcomes.items():
+        figures = plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result)
+        rows.append((plain(name, 40), outcome.word, figures, plain(changes[name].text, 60)))
     print_rows(("audit", "verdict", "bound", "change"), rows)
 
 
 def bound_text(result: AuditResult) -> str:
     """The bound against the claim, short."""
-    from epsilometer.report import wording
-    from epsilometer.report.wording import figure, figure_down
+    from epsilometer.report.wording import figure, figure_down, parameter
 
-    start = f"{wording.parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
+    start = f"{parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
     return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,9 +16,11 @@ from epsilometer.cli.files import own_output, writable, write_all
 from epsilometer.errors import MechanismError
 
 if TYPE_CHECKING:
+    from epsilometer.auditing.profile import Profile
     from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult
 
+_Result = TypeVar("_Result", "AuditResult", "Profile")
 
 NOT_REFUTED = 0
 REFUTED = 1
@@ -28,12 +31,6 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 # What is larger is not even turned into a whole number: 1e999999999 has that many digits.
 _BEYOND_COUNTING = Decimal(10) ** 30
-
-
-def status_of(result: AuditResult) -> int:
-    """The exit status for the verdict; 0 for a measurement."""
-    statuses = {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}
-    return NOT_REFUTED if result.verdict is None else statuses[result.verdict.name]
 
 
 def count(text: str) -> int:
@@ -49,158 +46,104 @@ def count(text: str) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number such as 100000, 1e5 or 100k")
 
 
-TARGET_HELP = (
+_TARGET_HELP = (
     "What to run: package.module:function (the current folder is searched), 'command:./program {dataset}', "
     "an http(s) address, recording:FILE, plugin:NAME of an installed package, or zoo:NAME for a reference mechanism, "
     "zoo:NAME?epsilon=.7 to calibrate it."
 )
-_INPUT = "JSON|@FILE"
-
-Left = Annotated[
-    str | None,
-    typer.Option("--left", metavar=_INPUT, help="One input, as JSON or @file (json, npy, csv).", show_default=False),
+Target = Annotated[str, typer.Argument(metavar="TARGET", help=_TARGET_HELP)]
+TargetOrFile = Annotated[
+    str, typer.Argument(metavar="TARGET", help=f"{_TARGET_HELP} Or a TOML file with the same settings.")
 ]
-Right = Annotated[str | None, typer.Option("--right", metavar=_INPUT, help="Its neighbour.", show_default=False)]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Claimed ε.", show_default=False)]
-Delta = Annotated[float | None, typer.Option("--delta", help="With --epsilon: (ε, δ).", show_default=False)]
-Order = Annotated[
-    float | None, typer.Option("--order", help="With --epsilon: Rényi of this order.", show_default=False)
-]
-Mu = Annotated[float | None, typer.Option("--mu", help="Claimed μ: Gaussian.", show_default=False)]
-Rho = Annotated[float | None, typer.Option("--rho", help="Claimed ρ: zero-concentrated.", show_default=False)]
-FixedEpsilon = Annotated[
-    float | None, typer.Option("--epsilon", help="Fixed ε of approx: bounds δ.", show_default=False)
-]
-FixedDelta = Annotated[float | None, typer.Option("--delta", help="Fixed δ of approx: bounds ε.", show_default=False)]
-FixedOrder = Annotated[float | None, typer.Option("--order", help="Fixed order of renyi.", show_default=False)]
-Notion = Annotated[
-    str | None,
-    typer.Option(
-        "--notion", metavar="NAME", help="pure, approx, renyi, zcdp or gaussian: what to measure.", show_default=False
-    ),
-]
-Samples = Annotated[
-    int | None,
-    typer.Option("--samples", parser=count, metavar="N", help="Draws per input: 50000, 1e6, 100k.  [default: 100000]"),
-]
-Confidence = Annotated[float | None, typer.Option("--confidence", help="Of the bound.  [default: 0.95]")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Makes the run repeatable.  [default: fresh]")]
-MethodName = Annotated[str | None, typer.Option("--method", help="See: epsilometer methods.  [default: auto]")]
-MethodOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="An option of the method; may be repeated. The value is JSON, or a word.",
-    ),
-]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Worker processes of the local engine.  [default: 1]")]
-Engine = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="WHERE",
-        help="local, dask://host:port, ray://host:port or ray://auto; the result is the same.  [default: local]",
-    ),
-]
-Batch = Annotated[
-    bool | None,
-    typer.Option("--batch", help="The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n)."),
-]
-Suppress = Annotated[
-    list[str] | None, typer.Option("--suppress", metavar="CHECK", help="Switch off a health check; may be repeated.")
-]
-JsonFile = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
-]
-HtmlFile = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page.")]
-JunitFile = Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write the result as JUnit XML.")]
-MarkdownFile = Annotated[
-    str | None,
-    typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for the page of a job."),
-]
-TestFile = Annotated[
-    str | None,
-    typer.Option("--write-test", metavar="FILE", help="If refuted, write the counterexample as a test for pytest."),
-]
-StopEarly = Annotated[
-    bool | None,
-    typer.Option("--stop-early/--no-stop-early", help="Stop as soon as the claim is refuted; --samples is the most."),
-]
-MaxSeconds = Annotated[
-    float | None,
-    typer.Option(
-        "--max-seconds", help="End after this time, also if a call hangs; see --stop-early.", show_default=False
-    ),
-]
-CheckpointFile = Annotated[
-    str | None,
-    typer.Option("--checkpoint", metavar="FILE", help="Resume from this file if interrupted.", show_default=False),
-]
-Representation = Annotated[
-    str | None, typer.Option("--representation", metavar="VIEW", help="value, bits or all.  [default: value]")
-]
-AllViews = Annotated[
-    bool | None, typer.Option("--all", help="Add a finding about floating-point bits; it does not decide.")
-]
-Distance = Annotated[
-    int | None, typer.Option("--distance", help="The inputs are this many steps apart: group privacy.  [default: 1]")
-]
-Finder = Annotated[
-    str | None,
-    typer.Option(
-        "--finder",
-        metavar="NAME",
-        help="How to search for inputs: search, random, grid, bayesian or patterns.  [default: search]",
-        show_default=False,
-    ),
-]
-Domain = Annotated[
-    str | None,
-    typer.Option(
-        "--domain",
-        metavar="TEXT",
-        help="Search these inputs: records:number:0:1, vector:4:0:1, category:a,b, or JSON with a kind, …",
-        show_default=False,
-    ),
-]
-Relation = Annotated[
-    str | None,
-    typer.Option(
-        "--relation",
-        metavar="NAME",
-        help="Which are neighbours: replace, add-remove, user, substitute-column, l1, linf.",
-        show_default=False,
-    ),
-]
-Trials = Annotated[
-    int | None,
-    typer.Option("--trials", parser=count, metavar="N", help="Pairs that a search tries.  [default: 50]"),
-]
-TrialSamples = Annotated[
-    int | None,
-    typer.Option("--trial-samples", parser=count, metavar="N", help="Draws per input and trial.  [default: 20000]"),
-]
-Around = Annotated[
-    str | None,
-    typer.Option(
-        "--around", metavar="FILE", help="Search the neighbours of this data (csv, json, npy).", show_default=False
-    ),
-]
-User = Annotated[
-    str | None,
-    typer.Option("--user", metavar="COLUMN", help="With --around: the column that names the user.", show_default=False),
-]
-Beyond = Annotated[
-    bool | None,
-    typer.Option("--beyond", help="Also count what the type allows although the domain does not: NaN, None, …"),
-]
-SearchOn = Annotated[
-    bool | None, typer.Option("--search-on", help="Try every pair for the largest bound, even after a refutation.")
-]
+_ENGINES = "local, dask://host:port, ray://host:port or ray://auto"
+_DOMAINS = "records:number:0:1, vector:4:0:1, category:a,b"
+_FINDERS = "search, random, grid, bayesian or patterns"
+_MEMORY = "an eighth of the memory, at most 8e9"
+# By name: the type (bool for a switch that is on or not given), how the value is called, and the help.
+_OPTIONS: dict[str, tuple[Any, str | None, str]] = {
+    "left": (str, "JSON|@FILE", "One input, as JSON or @file (json, npy, csv)."),
+    "right": (str, "JSON|@FILE", "Its neighbour."),
+    "epsilon": (float, None, "Claimed ε."),
+    "delta": (float, None, "With --epsilon: (ε, δ)."),
+    "order": (float, None, "With --epsilon: Rényi of this order."),
+    "mu": (float, None, "Claimed μ: Gaussian."),
+    "rho": (float, None, "Claimed ρ: zero-concentrated."),
+    "fixed_epsilon": (float, None, "Fixed ε of approx: bounds δ."),
+    "fixed_delta": (float, None, "Fixed δ of approx: bounds ε."),
+    "fixed_order": (float, None, "Fixed order of renyi."),
+    "notion": (str, "NAME", "pure, approx, renyi, zcdp or gaussian: what to measure."),
+    "header/no_header": (bool, None, "Of csv files.  [default: a word above numbers is one]"),
+    "columns": (str, "A,B", "The columns that are the output.  [default: all]"),
+    "max_output_bytes": (float, "BYTES", f"Memory for the outputs of a side.  [default: {_MEMORY}]"),
+    "samples": (count, "N", "Draws per input: 50000, 1e6, 100k.  [default: 100000]"),
+    "confidence": (float, None, "Of the bound.  [default: 0.95]"),
+    "seed": (int, None, "Makes the run repeatable.  [default: fresh]"),
+    "method": (str, None, "See: epsilometer methods.  [default: auto]"),
+    "option": (list[str], "NAME=VALUE", "An option of the method; may be repeated. The value is JSON, or a word."),
+    "jobs": (int, None, "Worker processes of the local engine.  [default: 1]"),
+    "engine": (str, "WHERE", f"{_ENGINES}; the result is the same.  [default: local]"),
+    "batch": (bool, None, "The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n)."),
+    "suppress": (list[str], "CHECK", "Switch off a health check; may be repeated."),
+    "json": (str, "FILE", "Write the result as JSON; - is standard output."),
+    "html": (str, "FILE", "Write the report as one HTML page."),
+    "junit": (str, "FILE", "Write the result as JUnit XML."),
+    "markdown": (str, "FILE", "Write a summary in Markdown, for the page of a job."),
+    "write_test": (str, "FILE", "If refuted, write the counterexample as a test for pytest."),
+    "claim": (list[str], "CLAIM", "Check a claim such as eps=1,delta=1e-6; may be repeated."),
+    "plot": (str, "FILE", "Draw the curves (.svg, .png, .pdf)."),
+    "stop_early/no_stop_early": (bool, None, "Stop as soon as the claim is refuted; --samples is the most."),
+    "max_seconds": (float, None, "End after this time, also if a call hangs; see --stop-early."),
+    "checkpoint": (str, "FILE", "Resume from this file if interrupted."),
+    "representation": (str, "VIEW", "value, bits or all.  [default: value]"),
+    "all": (bool, None, "Add a finding about floating-point bits; it does not decide."),
+    "distance": (int, None, "The inputs are this many steps apart: group privacy.  [default: 1]"),
+    "finder": (str, "NAME", f"How to search for inputs: {_FINDERS}.  [default: search]"),
+    "domain": (str, "TEXT", f"Search these inputs: {_DOMAINS}, or JSON with a kind, …"),
+    "relation": (str, "NAME", "Which are neighbours: replace, add-remove, user, substitute-column, l1, linf."),
+    "trials": (count, "N", "Pairs that a search tries.  [default: 50]"),
+    "trial_samples": (count, "N", "Draws per input and trial.  [default: 20000]"),
+    "around": (str, "FILE", "Search the neighbours of this data (csv, json, npy)."),
+    "user": (str, "COLUMN", "With --around: the column that names the user."),
+    "beyond": (bool, None, "Also count what the type allows although the domain does not: NaN, None, …"),
+    "search_on": (bool, None, "Try every pair for the largest bound, even after a refutation."),
+}
+SEARCH = "finder domain around relation user beyond trials trial_samples"
+CLAIM = "epsilon delta order mu rho"
+RUN = "samples confidence seed method option jobs engine batch suppress"
+FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
+FILES = "json html junit markdown"
+ENDING = "stop_early/no_stop_early max_seconds checkpoint representation"
 
 
-def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -> AuditResult:
+def takes(names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Lets a command take these options, in this order. It gets them as keywords; None is "not given".
+
+    Args:
+        names: separated by spaces; "a/no_a" for a switch with two sides.
+    """
+
+    def with_options(command: Callable[..., int]) -> Callable[..., int]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [each for each in own if each.kind is not each.VAR_KEYWORD]
+        for name in names.split():
+            kind, metavar, text = _OPTIONS[name]
+            flags = "--" + name.removeprefix("fixed_").replace("_", "-").replace("/", "/--")
+            parser, kind = (count, int) if kind is count else (None, kind)
+            parameters.append(
+                inspect.Parameter(
+                    name.removeprefix("fixed_").partition("/")[0],
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=typer.Option(None, flags, metavar=metavar, help=text, parser=parser),
+                    annotation=kind | None,
+                )
+            )
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+        return command
+
+    return with_options
+
+
+def run(work: Callable[[ProgressBar], _Result], record: Mapping[str, Any]) -> _Result:
     """Does the work and adds to the result's settings what the command line knows.
 
     Args:
@@ -228,12 +171,9 @@ def run(work: Callable[[ProgressBar], AuditResult], record: Mapping[str, Any]) -
     return dataclasses.replace(result, settings={**result.settings, **record})
 
 
-FILE_OPTIONS = ("json", "html", "junit", "markdown", "write_test")
-
-
 def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
     """Where a result goes, by the names of the options; checked before the work begins."""
-    return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_OPTIONS}
+    return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_KEYS}
 
 
 def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
@@ -250,9 +190,7 @@ def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
         from epsilometer.result import changed
 
         result = changed(result, settings={**result.settings, "json": files["json"]})
-    problem = write_all(
-        [partial(_write, result, name, path) for name, path in files.items() if path not in (None, "-")]
-    )
+    problem = write_all([partial(_write, result, name, to) for name, to in files.items() if to not in (None, "-")])
     if files.get("json") == "-":
         own_output().write(result.to_json() + "\n")
     else:
@@ -261,21 +199,20 @@ def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
         show_result(result, file=own_output())
     if problem is not None:
         raise problem
-    return status_of(result)
+    if result.verdict is None:
+        return NOT_REFUTED
+    return {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}[result.verdict.name]
 
 
 def _write(result: AuditResult, name: str, path: str) -> None:
+    from epsilometer.report.ci import render_junit, render_markdown
+    from epsilometer.storage.writing import write_whole
+
     if name == "json":
         result.save_json(path)
     elif name == "html":
         result.save_html(path)
-    elif name == "write_test":
-        if result.is_refuted:
-            from epsilometer.storage.writing import write_whole
-
-            write_whole(path, result.to_test())
-    else:
-        from epsilometer.report.ci import render_junit, render_markdown
-        from epsilometer.storage.writing import write_whole
-
+    elif name != "write_test":
         write_whole(path, (render_junit if name == "junit" else render_markdown)([result]))
+    elif result.is_refuted:
+        write_whole(path, result.to_test())

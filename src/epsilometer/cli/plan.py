@@ -13,34 +13,29 @@ if TYPE_CHECKING:
     from epsilometer.methods.published.ldp import HistogramPlan
 
 
-_HIDE = {"show_default": False}
-
-
 def plan(
-    target: Annotated[
-        str | None, typer.Argument(metavar="TARGET", help="A mechanism to time: as for audit.", show_default=False)
-    ] = None,
+    target: Annotated[str | None, typer.Argument(metavar="TARGET", help="A mechanism to time: as for audit.")] = None,
     notion: Annotated[str | None, typer.Option(help="pure or renyi.  [default: what --order says]")] = None,
-    precision: Annotated[float | None, typer.Option(help="Half length γ of the interval.", **_HIDE)] = None,
+    precision: Annotated[float | None, typer.Option(help="Half length γ of the interval.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval, or of the audit.")] = 0.95,
-    lipschitz: Annotated[float | None, typer.Option(help="C of the output densities.", **_HIDE)] = None,
-    domain: Annotated[tuple[float, float] | None, typer.Option(metavar="A B", help="Of the outputs.", **_HIDE)] = None,
-    input_lipschitz: Annotated[float | None, typer.Option(help="D of the densities in the input.", **_HIDE)] = None,
+    lipschitz: Annotated[float | None, typer.Option(help="C of the output densities.")] = None,
+    domain: Annotated[tuple[float, float] | None, typer.Option(metavar="A B", help="Of the outputs.")] = None,
+    input_lipschitz: Annotated[float | None, typer.Option(help="D of the densities in the input.")] = None,
     input_domain: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="C D", help="Of the inputs: plans for all pairs.", **_HIDE)
+        tuple[float, float] | None, typer.Option(metavar="C D", help="Of the inputs: plans for all pairs.")
     ] = None,
-    order: Annotated[float | None, typer.Option(help="Of a Rényi divergence or claim.", **_HIDE)] = None,
+    order: Annotated[float | None, typer.Option(help="Of a Rényi divergence or claim.")] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="The paper's n, without union bounds.")] = False,
-    epsilon: Annotated[float | None, typer.Option(help="Claimed ε, to be refuted by an audit.", **_HIDE)] = None,
-    delta: Annotated[float | None, typer.Option(help="With --epsilon: (ε, δ).", **_HIDE)] = None,
-    mu: Annotated[float | None, typer.Option(help="Claimed μ.", **_HIDE)] = None,
-    rho: Annotated[float | None, typer.Option(help="Claimed ρ.", **_HIDE)] = None,
-    truth: Annotated[float | None, typer.Option(help="The true value of what is claimed.", **_HIDE)] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Claimed ε, to be refuted by an audit.")] = None,
+    delta: Annotated[float | None, typer.Option(help="With --epsilon: (ε, δ).")] = None,
+    mu: Annotated[float | None, typer.Option(help="Claimed μ.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Claimed ρ.")] = None,
+    truth: Annotated[float | None, typer.Option(help="The true value of what is claimed.")] = None,
     power: Annotated[float, typer.Option(help="Probability with which the claim should be refuted.")] = 0.9,
     event_probability: Annotated[float, typer.Option(help="Of the event that the audit is assumed to find.")] = 0.5,
-    left: Annotated[str | None, typer.Option(metavar="JSON|@FILE", help="Input to time TARGET on.", **_HIDE)] = None,
+    left: Annotated[str | None, typer.Option(metavar="JSON|@FILE", help="Input to time TARGET on.")] = None,
     batch: Annotated[bool, typer.Option("--batch", help="TARGET is f(dataset, n, rng) and returns n outputs.")] = False,
-    most_draws: Annotated[float | None, typer.Option(help="Refuse a plan with more draws.", **_HIDE)] = None,
+    most_draws: Annotated[float | None, typer.Option(help="Refuse a plan with more draws.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Say how many draws a question takes, before they are drawn.
@@ -90,28 +85,23 @@ def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
     from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.published.ldp.plans import MOST_DRAWS
 
-    yield from _event_rows(made) if isinstance(made, EventsPlan) else _histogram_rows(made)
+    if isinstance(made, EventsPlan):
+        p, q = made.event
+        yield "question", f"refute {made.claim.describe()} when the truth is {made.truth:g}"
+        yield "power", f"about {made.power:g} at confidence {made.confidence:g}"
+        yield "event", f"probability {p:.4g} against {q:.4g}, if the training draws find it"
+        yield "draws per side", f"{made.samples:,}, training included"
+    else:
+        what = "ε" if made.order is None else f"the Rényi divergence of order {made.order:g}"
+        yield "question", f"{what} within ± {made.precision:g} at confidence {made.confidence:g}"
+        yield "assumption", made.assumption
+        yield "least density τ", f"{made.floor:.6g}"
+        yield "cells m", f"{made.cells:,} of width {made.width:.6g}"
+        yield "samples per input n", f"{made.samples:,}" + (" as published" if made.as_published else "")
+        yield "inputs", "2" if made.midpoints is None else f"{made.midpoints:,} mid-points, all pairs"
     too_many = f", above the limit of {MOST_DRAWS:,} that an estimate has" if made.draws > MOST_DRAWS else ""
     yield "draws in all", f"{made.draws:,}{too_many}"
     if made.seconds is not None:
         from epsilometer.report.wording import duration
 
         yield "time", f"about {duration(made.seconds)}, from a few pilot draws"
-
-
-def _event_rows(made: EventsPlan) -> Iterator[tuple[str, str]]:
-    p, q = made.event
-    yield "question", f"refute {made.claim.describe()} when the truth is {made.truth:g}"
-    yield "power", f"about {made.power:g} at confidence {made.confidence:g}"
-    yield "event", f"probability {p:.4g} against {q:.4g}, if the training draws find it"
-    yield "draws per side", f"{made.samples:,}, training included"
-
-
-def _histogram_rows(made: HistogramPlan) -> Iterator[tuple[str, str]]:
-    what = "ε" if made.order is None else f"the Rényi divergence of order {made.order:g}"
-    yield "question", f"{what} within ± {made.precision:g} at confidence {made.confidence:g}"
-    yield "assumption", made.assumption
-    yield "least density τ", f"{made.floor:.6g}"
-    yield "cells m", f"{made.cells:,} of width {made.width:.6g}"
-    yield "samples per input n", f"{made.samples:,}" + (" as published" if made.as_published else "")
-    yield "inputs", "2" if made.midpoints is None else f"{made.midpoints:,} mid-points, all pairs"

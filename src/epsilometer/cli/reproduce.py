@@ -1,17 +1,16 @@
 """`epsilometer reproduce`."""
 
-from __future__ import annotations
-
+import importlib
 import sys
 from typing import Annotated, Any
 
 import typer
 
+from epsilometer.errors import InputError
+
 
 def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Run every experiment: a table of what agreed, and why not.")
@@ -36,9 +35,13 @@ def reproduce(
       epsilometer reproduce self/coverage --set samples=20000
       epsilometer reproduce --all --quick
     """
-    from epsilometer.errors import InputError
-
-    experiments = _experiments()
+    try:
+        experiments: Any = importlib.import_module("epsilometer_experiments")
+    except ImportError as error:
+        raise InputError(
+            f"the experiments cannot be imported ({error}); they come with the source: run this in a checkout, after "
+            "make setup"
+        ) from error
     if list_:
         from epsilometer.cli.listing import print_rows
 
@@ -57,23 +60,7 @@ def reproduce(
     return 0
 
 
-def _experiments() -> Any:
-    import importlib
-
-    from epsilometer.errors import InputError
-
-    try:
-        return importlib.import_module("epsilometer_experiments")
-    except ImportError as error:
-        raise InputError(
-            f"the experiments cannot be imported ({error}); they come with the source: run this in a checkout, after "
-            "make setup"
-        ) from error
-
-
 def _options(texts: list[str]) -> dict[str, str]:
-    from epsilometer.errors import InputError
-
     options: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from urllib.parse import parse_qsl
 from epsilometer.cli.files import read_dataset, read_options, read_value, writable
 from epsilometer.cli.options import count, files_of
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, RUN_KEYS, SEARCH_KEYS, read_settings
-from epsilometer.errors import InputError, public, public_address, public_arguments
+from epsilometer.errors import InputError, did_you_mean, public, public_address, public_arguments
 
 if TYPE_CHECKING:
     from epsilometer.claims import Claim
@@ -41,34 +42,26 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
         if batch:
             raise InputError("--batch is for functions; a zoo mechanism does not need it")
         return _open_zoo(rest)
-    if kind in ("command", "http", "https", "recording"):
-        return _open_foreign(kind, target if kind.startswith("http") else rest, batch)
+    from epsilometer.mechanisms import from_batch, from_command, from_recording
+
+    if kind == "command":
+        return from_command(split_command(rest), batch=batch)
+    if kind in ("http", "https"):
+        from epsilometer.mechanisms.http import from_http
+
+        return from_http(target, batch=batch)
+    if kind == "recording":
+        if batch:
+            raise InputError("--batch is for functions, programs and services; a recording is only read")
+        left, comma, right = rest.partition(",")
+        return from_recording(left, right) if comma and not Path(rest).exists() else from_recording(rest)
     if kind == "plugin":
         from epsilometer.mechanisms.libraries import find_brought
 
         found = find_brought(rest)
     else:
         found = _import(kind, rest, folders)
-    if not batch:
-        return found
-    from epsilometer.mechanisms import from_batch
-
-    return from_batch(found)
-
-
-def _open_foreign(kind: str, text: str, batch: bool) -> Any:
-    from epsilometer.mechanisms import from_command, from_recording
-
-    if kind == "command":
-        return from_command(split_command(text), batch=batch)
-    if kind != "recording":
-        from epsilometer.mechanisms.http import from_http
-
-        return from_http(text, batch=batch)
-    if batch:
-        raise InputError("--batch is for functions, programs and services; a recording is only read")
-    left, comma, right = text.partition(",")
-    return from_recording(left, right) if comma and not Path(text).exists() else from_recording(text)
+    return from_batch(found) if batch else found
 
 
 def public_target(target: object) -> str:
@@ -78,8 +71,6 @@ def public_target(target: object) -> str:
         return public_address(str(target))
     if kind != "command":
         return public(str(target))
-    import shlex
-
     try:
         words = shlex.split(rest)
     except ValueError:
@@ -90,8 +81,6 @@ def public_target(target: object) -> str:
 
 def split_command(text: str) -> list[str]:
     """The words of a command: quoted as in a shell, but without a shell or its substitutions."""
-    import shlex
-
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -130,13 +119,13 @@ def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:
         found: Any = importlib.import_module(module_name) if file is None else _module_of(file)
     except (Exception, SystemExit) as error:
         raise InputError(f"cannot import {module_name!r}: {type(error).__name__}: {error}") from error
-    if not path:
-        path = _only_function(found)
+    path = path or _only_function(found)
     for name in path.split("."):
         try:
             found = getattr(found, name)
         except AttributeError:
-            raise InputError(f"module {module_name!r} has no {path!r}{_suggest(name, found)}") from None
+            names = [each for each in dir(found) if not each.startswith("_")]
+            raise InputError(f"module {module_name!r} has no {path!r}{did_you_mean(name, names)}") from None
     return found
 
 
@@ -161,11 +150,9 @@ def _module_of(file: Path) -> Any:
 
 
 def _only_function(module: Any) -> str:
-    own: list[str] = [
-        name
-        for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-    ]
+    named: dict[str, Any] = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    home = module.__name__
+    own = [name for name, each in named.items() if callable(each) and getattr(each, "__module__", None) == home]
     if len(own) == 1:
         return own[0]
     file = Path(module.__file__).name
@@ -174,20 +161,12 @@ def _only_function(module: Any) -> str:
     raise InputError(f"{file} defines {', '.join(own)}; say which: {file}:{own[0]}")
 
 
-def _suggest(name: str, owner: object) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, [each for each in dir(owner) if not each.startswith("_")], 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
 NAMES = ("pure", "approx", "renyi", "zcdp", "gaussian")
 
 
-def fixed_parameters(epsilon: float | None, delta: float | None, order: float | None) -> dict[str, Any]:
-    """The fixed parameters that were given."""
-    given = {"epsilon": epsilon, "delta": delta, "order": order}
-    return {name: value for name, value in given.items() if value is not None}
+def parameters_of(flags: Mapping[str, Any]) -> dict[str, float]:
+    """The parameters of a claim that were given."""
+    return {name: flags[name] for name in CLAIM_KEYS if flags.get(name) is not None}
 
 
 def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
@@ -197,11 +176,7 @@ def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
     if name is None:
         name = "renyi" if "order" in fixed else "approx" if fixed else "pure"
     if name not in NAMES:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, NAMES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"--notion {name!r} is unknown; known are {', '.join(NAMES)}{hint}")
+        raise InputError(f"--notion {name!r} is unknown; known are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     return NOTIONS[name]
 
 
@@ -252,8 +227,7 @@ class Plan:
     """What to run and where to put the answer.
 
     Attributes:
-        target: the mechanism's name as it was given.
-        mechanism: what it names.
+        mechanism: what the target names.
         inputs: pairs of inputs, or a finder; None for the worst pair of a zoo entry.
         parameters: the flags of a claim that were given.
         keywords: settings of the run that were given.
@@ -261,13 +235,20 @@ class Plan:
         files: for the result, by option: json, html, junit, markdown.
     """
 
-    target: str
     mechanism: Any
     inputs: Any
     parameters: dict[str, float]
     keywords: dict[str, Any]
     record: dict[str, Any]
     files: dict[str, str | None]
+
+    def claim(self) -> Claim | None:
+        """What is claimed; None leaves it to a mechanism that brings its own claim."""
+        from epsilometer.claims import from_parameters
+        from epsilometer.mechanisms import as_subject
+
+        brings_claim = not self.parameters and as_subject(self.mechanism).makes_a_promise
+        return None if brings_claim else from_parameters(**self.parameters)
 
 
 def make_plan(target: str, flags: Mapping[str, Any]) -> Plan:
@@ -316,15 +297,13 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
             raise InputError(f"{option} = {value} is more than anybody can wait for")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders)
-    return Plan(
-        target,
-        mechanism,
-        _inputs(given, mechanism),
-        {name: given[name] for name in CLAIM_KEYS if name in given},
-        keywords,
-        {"target": public_target(target), **({"batch": True} if batch else {})},
-        files,
-    )
+    inputs, parameters = _inputs(given, mechanism), {name: given[name] for name in CLAIM_KEYS if name in given}
+    return Plan(mechanism, inputs, parameters, keywords, record_of(target, batch), files)
+
+
+def record_of(target: str, batch: bool) -> dict[str, Any]:
+    """What the settings of a result say about its target."""
+    return {"target": public_target(target), **({"batch": True} if batch else {})}
 
 
 def _merge(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +20,7 @@ from epsilometer.cli.listing import bound_text, history_path, print_rows
 from epsilometer.cli.request import public_target
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import EpsilometerError, InputError, public
-from epsilometer.report import ci as junit
-from epsilometer.report import ci as markdown
+from epsilometer.report import ci
 from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_whole
@@ -39,18 +38,8 @@ _MOST_ROWS = 16
 _COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "measured": "blue", "error": "magenta"}
 
 
-class SuiteProgress(Protocol):
-    """Is notified of every audit."""
-
-    def started(self, name: str) -> None:
-        """An audit began."""
-
-    def finished(self, outcome: Outcome) -> None:
-        """An audit ended."""
-
-
 @contextlib.contextmanager
-def open_progress(total: int) -> Iterator[SuiteProgress]:
+def open_progress(total: int) -> Iterator[_Lines]:
     """The progress of so many audits, as it suits standard output."""
     if not own_output().isatty() or not total:
         yield _Lines(total)
@@ -67,7 +56,7 @@ class _Lines:
         self._total, self._done = total, 0
 
     def started(self, name: str) -> None:
-        """Not worth a line."""
+        pass  # not worth a line
 
     def finished(self, outcome: Outcome) -> None:
         self._done += 1
@@ -77,9 +66,9 @@ class _Lines:
         own_output().flush()
 
 
-class _LiveTable:
+class _LiveTable(_Lines):
     def __init__(self, live: Live, total: int) -> None:
-        self._total, self._done = total, 0
+        super().__init__(total)
         self._began = time.monotonic()
         self._running: dict[str, float] = {}
         self._ended: list[Outcome] = []
@@ -151,22 +140,17 @@ def write_page(result: AuditResult, page: Path) -> None:
 
 def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
     from epsilometer.auditing.public import audit, measure
-    from epsilometer.claims import from_parameters
     from epsilometer.cli.request import find_notion, plan_from
     from epsilometer.cli.settings_file import resolve_inputs
-    from epsilometer.mechanisms import as_subject
 
     resolved = resolve_inputs(settings, path)
     notion = resolved.pop("notion", None)
     plan = plan_from(str(settings["mechanism"]), resolved, (path.parent.resolve(),))
-    if notion is not None:
-        kind = find_notion(str(notion), plan.parameters)
-        keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
-        result = measure(plan.mechanism, plan.inputs, kind, **keywords)
+    if notion is None:
+        result = audit(plan.mechanism, plan.inputs, plan.claim(), **plan.keywords)
     else:
-        brings_claim = not plan.parameters and as_subject(plan.mechanism).makes_a_promise
-        claim = None if brings_claim else from_parameters(**plan.parameters)
-        result = audit(plan.mechanism, plan.inputs, claim, **plan.keywords)
+        keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
+        result = measure(plan.mechanism, plan.inputs, find_notion(str(notion), plan.parameters), **keywords)
     return dataclasses.replace(result, settings={**result.settings, **plan.record})
 
 
@@ -174,61 +158,75 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
 _MOST_BOUNDS = 12
 
 
-def run_suite(
-    suite: str,
-    jobs: int | None,
-    out: str,
-    history: str | None,
-    fresh: bool,
-    junit_file: str | None,
-    markdown_file: str | None,
+@options.takes("junit markdown")
+def run(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")],
+    jobs: Annotated[int | None, typer.Option(help="Audits at a time.  [default: one per core]")] = None,
+    out: Annotated[
+        str, typer.Option(metavar="FOLDER", help="For index.html and a page per audit.")
+    ] = "epsilometer-report",
+    history: Annotated[
+        str | None, typer.Option(metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
+    **files: str | None,
 ) -> int:
-    """Runs all audits that are not done yet, writes the pages, and returns the overall exit status."""
+    """Run many audits from one file, and show what changed since the last run.
+
+    Every result is stored as soon as it is there: a run that was interrupted or killed resumes where it was. Keys
+    above the first [[audit]] are defaults; each audit takes the keys of audit.toml, and name, expect ("refuted" for a
+    mechanism that is known to be broken), notion (to measure instead), time_limit (seconds).
+
+    suite.toml:
+      samples = 50000
+      seed = 0
+      [[audit]]
+      mechanism = "my_module:noisy_count"
+      pairs = [[[0, 1], [1, 1]]]
+      epsilon = 1.0
+      [[audit]]
+      mechanism = "zoo:svt5"
+      expect = "refuted"
+
+    The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
+    expected), else 3 if an audit is inconclusive, else 0.
+    """
     title, entries = read_suite(Path(suite))
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
-    junit_path, markdown_path = writable(junit_file, "--junit"), writable(markdown_file, "--markdown")
-    folder = _make_folder(out).absolute()
+    junit, markdown = (writable(files[name], f"--{name}") for name in ("junit", "markdown"))
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out} cannot be made: {error.strerror}") from error
+    folder = Path(out).absolute()
     with History(history_path(suite, history)) as past:
         number = past.open_run(fresh)
-        kept = _still_valid(entries, past.outcomes(number))
+        known = past.outcomes(number)
+        # Outcomes of an interrupted run are still valid if they are no errors, and nothing has changed since.
+        rest = [
+            entry
+            for entry in entries
+            if entry.name not in known or known[entry.name].result is None or known[entry.name].digest != entry.digest
+        ]
+        kept = {entry.name: known[entry.name] for entry in entries if entry not in rest}
         if kept:
             own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
-        pages = _page_names(entries)
-        rest = [entry for entry in entries if entry.name not in kept]
-        file = os.path.abspath(suite)
+        pages, file = _page_names(entries), os.path.abspath(suite)
         tasks = [Job((file, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
         outcomes = kept | _audit_all(rest, tasks, jobs or os.cpu_count() or 1, past, number)
         past.close_run(number)
-        run = _gather(title, entries, outcomes, past, number)
-    writers: list[Callable[[], object]] = [lambda: _write_index(run, folder)]
-    if junit_path is not None:
-        writers.append(lambda: write_whole(junit_path, _junit(run)))
-    if markdown_path is not None:
-        writers.append(lambda: write_whole(markdown_path, _markdown(run)))
+        done = _gather(title, entries, outcomes, past, number)
+    writers: list[Callable[[], object]] = [lambda: _write_index(done, folder)]
+    if junit is not None:
+        writers.append(lambda: write_whole(junit, _junit(done)))
+    if markdown is not None:
+        writers.append(lambda: write_whole(markdown, _markdown(done)))
     problem = write_all(writers)
-    _print_summary(run, Path(out))
+    _print_summary(done, Path(out))
     if problem is not None:
         raise problem
     return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
-
-
-def _make_folder(out: str) -> Path:
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {out} cannot be made: {error.strerror}") from error
-    return folder
-
-
-def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """Outcomes of an interrupted run that are still valid: no errors, and nothing has changed since."""
-    return {
-        entry.name: known[entry.name]
-        for entry in entries
-        if entry.name in known and known[entry.name].result is not None and known[entry.name].digest == entry.digest
-    }
 
 
 def _audit_all(
@@ -260,13 +258,11 @@ def _gather(
     }
     changes = find_changes(entries, outcomes, earlier)
     pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
-    return SuiteRun(title, number, began, list(map(_public, entries)), outcomes, changes, before, bounds, pages)
-
-
-def _public(entry: Entry) -> Entry:
-    """The audit as the index may show it."""
-    settings = {**entry.settings, "mechanism": public_target(entry.settings.get("mechanism", ""))}
-    return dataclasses.replace(entry, settings=settings)
+    shown = []
+    for entry in entries:  # without secrets: the index shows them
+        target = public_target(entry.settings.get("mechanism", ""))
+        shown.append(dataclasses.replace(entry, settings={**entry.settings, "mechanism": target}))
+    return SuiteRun(title, number, began, shown, outcomes, changes, before, bounds, pages)
 
 
 def _page_names(entries: Sequence[Entry]) -> dict[str, str]:
@@ -291,24 +287,24 @@ def _junit(run: SuiteRun) -> str:
     for entry in run.entries:
         outcome = run.outcomes[entry.name]
         if outcome.result is None:
-            cases.append(junit.junit_error(entry.name, outcome.error or ""))
+            cases.append(ci.junit_error(entry.name, outcome.error or ""))
         else:
-            cases.append(junit.junit_case(outcome.result, entry.name, entry.expected))
-    return junit.junit_document(run.title, cases)
+            cases.append(ci.junit_case(outcome.result, entry.name, entry.expected))
+    return ci.junit_document(run.title, cases)
 
 
 def _markdown(run: SuiteRun) -> str:
-    lines = [f"## {markdown.escape(plain(run.title, 200))}: {_counts(run)}", "", *markdown.table_head(["change"])]
+    lines = [f"## {ci.escape(plain(run.title, 200))}: {_counts(run)}", "", *ci.table_head(["change"])]
     folds: list[str] = []
     for entry in run.entries:
         outcome, more = run.outcomes[entry.name], [run.changes[entry.name].text]
         if outcome.result is None:
-            lines.append(markdown.error_row(entry.name, outcome.error or "", more))
+            lines.append(ci.error_row(entry.name, outcome.error or "", more))
         else:
             is_expected = entry.expected is not None and outcome.status(entry.expected) == 0
-            lines.append(markdown.table_row(outcome.result, entry.name, more, is_expected))
+            lines.append(ci.table_row(outcome.result, entry.name, more, is_expected))
             if outcome.status(entry.expected):
-                folds += ["", *markdown.folded(outcome.result, entry.name)]
+                folds += ["", *ci.folded(outcome.result, entry.name)]
     return "\n".join([*lines, *folds]) + "\n"
 
 
@@ -325,46 +321,10 @@ def _print_summary(run: SuiteRun, folder: Path) -> None:
         rows.append((plain(entry.name, 40), outcome.word + expected, figures, plain(run.changes[entry.name].text, 60)))
     own_output().write("\n")
     print_rows(("audit", "verdict", "bound", "change"), rows)
-    gone = [change for change in run.changes.values() if change.kind == "gone"]
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
     own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")
-    for change in gone:
-        own_output().write(f"{plain(change.name)}: {change.text}\n")
+    for change in run.changes.values():
+        if change.kind == "gone":
+            own_output().write(f"{plain(change.name)}: {change.text}\n")
     own_output().write(f"report: {folder / 'index.html'}\n")
-
-
-def run(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")],
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Audits at a time.  [default: one per core]")] = None,
-    out: Annotated[
-        str, typer.Option("--out", metavar="FOLDER", help="For index.html and a page per audit.")
-    ] = "epsilometer-report",
-    history: Annotated[
-        str | None, typer.Option("--history", metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]")
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
-    junit: options.JunitFile = None,
-    markdown: options.MarkdownFile = None,
-) -> int:
-    """Run many audits from one file, and show what changed since the last run.
-
-    Every result is stored as soon as it is there: a run that was interrupted or killed resumes where it was. Keys
-    above the first [[audit]] are defaults; each audit takes the keys of audit.toml, and name, expect ("refuted" for a
-    mechanism that is known to be broken), notion (to measure instead), time_limit (seconds).
-
-    suite.toml:
-      samples = 50000
-      seed = 0
-      [[audit]]
-      mechanism = "my_module:noisy_count"
-      pairs = [[[0, 1], [1, 1]]]
-      epsilon = 1.0
-      [[audit]]
-      mechanism = "zoo:svt5"
-      expect = "refuted"
-
-    The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
-    expected), else 3 if an audit is inconclusive, else 0.
-    """
-    return run_suite(suite, jobs, out, history, fresh, junit, markdown)

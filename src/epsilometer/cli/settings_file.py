@@ -1,44 +1,28 @@
 """Audits described in a TOML file."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from epsilometer.cli.files import read_dataset, read_text
-from epsilometer.errors import InputError, shown
+from epsilometer.cli.options import FILE_KEYS
+from epsilometer.errors import InputError, did_you_mean, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder", "domain", "around")
 SEARCH_KEYS = ("domain", "around", "relation", "user", "beyond", "trials", "trial_samples", "search_on")
-FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
 )
+_TEXTS = ("mechanism", "around", "method", "engine", *FILE_KEYS, "checkpoint", "representation")
 _TYPES: dict[str, type | tuple[type, ...]] = {
-    "mechanism": str,
-    "batch": bool,
-    "pairs": list,
-    "finder": dict,
-    "around": str,
-    "beyond": bool,
-    "method": str,
-    "options": dict,
-    "engine": str,
-    "json": str,
-    "html": str,
-    "junit": str,
-    "markdown": str,
-    "write_test": str,
-    "suppress": list,
-    "stop_early": bool,
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(("batch", "beyond", "stop_early"), bool),
+    **dict.fromkeys(("pairs", "suppress"), list),
+    **dict.fromkeys(("finder", "options"), dict),
     "max_seconds": (int, float),
-    "checkpoint": str,
-    "representation": str,
 }
 KEYS = ("mechanism", "batch", *INPUT_KEYS, *SEARCH_KEYS[2:], *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 
@@ -74,8 +58,15 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
         where: file and audit, for messages.
         more: further keys that are allowed.
     """
+    known = (*KEYS, *more)
     for key, value in settings.items():
-        _check_entry(where, key, value, (*KEYS, *more))
+        if key not in known:
+            hint = did_you_mean(key, known) or f"; known are {', '.join(known)}"
+            raise InputError(f"{where}: unknown key {key!r}{hint}")
+        if key in _TYPES and not isinstance(value, _TYPES[key]):
+            raise InputError(f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}")
+        if key == "suppress" and not all(isinstance(each, str) for each in value):
+            raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
     if "mechanism" not in settings:
         raise InputError(f'{where} names no mechanism: write mechanism = "package.module:function"')
 
@@ -91,26 +82,12 @@ def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
     for table in (resolved, resolved.get("finder", {})):
         if isinstance(table.get("around"), str):
             table["around"] = read_dataset(path.parent / table["around"].removeprefix("@"), "around")
+    for value in resolved.get("pairs", ()):
+        if not isinstance(value, list) or len(value) != 2:
+            raise InputError(f"{path}: every entry of pairs must be [left, right], not {value!r}")
     if "pairs" in resolved:
-        resolved["pairs"] = [_as_pair(each, path) for each in resolved["pairs"]]
+        resolved["pairs"] = [(_resolve(left, path), _resolve(right, path)) for left, right in resolved["pairs"]]
     return resolved
-
-
-def _check_entry(where: str, key: str, value: Any, known: Sequence[str]) -> None:
-    if key not in known:
-        close = get_close_matches(key, known, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-        raise InputError(f"{where}: unknown key {key!r}; {hint}")
-    if key in _TYPES and not isinstance(value, _TYPES[key]):
-        raise InputError(f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}")
-    if key == "suppress" and not all(isinstance(each, str) for each in value):
-        raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
-
-
-def _as_pair(value: Any, path: Path) -> tuple[Any, Any]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise InputError(f"{path}: every entry of pairs must be [left, right], not {value!r}")
-    return _resolve(value[0], path), _resolve(value[1], path)
 
 
 def _resolve(value: Any, path: Path) -> Any:

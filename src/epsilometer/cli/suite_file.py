@@ -1,7 +1,5 @@
 """A suite: many audits in one TOML file."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib
@@ -10,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epsilometer.cli.options import FILE_KEYS
 from epsilometer.cli.request import public_target, split_command
-from epsilometer.cli.settings_file import FILE_KEYS, check_settings_table, read_toml
+from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, check_settings_table, read_toml
 from epsilometer.environment import package_version
 from epsilometer.errors import InputError, public
 from epsilometer.result import Verdict
@@ -37,23 +36,16 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
         audits, tables = [tables], {}
     if not isinstance(audits, list) or not audits or not all(isinstance(each, dict) for each in audits):
         raise InputError(f"{path}: write every audit under a line [[audit]]")
-    entries = [_entry(path, {**_defaults(tables, audit), **audit}) for audit in audits]
-    names = [entry.name for entry in entries]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{path}: two audits are called {twice!r}; give each its own name")
-    return title, entries
-
-
-def _defaults(tables: Mapping[str, Any], audit: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of the suite; an audit with its own claim or inputs replaces them as a whole."""
-    from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS
-
-    replaced: set[str] = set()
-    for names in (CLAIM_KEYS, INPUT_KEYS):
-        if any(name in audit for name in names):
-            replaced.update(names)
-    return {name: value for name, value in tables.items() if name not in replaced}
+    entries: dict[str, Entry] = {}
+    for audit in audits:
+        # An audit with its own claim or inputs replaces those of the suite as a whole.
+        replaced = {name for keys in (CLAIM_KEYS, INPUT_KEYS) if not audit.keys().isdisjoint(keys) for name in keys}
+        defaults = {name: value for name, value in tables.items() if name not in replaced}
+        entry = _entry(path, {**defaults, **audit})
+        if entry.name in entries:
+            raise InputError(f"{path}: two audits are called {entry.name!r}; give each its own name")
+        entries[entry.name] = entry
+    return title, list(entries.values())
 
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
@@ -65,33 +57,19 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
     if given:
         raise InputError(f"{where}: {given[0]} is for single audits; a suite writes its files into --out")
     settings = {key: value for key, value in table.items() if key not in ("name", "expect", "time_limit")}
-    return Entry(name, settings, _digest(path, settings), _expected(where, table), _time_limit(where, table))
-
-
-def _expected(where: str, table: Mapping[str, Any]) -> Verdict | None:
-    if "expect" not in table:
-        return None
     try:
-        return Verdict(table["expect"])
+        expected = Verdict(table["expect"]) if "expect" in table else None
     except ValueError:
         allowed = ", ".join(repr(str(verdict)) for verdict in Verdict)
         raise InputError(f"{where}: expect = {table['expect']!r} must be one of {allowed}") from None
-
-
-def _time_limit(where: str, table: Mapping[str, Any]) -> float | None:
     limit = table.get("time_limit")
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
         raise InputError(f"{where}: time_limit = {limit!r} must be a number of seconds above 0")
-    return float(limit)
-
-
-def _digest(path: Path, settings: Mapping[str, Any]) -> str:
-    """Changes when the settings do, or a file that they name or import, or this program."""
-    text = json.dumps(settings, sort_keys=True, default=str)
+    # Changes when the settings do, or a file that they name or import, or this program.
     files = sorted({*_input_files(path, settings), *_mechanism_files(path, str(settings.get("mechanism", "")))})
-    return hashlib.sha256(f"{package_version()}\n{text}\n{files_digest(files)}\n".encode()).hexdigest()
+    content = f"{package_version()}\n{json.dumps(settings, sort_keys=True, default=str)}\n{files_digest(files)}\n"
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return Entry(name, settings, digest, expected, None if limit is None else float(limit))
 
 
 def _input_files(path: Path, value: Any) -> Iterator[Path]:

@@ -94,9 +94,8 @@ def row_hashes(outputs: Outputs) -> Hashes:
         total = np.zeros(1, dtype=np.uint64)  # spread over the rows by the first column
         for each in (shape, *columns):
             is_wide = each.dtype.itemsize == 8
-            total = total * _GOLDEN + (
-                np.ascontiguousarray(each).view(np.uint64) if is_wide else each.astype(np.uint64)
-            )
+            bits = np.ascontiguousarray(each).view(np.uint64) if is_wide else each.astype(np.uint64)
+            total = total * _GOLDEN + bits
             for shift, factor in _MIX:
                 total = (total ^ (total >> shift)) * factor
             total = total ^ (total >> _LAST_SHIFT)
@@ -185,8 +184,7 @@ class Pieces:
             self.counts.append(counts)
         self.filled = (self.filled + 1) % self.width
         if len(self.counts) == MOST_PIECES and not self.filled:
-            pairs = zip(self.counts[::2], self.counts[1::2], strict=True)
-            self.counts = [first + second for first, second in pairs]
+            self.counts = [first + second for first, second in zip(self.counts[::2], self.counts[1::2], strict=True)]
             self.width *= 2
 
 

@@ -46,9 +46,8 @@ class DaskPool:
         deadline = time.monotonic() + _WORKER_SECONDS
         while not (threads := int(sum(self._guarded(self._client.nthreads).values()))):
             if time.monotonic() > deadline:
-                raise EngineError(
-                    f"{self.asked}: the scheduler has no workers; start some with: dask worker {self.address}"
-                )
+                hint = f"start some with: dask worker {self.address}"
+                raise EngineError(f"{self.asked}: the scheduler has no workers; {hint}")
             time.sleep(0.1)
         return threads
 
@@ -81,7 +80,11 @@ class DaskPool:
                 if deadline is not None and deadline.left <= 0.0:
                     return None
                 self.open()
-        self._fetch_ready()
+        # Fetches all other ready answers as well: one takes as long as many.
+        ready = {name: each for name, each in self._out.items() if each.status == "finished"}
+        with suppress(Fault):  # whatever it is will show up again with a later task
+            self._answers |= self._guarded(lambda: self._client.gather(ready))
+            self._out = {name: each for name, each in self._out.items() if name not in ready}
         return answer
 
     def end_running(self, tickets: Iterable[Any]) -> None:
@@ -121,16 +124,6 @@ class DaskPool:
         if client is not None and client is not self._given:
             client.close(timeout=_CONNECT_SECONDS)
 
-    def _fetch_ready(self) -> None:
-        """Fetches all other ready answers as well: one takes as long as many."""
-        ready = {name: ticket for name, ticket in self._out.items() if ticket.status == "finished"}
-        try:
-            self._answers |= self._guarded(lambda: self._client.gather(ready))
-        except Fault:
-            return  # whatever it is will show up again with a later task
-        for name in ready:
-            del self._out[name]
-
     def _connect(self) -> Any:
         from distributed import Client
 
@@ -139,9 +132,8 @@ class DaskPool:
         except (OSError, ValueError) as error:  # also its TimeoutError
             if self._was_open:  # a scheduler that went away may come back
                 raise Fault(f"the scheduler at {self.address} is gone", engine_lost=True) from error
-            raise EngineError(
-                f"{self.asked}: no Dask scheduler answers at {self.address}; start one with: dask scheduler"
-            ) from error
+            hint = f"no Dask scheduler answers at {self.address}; start one with: dask scheduler"
+            raise EngineError(f"{self.asked}: {hint}") from error
 
     def _check_alive(self) -> None:
         if self._client.status != "running":
@@ -156,9 +148,8 @@ class DaskPool:
         except KilledWorker as error:
             raise Fault(f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True) from error
         except ImportError as error:
-            raise EngineError(
-                f"{self.asked}: the workers cannot import {error.name}; install the same packages for them as here"
-            ) from error
+            hint = "install the same packages for them as here"
+            raise EngineError(f"{self.asked}: the workers cannot import {error.name}; {hint}") from error
         except TimeoutError as error:
             self._check_alive()
             raise _StillWaiting(f"{self.address} did not answer in time") from error
@@ -202,9 +193,8 @@ class RayPool:
             self._connect()
             self._is_ours = self._was_open = True
         elif not self._is_ours and self.engine != "ray://auto":
-            raise InputError(
-                f"{self.asked}: the program is connected to a Ray cluster already; use engine='ray://auto'"
-            )
+            problem = "the program is connected to a Ray cluster already"
+            raise InputError(f"{self.asked}: {problem}; use engine='ray://auto'")
         if self._run is None:
             # Retries are counted in one place: in `PoolRunner`.
             self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
@@ -276,7 +266,11 @@ class RayPool:
             if place == "auto":
                 ray.init(address="auto", **quiet)
             else:
-                _knock(place)
+                host, _, port = place.rpartition(":")
+                if not port.isdecimal():
+                    raise ValueError(f"{place!r} is not host:port")
+                # Is anybody listening? Ray itself would try for half a minute.
+                socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
                 _join(self.engine, quiet)
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # a cluster that went away may come back
@@ -293,23 +287,19 @@ class RayPool:
         try:
             return action()
         except Exception as error:  # our work never raises, so this is Ray's
-            is_lost = isinstance(error, _connection_errors()) or not ray.is_initialized()
+            # The cluster cannot be reached; the remote client has errors of its own for that.
+            grpc = sys.modules.get("grpc")
+            broken = (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
+            is_lost = isinstance(error, broken) or not ray.is_initialized()
             text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise Fault(text, engine_lost=is_lost) from error
-
-
-def _connection_errors() -> tuple[type[Exception], ...]:
-    """Errors that mean the cluster cannot be reached; the remote client has its own."""
-    grpc = sys.modules.get("grpc")
-    return (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
 
 
 def _fetch(wrapped: list[Any]) -> bytes:
     """The content of a parcel, in a worker."""
     import ray
 
-    content: bytes = ray.get(wrapped[0])
-    return content
+    return bytes(ray.get(wrapped[0]))
 
 
 def _join(address: str, settings: dict[str, Any]) -> None:
@@ -323,12 +313,3 @@ def _join(address: str, settings: dict[str, Any]) -> None:
         except ConnectionAbortedError:
             if not left:
                 raise
-
-
-def _knock(place: str) -> None:
-    """Checks that somebody listens: Ray itself would try for half a minute."""
-    host, _, port = place.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
-    except ValueError as error:
-        raise ValueError(f"{place!r} is not host:port") from error

@@ -115,7 +115,10 @@ def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[He
     them, place by place, which also works where chunks are too short for a meaningful run.
     """
     repeated, length = _repeated_runs(heads, coincidence)
-    same, compared = _aligned(heads)
+    # The second, fourth, … chunk, place by place against the chunk before it.
+    aligned = [(a[: len(b)], b[: len(a)]) for a, b in zip(heads[::2], heads[1::2], strict=False)]
+    same = sum(int(np.count_nonzero(a == b)) for a, b in aligned)
+    compared = sum(len(a) for a, _ in aligned)
     if repeated:
         text = f"{repeated} runs of {length} {_SIDES[side]} outputs occur more than once"
     elif same and bdtrc(same - 1, compared, coincidence) < _FALSE_ALARM:
@@ -300,15 +303,6 @@ def _same_order(heads: Sequence[Hashes]) -> float:
         for value in mine:
             before.setdefault(value, []).append(number)
     return evidence
-
-
-def _aligned(heads: Sequence[Hashes]) -> tuple[int, int]:
-    """In how many places the second, fourth, … chunk equals the chunk before it, and out of how many."""
-    same = compared = 0
-    for one, other in zip(heads[::2], heads[1::2], strict=False):
-        n = min(len(one), len(other))
-        same, compared = same + int(np.count_nonzero(one[:n] == other[:n])), compared + n
-    return same, compared
 
 
 def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) -> float:

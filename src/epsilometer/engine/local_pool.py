@@ -63,7 +63,7 @@ class LocalPool:
         """Goes to every worker through its own channel: no file, which would outlive a program that is killed."""
         message = pickle.dumps((local_worker.hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL)
         for worker in self._workers:
-            worker.send_order(message)
+            worker.send(message)
         return key
 
     def submit(self, key: str, shipped: str, task: object) -> local_worker.Ticket:
@@ -156,13 +156,19 @@ class LocalPool:
 
 def _check_out(workers: list[local_worker.Worker], jobs: int) -> None:
     """Fills a list with workers: warm ones, brought up to date, and new ones."""
-    limits = _thread_limits(jobs)
+    # Shares the cores among the workers, unless the user's environment says otherwise.
+    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    limits = {name: os.environ.get(name, threads) for name in _THREAD_VARIABLES}
     with _lock:
         fitting = [worker for worker in _warm if worker.environment == limits][:jobs]
         _warm[:] = [worker for worker in _warm if worker not in fitting]
     deadline = time.monotonic() + _PATIENCE_SECONDS
     for worker in fitting:
-        if _is_ready(worker, deadline):
+        # Only one that lives and has nothing left to do is ready.
+        deaths = local_worker.exchange([worker], 0.0) or local_worker.caught(worker.look)
+        while worker.out and not deaths and (left := deadline - time.monotonic()) > 0:
+            deaths = local_worker.exchange([worker], left)
+        if not worker.out and not deaths:
             worker.order(local_worker.settle, *local_worker.surroundings())
             workers.append(worker)
         else:
@@ -185,14 +191,6 @@ def _check_in(workers: list[local_worker.Worker], jobs: int) -> None:
     local_worker.end_all([*surplus, *dead])
 
 
-def _is_ready(worker: local_worker.Worker, deadline: float) -> bool:
-    """Whether a warm worker lives and has nothing left to do."""
-    deaths = local_worker.exchange([worker], 0.0) or local_worker.caught(worker.look)
-    while worker.out and not deaths and (left := deadline - time.monotonic()) > 0:
-        deaths = local_worker.exchange([worker], left)
-    return not worker.out and not deaths
-
-
 @atexit.register
 def _end_all() -> None:
     with _lock:
@@ -205,16 +203,10 @@ def _leave_all() -> None:
     global _lock
     _lock = threading.RLock()  # another thread may have held it at the fork
     for worker in list(_all):
-        worker.leave_to_parent()
+        worker.channel.close()
+        worker.process.returncode = 0  # never waited for: it belongs to the parent
     _all.clear()
     _warm.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_all)
-
-
-def _thread_limits(jobs: int) -> dict[str, str]:
-    """Shares the cores among the workers, unless the user's environment says otherwise."""
-    threads = str(max(1, (os.cpu_count() or 1) // jobs))
-    return {name: os.environ.get(name, threads) for name in _THREAD_VARIABLES}
+os.register_at_fork(after_in_child=_leave_all)

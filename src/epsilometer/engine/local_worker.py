@@ -16,7 +16,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,15 +32,11 @@ _PIECE = 1 << 20
 _WATCH_SECONDS = 1.0
 # So long may a worker take to end by itself. One that holds the interpreter's lock, or was stopped, does not.
 _GRACE_SECONDS = 1.0
-# Each worker leads a process group, so that what a mechanism forks ends with it.
-_has_groups = hasattr(os, "killpg")
 # How long to wait for the end of a killed process.
 _END_SECONDS = 10.0
 # A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z stops this process too,
 # which checks again only after everything has been resumed.
 _STOPPED_LOOKS = 5
-# A selector without its own descriptor, which a fork of the program would share.
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 # The whole program of a worker. Search path and arguments are those of the parent, as with multiprocessing.
 _PROGRAM = (
     "import json, sys; sys.path[:], sys.argv[:], channel, parent = json.loads(sys.argv[1]); "
@@ -77,7 +72,7 @@ class Worker:
         self.environment = dict(environment)
         self.out: deque[Ticket] = deque()
         self._incoming = bytearray()
-        self._outgoing: deque[memoryview] = deque()  # views: what all workers are sent is there once
+        self.outgoing: deque[memoryview] = deque()  # views: what all workers are sent is there once
         self._stopped_looks = 0
         self.channel, there = socket.socketpair()
         self.channel.setblocking(False)
@@ -88,32 +83,28 @@ class Worker:
             self.channel.close()
             raise
 
-    @property
-    def wants_to_write(self) -> bool:
-        """Whether some bytes for it are still in this process."""
-        return bool(self._outgoing)
-
     def give(self, ticket: Ticket) -> None:
         """Sends a task."""
         self.out.append(ticket)
-        self._send(ticket.number, ticket.message)
+        self.send(ticket.message, ticket.number)
 
     def order(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Has something done that wants no answer, after the tasks that it has."""
-        self.send_order(pickle.dumps((function, *arguments)))
+        self.send(pickle.dumps((function, *arguments)))
 
-    def send_order(self, message: bytes) -> None:
-        """The same, already pickled."""
-        self._send(0, message)
+    def send(self, message: bytes, number: int = 0) -> None:
+        """Sends a message; without a number it is an order."""
+        self.outgoing += memoryview(_HEADER.pack(number, len(message))), memoryview(message)
+        self.write()
 
     def write(self) -> None:
         """Sends as much as the worker accepts."""
         with suppress(OSError):  # it accepts no more for now; or it is gone, which `read` reports better
-            while self._outgoing:
-                sent = self.channel.send(self._outgoing[0][:_PIECE])
-                self._outgoing[0] = self._outgoing[0][sent:]
-                if not self._outgoing[0]:
-                    self._outgoing.popleft()
+            while self.outgoing:
+                sent = self.channel.send(self.outgoing[0][:_PIECE])
+                self.outgoing[0] = self.outgoing[0][sent:]
+                if not self.outgoing[0]:
+                    self.outgoing.popleft()
 
     def read(self) -> None:
         """Reads what has arrived, and hands the answers to their tickets.
@@ -124,7 +115,10 @@ class Worker:
         try:
             while piece := self.channel.recv(_PIECE):
                 self._incoming += piece
-                self._hand_over()
+                for number, answer in _messages(self._incoming):
+                    ticket = self.out.popleft()
+                    assert ticket.number == number, f"task {number} was answered before {ticket.number}"
+                    ticket.answer = answer
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -140,15 +134,14 @@ class Worker:
         if self.process.poll() is not None:
             self.read()
             raise WorkerDied(self._how_it_ended())
-        self._stopped_looks = self._stopped_looks + 1 if _is_stopped(self.process.pid) else 0
+        is_stopped = False
+        if hasattr(os, "waitid"):  # macOS has it since Python 3.13
+            with suppress(ChildProcessError):
+                looking = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+                is_stopped = os.waitid(os.P_PID, self.process.pid, looking) is not None
+        self._stopped_looks = self._stopped_looks + 1 if is_stopped else 0
         if self._stopped_looks >= _STOPPED_LOOKS:
             raise WorkerDied("a worker process was stopped by a signal and did not resume")
-
-    def hang_up(self) -> None:
-        """A worker that hears it ends at once, together with the programs that it runs."""
-        self.channel.close()
-        if _has_groups:
-            self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         """Kills the process, whatever it does, and what it has forked."""
@@ -156,27 +149,11 @@ class Worker:
         if self.process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_GRACE_SECONDS)
-        if _has_groups:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):  # it leads a group, so what a mechanism forks ends with it
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
             self.process.wait(_END_SECONDS)
-
-    def leave_to_parent(self) -> None:
-        """In a fork of the program: forgets the process without waiting for it, since it belongs to the parent."""
-        self.channel.close()
-        self.process.returncode = 0
-
-    def _send(self, number: int, message: bytes) -> None:
-        self._outgoing += memoryview(_HEADER.pack(number, len(message))), memoryview(message)
-        self.write()
-
-    def _hand_over(self) -> None:
-        for number, answer in _messages(self._incoming):
-            ticket = self.out.popleft()
-            assert ticket.number == number, f"task {number} was answered before {ticket.number}"
-            ticket.answer = answer
 
     def _how_it_ended(self) -> str:
         with suppress(subprocess.TimeoutExpired):
@@ -189,8 +166,9 @@ class Worker:
 
 def end_all(workers: Sequence[Worker]) -> None:
     """Ends them side by side."""
-    for worker in workers:
-        worker.hang_up()
+    for worker in workers:  # one that hears it ends at once, together with the programs that it runs
+        worker.channel.close()
+        worker.process.send_signal(signal.SIGCONT)
     for worker in workers:
         worker.end()
 
@@ -198,9 +176,11 @@ def end_all(workers: Sequence[Worker]) -> None:
 def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
     """Writes and reads what is possible, waiting up to `seconds` until something is; returns who died."""
     deaths = []
-    with _Selector() as selector:
+    with (
+        selectors.PollSelector() as selector
+    ):  # it has no descriptor of its own, which a fork of the program would share
         for worker in workers:
-            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.wants_to_write else 0)
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
             selector.register(worker.channel, wanted, worker)
         for key, _ in selector.select(seconds):
             key.data.write()
@@ -217,18 +197,19 @@ def caught(action: Callable[[], None]) -> list[WorkerDied]:
     return []
 
 
-def serve(channel: int | str, parent: int) -> None:
+def serve(channel: int, parent: int) -> None:
     """The life of a worker: runs what arrives, until nothing more can arrive.
 
     Args:
-        channel: the descriptor of its socket, inherited; on Windows, it comes as text by stdin.
+        channel: the descriptor of its socket, inherited.
         parent: the process that started it.
     """
     # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs started by a mechanism
     # do not inherit it.
     signal.signal(signal.SIGINT, lambda *_: None)
     here = os.getpid()
-    with suppress(EOFError, ConnectionError), _adopted(channel) as wire, wire.makefile("rb") as stream:
+    with suppress(EOFError, ConnectionError), socket.socket(fileno=channel) as wire, wire.makefile("rb") as stream:
+        wire.set_inheritable(False)  # programs started by a mechanism do not hold it open
         _end_with(parent, wire)
         while True:
             number, size = _HEADER.unpack(_read(stream, _HEADER.size))
@@ -303,47 +284,22 @@ def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.P
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     sent = json.dumps([surroundings()[1], sys.argv, there.fileno(), os.getpid()])
     argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
-    if sys.platform != "win32":
-        # Its standard input is not ours: a program may be read from there.
-        return subprocess.Popen(
-            argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
-        )
-    process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE)
-    with process.stdin:
-        process.stdin.write(there.share(process.pid))
-    return process
-
-
-def _adopted(channel: int | str) -> socket.socket:
-    if sys.platform == "win32":
-        return socket.fromshare(sys.stdin.buffer.read())
-    wire = socket.socket(fileno=int(channel))
-    wire.set_inheritable(False)  # programs started by a mechanism do not hold it open
-    return wire
+    # Its standard input is not ours: a program may be read from there.
+    return subprocess.Popen(
+        argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def _end_with(parent: int, wire: socket.socket) -> None:
     """Ends this process when the program hangs up or is gone, also in the middle of a task."""
-    poll = select.poll() if hasattr(select, "poll") else None
-    if poll is not None:
-        poll.register(wire, 0)  # tells the end of the other side, and nothing else
+    poll = select.poll()
+    poll.register(wire, 0)  # tells the end of the other side, and nothing else
 
     def watch() -> None:
-        while os.getppid() == parent:
-            if poll is None:
-                time.sleep(_WATCH_SECONDS)
-            elif poll.poll(1000 * _WATCH_SECONDS):
-                break
-        if _has_groups and os.getpgrp() == os.getpid():
+        while os.getppid() == parent and not poll.poll(1000 * _WATCH_SECONDS):
+            pass
+        if os.getpgrp() == os.getpid():
             os.killpg(0, signal.SIGKILL)  # what a mechanism has forked, and this process
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _is_stopped(pid: int) -> bool:
-    if not hasattr(os, "waitid"):  # Windows cannot stop processes like this; macOS has it since Python 3.13
-        return False
-    with suppress(ChildProcessError):
-        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
-    return False

@@ -14,10 +14,9 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from time import monotonic  # by name: a mechanism may replace what the module holds
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,6 @@ _OWN = __name__.partition(".")[0]
 
 class _Found(Exception):
     """Ends the search: says what was found."""
-
-
-class _Nowhere:
-    """A file that keeps nothing."""
-
-    def write(self, content: Any) -> int:
-        """Forgets it."""
-        return len(content)
 
 
 def own_generator(mechanism: object) -> str | None:
@@ -68,7 +59,9 @@ def _search(each: object, seen: set[int]) -> None:
             if isinstance(each, _GENERATORS):
                 raise _Found(type(each).__name__)
             if isinstance(each, FunctionType):
-                _look_at_globals(each)
+                for used in map(each.__globals__.get, _names(each.__code__)):
+                    if isinstance(used, _GENERATORS):
+                        raise _Found(type(used).__name__)
                 if _is_of_the_user(each):
                     return self._dynamic_function_reduce(each)  # by value, with everything that it uses
             if isinstance(each, type) and _is_of_the_user(each) and id(each) not in seen:
@@ -79,18 +72,12 @@ def _search(each: object, seen: set[int]) -> None:
 
     try:
         # Large arrays are handed to the callback instead of being copied.
-        Searching(_Nowhere(), protocol=5, buffer_callback=lambda buffer: None).dump(each)
+        nowhere = SimpleNamespace(write=len)  # a file that keeps nothing
+        Searching(nowhere, protocol=5, buffer_callback=lambda buffer: None).dump(each)
     except _Found:
         raise
     except Exception:  # what cannot be packed is reported when it is really sent
         return
-
-
-def _look_at_globals(function: FunctionType) -> None:
-    for name in _names(function.__code__):
-        each = function.__globals__.get(name)
-        if isinstance(each, _GENERATORS):
-            raise _Found(type(each).__name__)
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -135,24 +122,7 @@ class WorkerTraceback(Exception):
         return f"in a worker:\n{self.args[0]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """Packed work.
-
-    Attributes:
-        key: the same for the same content.
-        content: the bytes.
-    """
-
-    key: str
-    content: bytes
-
-
-class _Kind(Enum):
-    VALUE = 0
-    RAISED = 1
-    UNREADABLE = 2
-    FAULT = 3
+_Kind = Enum("_Kind", ["VALUE", "RAISED", "UNREADABLE", "FAULT"])
 
 
 class _Unpacked(threading.local):
@@ -165,8 +135,8 @@ class _Unpacked(threading.local):
 _unpacked = _Unpacked()
 
 
-def pack(function: Callable[[Any], Any], asked: str) -> Parcel:
-    """The work as bytes.
+def pack(function: Callable[[Any], Any], asked: str) -> tuple[str, bytes]:
+    """The work as bytes, after a key that is the same for the same content.
 
     Args:
         function: of one task.
@@ -186,7 +156,7 @@ def pack(function: Callable[[Any], Any], asked: str) -> Parcel:
             f"{asked}: the mechanism or its input cannot be sent to worker processes ({error}); "
             "define it at the top level of a module, or use jobs=1 on the local engine"
         ) from error
-    return Parcel(hashlib.blake2b(content, digest_size=16).hexdigest(), content)
+    return hashlib.blake2b(content, digest_size=16).hexdigest(), content
 
 
 def run_parcel(key: str, fetch: Callable[[], bytes], task: Any) -> bytes:
@@ -209,7 +179,13 @@ def run_parcel(key: str, fetch: Callable[[], bytes], task: Any) -> bytes:
             _unpacked.key = key
     except Exception as error:
         return _answer(_Kind.UNREADABLE, f"{type(error).__name__}: {error}")
-    return _do(_unpacked.function, task)
+    try:
+        assert _unpacked.function is not None
+        return _answer(_Kind.VALUE, _unpacked.function(task))
+    except _PASSING as error:
+        return _answer(_Kind.FAULT, f"{type(error).__name__}: {error}")
+    except BaseException as error:  # a mechanism that ends the program would end the worker
+        return _answer(_Kind.RAISED, (_pack_error(error), traceback.format_exc()))
 
 
 def open_answer(content: bytes, asked: str) -> Any:
@@ -229,18 +205,7 @@ def open_answer(content: bytes, asked: str) -> Any:
             f"{asked}: the workers cannot make out the mechanism or its input ({said}); install its module where they "
             "can import it, define it in the program or notebook itself, or use jobs=1 on the local engine"
         )
-    packed, text = said
-    error = pickle.loads(packed)
-    raise error from WorkerTraceback(text)
-
-
-def _do(function: Any, task: Any) -> bytes:
-    try:
-        return _answer(_Kind.VALUE, function(task))
-    except _PASSING as error:
-        return _answer(_Kind.FAULT, f"{type(error).__name__}: {error}")
-    except BaseException as error:  # a mechanism that ends the program would end the worker
-        return _answer(_Kind.RAISED, (_pack_error(error), traceback.format_exc()))
+    raise pickle.loads(said[0]) from WorkerTraceback(said[1])
 
 
 def _answer(kind: _Kind, said: Any) -> bytes:

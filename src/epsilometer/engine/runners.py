@@ -5,7 +5,6 @@ And until when: `max_seconds=` ends a call that hangs, here by a signal, elsewhe
 
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 from collections import deque
@@ -14,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from itertools import islice
 from time import monotonic  # by name: a mechanism may replace what the module holds
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -71,12 +69,6 @@ class Pool(Protocol):
         """Ends what `open` began."""
 
 
-@dataclass(slots=True)
-class _Errand:
-    task: Any
-    ticket: Any = None
-
-
 class PoolRunner:
     """Spreads tasks over a pool. Every task is answered by exactly one ticket, so none counts twice or is lost."""
 
@@ -95,12 +87,14 @@ class PoolRunner:
         try:
             for task in tasks:
                 dispatch.begin(task)
-                if dispatch.is_full:
+                if len(dispatch.tasks) >= _OUT_PER_WORKER * dispatch.workers:
                     yield dispatch.finish()
-            while dispatch.errands:
+            while dispatch.tasks:
                 yield dispatch.finish()
         finally:
-            dispatch.call_back()
+            dispatch.call_back(range(len(dispatch.tasks)))
+            for shipped in dispatch.shipped:
+                self.pool.withdraw(shipped)
 
     def close(self) -> None:
         """Ends the pool, if it was opened here."""
@@ -108,31 +102,26 @@ class PoolRunner:
 
 
 class _Dispatch:
-    """One map under way: its pending tasks, oldest first."""
+    """One map under way: its pending tasks with their tickets, oldest first; None for a task that is with no worker."""
 
     def __init__(self, pool: Pool, function: Callable[[Any], Any], deadline: Deadline | None) -> None:
-        self.pool = pool
-        self.function = function
-        self.deadline = deadline
+        self.pool, self.function, self.deadline = pool, function, deadline
         self._began = monotonic()
-        self.parcel = pack(function, pool.asked)
-        self.errands: deque[_Errand] = deque()
-        self._shipped: Any = None
-        self._withdrawable: list[Any] = []
-        self._workers = 1
+        self._key, self._content = pack(function, pool.asked)
+        self.tasks: deque[Any] = deque()
+        self._tickets: deque[Any] = deque()
+        self.shipped: list[Any] = []
+        self._is_shipped = False
+        self.workers = 1
         self._faults = 0
         # How many of the pending tasks are sent one at a time. After a fault this shows which of them is to blame, and
         # the others are not lost with it.
         self._alone = 0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether to wait for an answer before sending more."""
-        return len(self.errands) >= _OUT_PER_WORKER * self._workers
-
     def begin(self, task: Any) -> None:
         """Sends one more task."""
-        self.errands.append(_Errand(task))
+        self.tasks.append(task)
+        self._tickets.append(None)
         self._send()
 
     def finish(self) -> Any:
@@ -140,31 +129,32 @@ class _Dispatch:
         while True:
             self._send()
             try:
-                answer = self.pool.collect(self.errands[0].ticket, self.deadline)
+                answer = self.pool.collect(self._tickets[0], self.deadline)
                 if answer is None:
                     raise self._late()
                 value = open_answer(answer, self.pool.asked)
             except Fault as fault:
-                self.errands[0].ticket = None
+                self._tickets[0] = None
                 self._recover(fault)
                 continue
-            self.errands.popleft()
-            self._began = monotonic()
-            self._faults = 0
-            self._alone = max(self._alone - 1, 0)
+            self.tasks.popleft()
+            self._tickets.popleft()
+            self._began, self._faults, self._alone = monotonic(), 0, max(self._alone - 1, 0)
             return value
 
-    def call_back(self) -> None:
-        """Cancels all pending tasks."""
-        self._cancel([errand.ticket for errand in self.errands if errand.ticket is not None])
-        for shipped in self._withdrawable:
-            self.pool.withdraw(shipped)
+    def call_back(self, places: Iterable[int]) -> None:
+        """Cancels the tasks at these places."""
+        out = [place for place in places if self._tickets[place] is not None]
+        with suppress(Fault):  # workers that are gone need no notice
+            self.pool.cancel([self._tickets[place] for place in out])
+        for place in out:
+            self._tickets[place] = None
 
     def _late(self) -> OutOfTime:
         assert self.deadline is not None
         late = self.deadline.over(self._oldest(), self._began)
         with suppress(Fault):  # those that are gone need not be ended
-            self.pool.end_running([errand.ticket for errand in self.errands if errand.ticket is not None])
+            self.pool.end_running([ticket for ticket in self._tickets if ticket is not None])
         return late
 
     def _send(self) -> None:
@@ -173,13 +163,13 @@ class _Dispatch:
             if self.deadline is not None and self.deadline.left <= 0.0:
                 raise self._late()
             try:
-                if self._shipped is None:
-                    self._workers = self.pool.open()
-                    self._shipped = self.pool.ship(self.parcel.key, self.parcel.content)
-                    self._withdrawable.append(self._shipped)
-                for errand in islice(self.errands, 1 if self._alone else None):
-                    if errand.ticket is None:
-                        errand.ticket = self.pool.submit(self.parcel.key, self._shipped, errand.task)
+                if not self._is_shipped:
+                    self.workers = self.pool.open()
+                    self.shipped.append(self.pool.ship(self._key, self._content))
+                    self._is_shipped = True
+                for place in range(min(len(self.tasks), 1) if self._alone else len(self.tasks)):
+                    if self._tickets[place] is None:
+                        self._tickets[place] = self.pool.submit(self._key, self.shipped[-1], self.tasks[place])
                 return
             except Fault as fault:
                 self._recover(fault)
@@ -187,36 +177,24 @@ class _Dispatch:
     def _recover(self, fault: Fault) -> None:
         """Prepares another try, or gives up."""
         self._faults += 1
-        was_alone, self._alone = self._alone > 0, len(self.errands)
+        was_alone, self._alone = self._alone > 0, len(self.tasks)
         if self._faults > _MOST_FAULTS or (fault.is_final and was_alone):
-            raise EngineError(self._despair(fault)) from fault
-        self._shipped = None  # it may be lost as well; the same work is sent again
+            tries = "" if fault.is_final else f" {self._faults} times in a row"
+            raise EngineError(
+                f"{self.pool.asked}: work was lost{tries} while running {self._oldest()}; the last time: {fault}. "
+                "If workers die every time, the mechanism may end its process, or need more memory than there is"
+            ) from fault
+        self._is_shipped = False  # it may be lost as well; the same work is sent again
         if fault.is_final or fault.engine_lost:
-            self._call_back_unanswered()
+            waiting = [place for place, ticket in enumerate(self._tickets) if ticket is not None]
+            self.call_back([place for place in waiting if not self.pool.has_answer(self._tickets[place])])
         if fault.engine_lost:
             self.pool.drop()
-
-    def _call_back_unanswered(self) -> None:
-        lost = [each for each in self.errands if each.ticket is not None and not self.pool.has_answer(each.ticket)]
-        self._cancel([errand.ticket for errand in lost])
-        for errand in lost:
-            errand.ticket = None
-
-    def _cancel(self, tickets: list[Any]) -> None:
-        with suppress(Fault):  # workers that are gone need no notice
-            self.pool.cancel(tickets)
-
-    def _despair(self, fault: Fault) -> str:
-        tries = "" if fault.is_final else f" {self._faults} times in a row"
-        return (
-            f"{self.pool.asked}: work was lost{tries} while running {self._oldest()}; the last time: {fault}. "
-            "If workers die every time, the mechanism may end its process, or need more memory than there is"
-        )
 
     def _oldest(self) -> str:
         """The task that was waited for, described by the work itself if it can."""
         describe = getattr(self.function, "describe", None)
-        return str(self.function) if describe is None or not self.errands else str(describe(self.errands[0].task))
+        return str(self.function) if describe is None or not self.tasks else str(describe(self.tasks[0]))
 
 
 # Addresses of Dask schedulers; dask:// stands for tcp://.
@@ -248,10 +226,9 @@ class SerialRunner:
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """The built-in map; but a fork of this process that comes back from a task ends, or all would be done twice."""
-        is_main = threading.current_thread() is threading.main_thread()
         for task in tasks:
             here, leave = os.getpid(), os._exit
-            if is_main:
+            if _hears_alarms():
                 os._exit = partial(_stay, here, leave)  # its status would pass for our verdict
             try:
                 result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
@@ -283,20 +260,14 @@ class SerialRunner:
 
 def _stay(here: int, leave: Callable[[int], NoReturn], status: int) -> NoReturn:
     """Stands for os._exit while a mechanism runs in this process; a fork of it may still end like that."""
-    if os.getpid() != here or threading.current_thread() is not threading.main_thread():
+    if os.getpid() != here or not _hears_alarms():
         leave(status)
     raise SystemExit(f"os._exit({status})")
 
 
 def _hears_alarms() -> bool:
-    """Whether this thread can be interrupted by a signal."""
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-
-
-def _is_command_line() -> bool:
-    """Whether the program is our own, and may be ended by us."""
-    ours = sys.modules.get("epsilometer.cli")
-    return ours is not None and getattr(sys.modules.get("__main__"), "main", None) is ours.main
+    """Whether this is the main thread, the only one that a signal can interrupt."""
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
@@ -309,7 +280,8 @@ def _last_resort(deadline: Deadline, where: str, began: float) -> Iterator[None]
             os.write(2, text.encode("utf-8", "backslashreplace"))
         os._exit(2)
 
-    if not _is_command_line():
+    ours = sys.modules.get("epsilometer.cli")
+    if ours is None or getattr(sys.modules.get("__main__"), "main", None) is not ours.main:  # not ours to be ended
         yield
         return
     watch = threading.Timer(min(deadline.left + _DEAF_SECONDS, threading.TIMEOUT_MAX), end_program)
@@ -331,16 +303,12 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
-    if not isinstance(engine, str):
-        if _is_dask_client(engine):
-            return _cluster_runner(engine, "dask", deadline)
-        raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
-    scheme, separator, place = engine.partition("://")
-    if separator and place and scheme in _DASK_SCHEMES:
+    scheme, _, place = engine.partition("://") if isinstance(engine, str) else ("", "", "")
+    if _is_dask_client(engine) or (place and scheme in _DASK_SCHEMES):
         return _cluster_runner(engine, "dask", deadline)
-    if separator and place and scheme == "ray":
+    if place and scheme == "ray":
         return _cluster_runner(engine, "ray", deadline)
-    if engine not in ("local", "serial"):
+    if not isinstance(engine, str) or engine not in ("local", "serial"):
         raise InputError(f"engine={engine!r} is unknown; known are {_KNOWN}")
     # A daemon process may not have children. What it draws is the same with one worker.
     if engine == "serial" or multiprocessing.current_process().daemon:

@@ -19,17 +19,8 @@ from typing import Any, Generic, Protocol, TextIO, TypeVar
 
 import numpy as np
 
-from epsilometer.engine.chunks import (
-    FEWEST_PER_TURN,
-    TURNS,
-    Fingerprints,
-    Folded,
-    Journal,
-    Phase,
-    chunk_rng,
-    fingerprint,
-    turns,
-)
+from epsilometer.engine import chunks as seeded
+from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Phase
 from epsilometer.engine.parcels import TimeUp, own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
 from epsilometer.errors import InputError, MechanismError, shown
@@ -115,10 +106,10 @@ class _Drawing:
         """Draws some chunks, in the given order."""
         chunks = []
         for piece in task:
-            rng = chunk_rng(*self.stream, piece.side, piece.chunk)
+            rng = seeded.chunk_rng(*self.stream, piece.side, piece.chunk)
             with contained(self.mechanism.name, self.inputs[piece.side]):
                 outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
-            chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, fingerprint(outputs)))
+            chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, seeded.fingerprint(outputs)))
         return chunks
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
@@ -156,8 +147,10 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
         warnings.filters[:] = filters  # type: ignore[index]  # a list, whatever typeshed says
     if sys.path != path:  # it may have added to it
         sys.path += [each for each in path if each not in sys.path]
-    if handlers != [signal.getsignal(each) for each in _HANDLED]:
-        _put_handlers_back(handlers)
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and handlers != [signal.getsignal(each) for each in _HANDLED]:
+        for number, handler in zip(_HANDLED, handlers, strict=True):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
     if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
         _reopen_streams()
     known = [(tool, each, value) for tool, old in zip(_TOOLS, before, strict=True) for each, value in old.items()]
@@ -179,17 +172,9 @@ def _complain(name: str, dataset: Any, caught: BaseException | None, replaced: l
             "counted; have it put them back, or run it as a program of its own (from_command)"
         ) from caught
     assert caught is not None
-    if isinstance(caught, KeyboardInterrupt) or (
-        isinstance(caught, Exception) and not isinstance(caught, RecursionError)
-    ):
+    if isinstance(caught, KeyboardInterrupt | Exception) and not isinstance(caught, RecursionError):
         raise caught
     raise MechanismError(failure_text(name, dataset, caught)) from caught
-
-
-def _put_handlers_back(handlers: Sequence[Any]) -> None:
-    if threading.current_thread() is threading.main_thread():
-        for number, handler in zip(_HANDLED, handlers, strict=True):
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _reopen_streams() -> None:
@@ -252,8 +237,8 @@ class Sampler:
     runner: Runner = field(default_factory=SerialRunner)
     progress: Progress = field(default_factory=NoProgress)
     journal: Journal = field(default_factory=Journal)
-    turns: int = TURNS
-    fewest_per_turn: int = FEWEST_PER_TURN
+    turns: int = seeded.TURNS
+    fewest_per_turn: int = seeded.FEWEST_PER_TURN
     drawn: list[int] = field(default_factory=lambda: [0, 0])
     own_generator: str | None = None
 
@@ -278,7 +263,7 @@ class Sampler:
         size = self.block_size(n)
         starts = range(0, n, size)
         blocks = range(skip, skip + len(starts))
-        for block, start, sides in zip(blocks, starts, turns(self.seed, phase, number, blocks), strict=True):
+        for block, start, sides in zip(blocks, starts, seeded.turns(self.seed, phase, number, blocks), strict=True):
             for side in sides:
                 yield ChunkRequest(side, block, min(size, n - start))
 
@@ -328,8 +313,16 @@ class Sampler:
         """Draws n outputs of both sides and keeps them all; a chunk that the journal knows is not drawn again."""
         missing = deque(self.pieces(phase, number, n, skip))
         is_kept = self.journal.is_kept
-        while is_kept and missing and (known := self._recalled(phase, number, missing[0])) is not None:
-            yield missing.popleft().side, known
+        while is_kept and missing:
+            piece = missing[0]
+            known = self.journal.recall((int(phase), number, piece.side), piece.chunk)
+            if known is None:
+                break
+            size = known[0].size
+            if size != piece.n:
+                raise InputError(f"a chunk of {size} outputs was remembered where {piece.n} should be drawn")
+            self._count_known(piece.side, size)
+            yield missing.popleft().side, Chunk(known[0], size, known[1])
         for piece, chunk in self.draw(phase, number, pair, n, missing, (Outputs.copied, Outputs.copied)):
             if is_kept:
                 self.journal.keep((int(phase), number, piece.side), piece.chunk, chunk.value, chunk.fingerprint)
@@ -375,17 +368,6 @@ class Sampler:
             if self.journal.is_kept:
                 self.journal.save((int(phase), number, piece.side), folded)
         return sides[0], sides[1]
-
-    def _recalled(self, phase: Phase, number: int, piece: ChunkRequest) -> Chunk[Outputs] | None:
-        """A chunk, if the journal knows it."""
-        known = self.journal.recall((int(phase), number, piece.side), piece.chunk)
-        if known is None:
-            return None
-        outputs, print_of = known
-        if outputs.size != piece.n:
-            raise InputError(f"a chunk of {outputs.size} outputs was remembered where {piece.n} should be drawn")
-        self._count_known(piece.side, outputs.size)
-        return Chunk(outputs, outputs.size, print_of)
 
     def _count_known(self, side: int, n: int) -> None:
         """Outputs of an audit that was interrupted count as if they had just been drawn."""

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,28 +26,15 @@ _COMPLAINT = 2000
 _PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a run may take.
-
-    Attributes:
-        seconds: before it is killed.
-        output: bytes on standard output.
-    """
+class Limits(NamedTuple):
+    """What a run may take: seconds before it is killed, and bytes on standard output."""
 
     seconds: float
     output: int
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A run that ended by itself.
-
-    Attributes:
-        status: its exit status; negative for a signal.
-        output: all of standard output.
-        complaint: the end of standard error.
-    """
+class Finished(NamedTuple):
+    """A run that ended by itself: its exit status (negative for a signal), its output, the end of standard error."""
 
     status: int
     output: bytes
@@ -83,7 +69,9 @@ def run_program(
         tell_reaper("+", process.pid)
         return _attend(process, given, limits)
     except BaseException:
-        _kill_group(process)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         raise
     finally:
         tell_reaper("-", process.pid)
@@ -136,10 +124,7 @@ class _Streams:
         if not self.selector.get_map():
             return False
         for key, _ in self.selector.select(seconds):
-            if key.data == "input":
-                self._write(key)
-            else:
-                self._read(key)
+            (self._write if key.data == "input" else self._read)(key)
         return True
 
     def _read(self, key: selectors.SelectorKey) -> None:
@@ -167,26 +152,16 @@ class _Streams:
 def _attend(process: subprocess.Popen[bytes], given: bytes, limits: Limits) -> Finished:
     deadline = time.monotonic() + limits.seconds
     streams = _Streams(process, given, limits.output)
-    with contextlib.closing(streams.selector):
-        while streams.serve(max(0.0, deadline - time.monotonic())):
-            if time.monotonic() >= deadline:
-                raise _timed_out(limits, streams)
     try:
+        with contextlib.closing(streams.selector):
+            while streams.serve(max(0.0, deadline - time.monotonic())):
+                if time.monotonic() >= deadline:
+                    raise subprocess.TimeoutExpired(process.args, limits.seconds)
         status = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise _timed_out(limits, streams) from None
+        seen = f"so far it printed {shown(bytes(streams.output[:80]))}" if streams.output else "it printed nothing"
+        raise RunFailed("TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}") from None
     return Finished(status, bytes(streams.output), bytes(streams.complaint))
-
-
-def _timed_out(limits: Limits, streams: _Streams) -> RunFailed:
-    seen = f"so far it printed {shown(bytes(streams.output[:80]))}" if streams.output else "it printed nothing"
-    return RunFailed("TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}")
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 PLACE = "{dataset}"
@@ -204,25 +179,13 @@ class CommandMechanism(Mechanism):
 
     is_seeded = False
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bool,
-        env: Mapping[str, str] | None,
-        cwd: str | os.PathLike[str] | None,
-        limits: Limits,
-        statuses: Collection[int],
-        on_error: OnError,
-        name: str | None,
-    ) -> None:
-        self.argv = _check_argv(argv)
-        self.stdin, self.limits, self.statuses, self.on_error = stdin, limits, frozenset(statuses), on_error
-        self.given_env = dict(env or {})
-        self.env = None if env is None else {**os.environ, **env}
-        self.cwd = None if cwd is None else os.fspath(cwd)
-        self.name = name or shlex.join(public_arguments(self.argv))
-        self.chunk_size = _SINGLE_CHUNK
+    def __init__(self, argv: list[str], limits: Limits, chunk_size: int, name: str | None, **how: Any) -> None:
+        self.argv, self.limits, self.chunk_size = argv, limits, chunk_size
+        self.stdin, self.statuses, self.on_error = how["stdin"], frozenset(how["statuses"]), how["on_error"]
+        self.given_env = dict(how["env"] or {})
+        self.env = None if how["env"] is None else {**os.environ, **how["env"]}
+        self.cwd = None if how["cwd"] is None else os.fspath(how["cwd"])
+        self.name = name or shlex.join(public_arguments(argv))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program n times."""
@@ -276,23 +239,20 @@ class BatchCommandMechanism(CommandMechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
-        with discreet(self.secrets):
-            return self._many(dataset, n)
-
-    def _many(self, dataset: Any, n: int) -> Outputs:
         argv, _ = self._call(dataset)
         request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
-        done = self._run(argv, request.encode(), dataset)
-        lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
-        while lines and not lines[-1].strip():
-            lines.pop()
-        if len(lines) != n:
-            last = f"; the last one is {shown(lines[-1])}" if lines else ""
-            what = f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}{_complaint(done)}"
-            raise MechanismError(what)
-        source = f"{self.name} on the input {shown(dataset)}: line"
-        values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
-        return read_outputs(values, expected=n)
+        with discreet(self.secrets):
+            done = self._run(argv, request.encode(), dataset)
+            lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
+            while lines and not lines[-1].strip():
+                lines.pop()
+            if len(lines) != n:
+                last = f"; the last one is {shown(lines[-1])}" if lines else ""
+                what = f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}"
+                raise MechanismError(what + _complaint(done))
+            source = f"{self.name} on the input {shown(dataset)}: line"
+            values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
+            return read_outputs(values, expected=n)
 
 
 def from_command(
@@ -330,30 +290,24 @@ def from_command(
         name: its name in reports.
 
     The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
-    `audit(…, record=path)`. It needs a system with process groups (not Windows).
+    `audit(…, record=path)`.
 
     Example:
         >>> mechanism = em.from_command(["python3", "-c", "print(1)", "{dataset}"])
         >>> mechanism.is_seeded
         False
     """
-    if os.name != "posix":  # pragma: no cover
-        raise InputError("from_command needs process groups, which this system does not have")
-    if not batch and not stdin and not any(PLACE in part for part in _check_argv(argv)):
-        raise InputError(
-            f"argv={shown(public_arguments(argv))}: the program never sees its input; write {PLACE} or give stdin=True"
-        )
+    parts = _check_argv(argv)
+    if not batch and not stdin and not any(PLACE in part for part in parts):
+        hint = f"the program never sees its input; write {PLACE} or give stdin=True"
+        raise InputError(f"argv={shown(public_arguments(argv))}: {hint}")
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
         raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
     kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
     chunk = chunk if chunk_size is None else int(_check_positive("chunk_size", chunk_size))
     most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
     limits = Limits(float(_check_positive("timeout", timeout)), int(_check_positive("max_output", max_output or most)))
-    mechanism = kind(
-        argv, stdin=stdin, env=env, cwd=cwd, limits=limits, statuses=statuses, on_error=on_error, name=name
-    )
-    mechanism.chunk_size = chunk
-    return mechanism
+    return kind(parts, limits, chunk, name, stdin=stdin, env=env, cwd=cwd, statuses=statuses, on_error=on_error)
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned
 from epsilometer.mechanisms.libraries import adapt, parameters_of
 from epsilometer.outputs import Block, Outputs, read_outputs
-from epsilometer.outputs.columns import Column, sequence_text
+from epsilometer.outputs.columns import sequence_text
 from epsilometer.storage import code_digest
 
 # Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between drawing and counting.
@@ -184,10 +184,8 @@ def as_subject(candidate: object) -> Subject:
         source = adapt(candidate)
     if not isinstance(source, Mechanism):
         if not callable(candidate):
-            raise InputError(
-                f"mechanism={shown(candidate)} is neither a mechanism nor a function nor an object with a method "
-                "randomise"
-            )
+            known = "neither a mechanism nor a function nor an object with a method randomise"
+            raise InputError(f"mechanism={shown(candidate)} is {known}")
         source = SingleMechanism(candidate)
     return Subject(source, getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None))
 
@@ -235,8 +233,7 @@ def _never_returns(mechanism: SingleMechanism) -> bool:
 
 def failed_run(kind: str) -> Enum:
     """The outcome that stands for a failed run."""
-    members = {kind: 1}
-    outcomes: type[Enum] = Enum("FailedRun", members)  # type: ignore[misc]  # made at run time, one member
+    outcomes: type[Enum] = Enum("FailedRun", {kind: 1})  # type: ignore[misc]  # made at run time, one member
     return outcomes(1)
 
 
@@ -249,8 +246,7 @@ class RepeatedMechanism(Mechanism):
     def __init__(self, mechanism: Mechanism, times: int) -> None:
         if isinstance(times, bool) or not isinstance(times, int | np.integer) or not 1 <= times <= _MOST_TIMES:
             raise InputError(f"times={times!r} must be a whole number from 1 to {_MOST_TIMES}")
-        self.mechanism = mechanism
-        self.times = int(times)
+        self.mechanism, self.times = mechanism, int(times)
         self.name = f"{self.times} runs of {mechanism.name}"
         self.is_seeded = mechanism.is_seeded
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)
@@ -286,8 +282,7 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
 def gather(outputs: Outputs, times: int) -> Outputs:
     """Every `times` neighbouring outputs as one."""
     n = len(outputs) // times
-    kind = np.empty(len(outputs), dtype=np.int64)
-    place = np.empty(len(outputs), dtype=np.int64)
+    kind, place = np.empty((2, len(outputs)), dtype=np.int64)
     for number, block in enumerate(outputs.blocks):
         rows = slice(None) if block.rows is None else block.rows
         kind[rows] = number
@@ -299,9 +294,7 @@ def gather(outputs: Outputs, times: int) -> Outputs:
     for number, combination in enumerate(combinations):
         rows = np.flatnonzero(which == number)
         parts = [outputs.blocks[int(each)] for each in combination]
-        columns: tuple[Column, ...] = tuple(
-            column.take(places[rows, run]) for run, part in enumerate(parts) for column in part.columns
-        )
+        columns = (each.take(places[rows, run]) for run, part in enumerate(parts) for each in part.columns)
         shape = sequence_text("list", [part.shape for part in parts])
-        blocks.append(Block(shape, None if len(rows) == n else rows, columns, len(rows)))
+        blocks.append(Block(shape, None if len(rows) == n else rows, tuple(columns), len(rows)))
     return Outputs(tuple(blocks), n)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -92,20 +92,15 @@ class Client:
         connection = kind(str(self.url.hostname), self.url.port, timeout=self.timeout)
         connection.response_class = _Response
         began = time.monotonic()
-        try:
-            self._connect(connection)
+        with closing(connection):
+            try:
+                connection.connect()
+            except (ConnectionError, TimeoutError, socket.gaierror) as error:
+                raise _TryAgain(f"cannot connect: {error}") from error
+            except (OSError, ValueError) as error:  # also an invalid certificate, or a name that no host can have
+                raise MechanismError(f"cannot connect to {self.place}: {error}") from error
             with _Watch(connection, self.timeout - (time.monotonic() - began)) as watch:
                 return self._exchange(connection, body, watch)
-        finally:
-            connection.close()
-
-    def _connect(self, connection: http.client.HTTPConnection) -> None:
-        try:
-            connection.connect()
-        except (ConnectionError, TimeoutError, socket.gaierror) as error:
-            raise _TryAgain(f"cannot connect: {error}") from error
-        except (OSError, ValueError) as error:  # also a certificate that is not valid, or a name that no host can have
-            raise MechanismError(f"cannot connect to {self.place}: {error}") from error
 
     def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: _Watch) -> bytes:
         target = quote((self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""), safe=_AS_IT_IS)
@@ -117,7 +112,12 @@ class Client:
         except (http.client.HTTPException, OSError, ValueError) as error:
             # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
             is_late = watch.rang or isinstance(error, TimeoutError)
-            why = f"no whole answer within timeout={self.timeout:g} s" if is_late else self._reason(error)
+            if is_late:
+                why = f"no whole answer within timeout={self.timeout:g} s"
+            elif isinstance(error, http.client.IncompleteRead):
+                why = f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
+            else:
+                why = without(type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets)
             # Not "from error": what the standard library says may quote a header, or the address with its key.
             raise MechanismError(
                 f"{self.place} broke off: {why}; this is not tried again, since an output may have been drawn and lost"
@@ -125,13 +125,14 @@ class Client:
         if watch.rang:
             raise MechanismError(f"{self.place} broke off: no whole answer within timeout={self.timeout:g} s")
         if response.status in _NOT_DONE:
-            raise _TryAgain(f"status {response.status}: {self.told(answer)}", _retry_after(response))
+            after = response.getheader("Retry-After") or ""
+            pause = float(after) if after.isdigit() and len(after) < 6 else None
+            raise _TryAgain(f"status {response.status}: {self.told(answer)}", pause)
         if response.status != 200:
             place = without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
             moved = f" to {place}" if 300 <= response.status < 400 else ""
-            raise MechanismError(
-                f"{self.place} answered with status {response.status}{moved}: {self.told(answer, 200)}"
-            )
+            status = f"status {response.status}{moved}"
+            raise MechanismError(f"{self.place} answered with {status}: {self.told(answer, 200)}")
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
@@ -144,11 +145,6 @@ class Client:
         if response.length:
             raise http.client.IncompleteRead(bytes(answer[:80]), response.length)
         return bytes(answer)
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, http.client.IncompleteRead):
-            return f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
-        return without(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, self.secrets)
 
 
 class _Response(http.client.HTTPResponse):
@@ -181,11 +177,6 @@ class _Watch:
         self.rang = True
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-
-
-def _retry_after(response: http.client.HTTPResponse) -> float | None:
-    text = response.getheader("Retry-After") or ""
-    return float(text) if text.isdigit() and len(text) < 6 else None
 
 
 _SINGLE_CHUNK = 64

@@ -61,13 +61,9 @@ class About:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            _MARK: _VERSION,
-            "mechanism": self.name,
-            "chunk_size": self.chunk_size,
-            "pairs": [pair_to_dict(pair) for pair in self.pairs],
-            "further": list(self.further),
-        }
+        pairs, further = [pair_to_dict(pair) for pair in self.pairs], list(self.further)
+        about = {"mechanism": self.name, "chunk_size": self.chunk_size}
+        return {_MARK: _VERSION, **about, "pairs": pairs, "further": further}
 
     @classmethod
     def from_dict(cls, data: Any, path: Path) -> About:
@@ -94,21 +90,6 @@ class Keys:
             known = digest_of(dataset)
             self._last = [(dataset, known), *self._last[:3]]  # a pair, and the one before it
         return known
-
-
-def _check_place(path: str | Path, about: About) -> Path:
-    """The file of a recording, if there can be one."""
-    target = Path(path)
-    try:
-        about.inputs()
-    except Undigestible as error:
-        raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
-    if not target.parent.is_dir() or target.is_dir():
-        raise InputError(f"record={str(path)!r} is not a file in an existing folder")
-    if target.suffix.lower() not in (".jsonl", ".npz"):
-        formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
-        raise InputError(f"record={str(path)!r} must end in {formats}")
-    return target
 
 
 class KeptMechanism(Mechanism):
@@ -139,8 +120,16 @@ def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None
     if path is None:
         yield mechanism
         return
-    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs))
-    target = _check_place(path, about)
+    about, target = About(mechanism.name, mechanism.chunk_size, tuple(pairs)), Path(path)
+    try:
+        about.inputs()
+    except Undigestible as error:
+        raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
+    if not target.parent.is_dir() or target.is_dir():
+        raise InputError(f"record={str(path)!r} is not a file in an existing folder")
+    if target.suffix.lower() not in (".jsonl", ".npz"):
+        formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
+        raise InputError(f"record={str(path)!r} must end in {formats}")
     with writing(target) as file:
         keeper = (_LinesKeeper if target.suffix.lower() == ".jsonl" else _ArraysKeeper)(file, about)
         yield KeptMechanism(mechanism, keeper)
@@ -249,7 +238,10 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
         raise _no_array(outputs)
     block = outputs.blocks[0]
     numbers = [column for column in block.columns if isinstance(column, Numbers)]
-    columns = [_as_returned(column) for column in numbers]
+    columns = []
+    for column in numbers:  # in their original width, if all values have the same one; else as they are
+        kinds = set() if column.widths is None else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
+        columns.append(column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values)
     if block.shape == "bigint":
         columns = [_whole_numbers(*numbers)]
     single = block.shape in _KINDS or block.shape == "bigint"
@@ -259,12 +251,6 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
     if [each.shape for each in again] != [block.shape] or len({column.dtype for column in columns}) > 1:
         raise _no_array(outputs)
     return np.array(array)
-
-
-def _as_returned(column: Numbers) -> np.ndarray[Any, Any]:
-    """The values in their original width, if all have the same one; else as they are."""
-    kinds = set() if column.widths is None else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
-    return column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values
 
 
 def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:

@@ -22,7 +22,7 @@ from epsilometer.mechanisms.base import Mechanism, failure_text
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import Undigestible, code_digest
 
-# Outputs per chunk: an OpenDP call takes about ten microseconds.
+# Outputs per chunk: such objects draw one at a time, in ten to a hundred microseconds.
 _CHUNK = 256
 
 
@@ -70,16 +70,14 @@ class OpenDPMechanism(Mechanism):
     def digest(self) -> str:
         """Of the function that makes the measurement; the object itself cannot be inspected."""
         if is_measurement(self.source):
-            raise Undigestible(
-                "an OpenDP measurement cannot be recognised again; give em.from_opendp a function that makes it"
-            )
+            advice = "give em.from_opendp a function that makes it"
+            raise Undigestible(f"an OpenDP measurement cannot be recognised again; {advice}")
         return code_digest((self.source, self.distance, self.delta))
 
     def __getstate__(self) -> dict[str, Any]:
         if is_measurement(self.source):
-            raise pickle.PicklingError(
-                "cannot pickle an OpenDP measurement; for worker processes give em.from_opendp a function that makes it"
-            )
+            advice = "for worker processes give em.from_opendp a function that makes it"
+            raise pickle.PicklingError(f"cannot pickle an OpenDP measurement; {advice}")
         return {key: value for key, value in vars(self).items() if key != "measurement"}
 
 
@@ -116,8 +114,12 @@ def from_opendp(
 
 def is_measurement(candidate: object) -> bool:
     """Whether this is a `Measurement` of OpenDP, without importing it."""
-    kind = type(candidate)
-    return kind.__name__ == "Measurement" and kind.__module__.partition(".")[0] == "opendp"
+    return type(candidate).__name__ == "Measurement" and _top(type(candidate)) == "opendp"
+
+
+def _top(kind: type) -> str:
+    """The library of a class."""
+    return kind.__module__.partition(".")[0]
 
 
 def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
@@ -170,9 +172,6 @@ _RULES: dict[str, Callable[[Any, Any], float]] = {
 }
 
 
-# Outputs per chunk: such objects draw one at a time, in ten to a hundred microseconds.
-
-
 class ObjectMechanism(Mechanism):
     """An object whose method `randomise` (or `randomize`) turns a dataset into one output."""
 
@@ -221,9 +220,8 @@ class DiffprivlibMechanism(ObjectMechanism):
         state = dict(vars(self.owner))
         generator = state.pop("_rng", None)
         if generator is not None and not isinstance(generator, secrets.SystemRandom):
-            raise pickle.PicklingError(
-                f"cannot pickle {self.name}: its random_state would be copied and every worker would draw the same"
-            )
+            reason = "its random_state would be copied and every worker would draw the same"
+            raise pickle.PicklingError(f"cannot pickle {self.name}: {reason}")
         return _restore_diffprivlib, (type(self.owner), state)
 
 
@@ -233,7 +231,7 @@ def adapt(candidate: object) -> Mechanism | None:
         return OpenDPMechanism(candidate)
     if isinstance(candidate, type):
         return None
-    if _is_diffprivlib(candidate):
+    if any(each.__name__ == "DPMechanism" and _top(each) == "diffprivlib" for each in type(candidate).__mro__):
         return DiffprivlibMechanism(candidate)
     for method in ("randomise", "randomize"):
         if callable(getattr(candidate, method, None)):
@@ -261,13 +259,6 @@ def find_brought(name: str) -> Any:
         return known[name].load()
     except (Exception, SystemExit) as error:
         raise InputError(f"the mechanism {name!r} of {known[name].value} cannot be loaded: {error!r:.200}") from error
-
-
-def _is_diffprivlib(candidate: object) -> bool:
-    return any(
-        kind.__name__ == "DPMechanism" and kind.__module__.partition(".")[0] == "diffprivlib"
-        for kind in type(candidate).__mro__
-    )
 
 
 def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechanism:
@@ -302,16 +293,12 @@ def fitted(estimator: Any) -> dict[str, Any]:
     Raises:
         MechanismError: if it has learned nothing.
     """
-    learned = {
-        name: _learned(value)
-        for name, value in vars(estimator).items()
-        if name.endswith("_") and not name.startswith("_")
-    }
-    if not learned:
+    names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    if not names:
         raise MechanismError(
             f"{shown(estimator)} has learned nothing: no attribute ends in an underscore; call fit first"
         )
-    return learned
+    return {name: _learned(vars(estimator)[name]) for name in names}
 
 
 def _learned(value: Any) -> Any:
@@ -322,5 +309,5 @@ def _learned(value: Any) -> Any:
     if hasattr(value, "get_params") and hasattr(value, "fit"):
         return fitted(value)
     # The nodes of a tree: an object of compiled code, whose state is arrays.
-    state = value.__getstate__() if type(value).__module__.partition(".")[0] == "sklearn" else None
+    state = value.__getstate__() if _top(type(value)) == "sklearn" else None
     return state if isinstance(state, dict) else value

@@ -22,7 +22,7 @@ from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, first_line, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
-from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, json_values, no_column
+from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, no_column
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
@@ -157,7 +157,11 @@ def from_recording(
         >>> em.audit(em.from_recording("draws.npz"), claim=em.PureDP(0.5), samples=2000, seed=0).verdict
         <Verdict.REFUTED: 'refuted'>
     """
-    most = None if max_output_bytes is None else check_most(max_output_bytes)
+    most = max_output_bytes
+    if most is not None:
+        if isinstance(most, bool) or not isinstance(most, int | float) or not 1 <= most < 1 << 62:
+            raise InputError(f"max_output_bytes={most!r} must be a number of bytes, e.g. 4e9")
+        most = int(most)
     header = True if columns and header is None else header
     found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
     sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
@@ -193,13 +197,6 @@ def _from_files(
     if both is None:
         return Recording([_one_side(path, header)], kept_draws.About(os.fspath(path), _CHUNK, ()))
     return Recording(both, kept_draws.About(os.fspath(path), _CHUNK, (pair,)))
-
-
-def check_most(value: object) -> int:
-    """A number of bytes, or an InputError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < 1 << 62:
-        raise InputError(f"max_output_bytes={value!r} must be a number of bytes, e.g. 4e9")
-    return int(value)
 
 
 def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[str, str]]:
@@ -317,18 +314,15 @@ def _both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
         sources = [ArrayFile(path, side) for side in ("left", "right")]
     elif path.suffix.lower() == ".jsonl" and has_side(next(json_values(path), (0, None))[1]):
         sources = [JsonLines(path, side) for side in ("left", "right")]
-    elif path.suffix.lower() == ".csv" and _has_sides(CsvRows(path, header).names() or []):
+    elif path.suffix.lower() == ".csv" and _has_sides(header_of(path, header) or []):
         sources = [CsvRows(path, header, side) for side in ("left", "right")]
     elif path.suffix.lower() == ".parquet" and _has_sides(names := parquet_names(path)):
-        sources = _parquet_sides(path, names)
+        if "side" in names:
+            rest = tuple(name for name in names if name != "side")
+            sources = [ParquetColumns(path, rest, side) for side in ("left", "right")]
+        else:
+            sources = [ParquetColumns(path, ("left",), beside="right"), ParquetColumns(path, ("right",), beside="left")]
     return None if sources is None else [RecordedSide(source) for source in sources]
-
-
-def _parquet_sides(path: Path, names: Sequence[str]) -> list[Source]:
-    if "side" not in names:
-        return [ParquetColumns(path, (one,), beside=other) for one, other in (("left", "right"), ("right", "left"))]
-    rest = tuple(name for name in names if name != "side")
-    return [ParquetColumns(path, rest, side) for side in ("left", "right")]
 
 
 def _has_sides(names: Sequence[str]) -> bool:
@@ -369,5 +363,4 @@ def _split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
 
 def _check_file(place: str | os.PathLike[str]) -> Path:
     """The file, or an InputError if there is none."""
-    path = _split_place(place)[0]
-    return regular_file(path)
+    return regular_file(_split_place(place)[0])

@@ -1,7 +1,5 @@
 """Results for continuous integration: JUnit XML, Markdown for a job's summary or a comment, and regression tests."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import re
@@ -36,14 +34,15 @@ def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", nam
 
 def junit_document(suite: str, cases: Sequence[Element]) -> str:
     """Test cases in their suite, as text."""
-    counts = {
-        "tests": len(cases),
-        "failures": sum(case.find("failure") is not None for case in cases),
-        "errors": sum(case.find("error") is not None for case in cases),
-        "skipped": 0,
-    }
+    failures, errors = (sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error"))
     seconds = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
-    numbers = {name: str(count) for name, count in counts.items()} | {"time": seconds}
+    numbers = {
+        "tests": f"{len(cases)}",
+        "failures": f"{failures}",
+        "errors": f"{errors}",
+        "skipped": "0",
+        "time": seconds,
+    }
     root = Element("testsuites", {"name": "epsilometer", **numbers})
     SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
     indent(root)
@@ -69,9 +68,10 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
     """
     case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
     properties = SubElement(case, "properties")
-    for key, value in _properties(result):
+    for key, value in _properties(result).items():
         SubElement(properties, "property", {"name": key, "value": value})
-    kind = _kind(result.verdict, expected)
+    is_fine = result.verdict in (None, expected or Verdict.NOT_REFUTED)
+    kind = None if is_fine else "error" if result.verdict is Verdict.INCONCLUSIVE else "failure"
     words = _text(render_text(result))
     if kind is None:
         SubElement(case, "system-out").text = words
@@ -81,27 +81,19 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
     return case
 
 
-def _kind(verdict: Verdict | None, expected: Verdict | None) -> str | None:
-    """The element for what is wrong; None if nothing is."""
-    if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
-        return None
-    return "error" if verdict is Verdict.INCONCLUSIVE else "failure"
-
-
-def _properties(result: AuditResult) -> list[tuple[str, str]]:
-    left, right = result.samples_used
-    return [
-        ("verdict", "measured" if result.verdict is None else str(result.verdict)),
-        ("notion", result.claim.notion),
-        ("claimed", figure(result.claim.value)),
-        ("lower_bound", figure_down(result.lower_bound, 6)),
-        ("confidence", figure(result.confidence)),
+def _properties(result: AuditResult) -> dict[str, str]:
+    return {
+        "verdict": "measured" if result.verdict is None else str(result.verdict),
+        "notion": result.claim.notion,
+        "claimed": figure(result.claim.value),
+        "lower_bound": figure_down(result.lower_bound, 6),
+        "confidence": figure(result.confidence),
         # How often a run like this one fails even though the claim is true.
-        ("false_alarm_rate", figure(1.0 - result.confidence)),
-        ("guarantee", plain(result.guarantee, 200)),
-        ("samples", f"{left} {right}"),
-        ("seed", plain(result.settings.get("seed"), 60)),
-    ]
+        "false_alarm_rate": figure(1.0 - result.confidence),
+        "guarantee": plain(result.guarantee, 200),
+        "samples": "{} {}".format(*result.samples_used),
+        "seed": plain(result.settings.get("seed"), 60),
+    }
 
 
 def _text(text: str) -> str:
@@ -152,15 +144,16 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
 
 def error_row(name: str, message: str, more: Sequence[str] = ()) -> str:
     """A row for an audit that could not be done."""
-    cells = [plain(name), "error", plain(message, 200), "", "", *more]
-    return "| 💥 | " + " | ".join(escape(cell) for cell in cells) + " |"
+    return "| 💥 | " + " | ".join(map(escape, [plain(name), "error", plain(message, 200), "", "", *more])) + " |"
 
 
 def folded(result: AuditResult, name: str | None = None) -> list[str]:
     """The whole text of a result, behind a fold."""
     summary = escape_html(f"{plain(name or wording.mechanism_name(result))}: {wording.headline(result).lower()}")
     # A block of HTML, not a fenced one: no run of backticks in an output can end it.
-    return [f"<details><summary>{summary}</summary>", "", f"<pre>{_as_pre(render_text(result))}</pre>", "</details>"]
+    # An empty line would end the block of HTML; one with a character in it does not.
+    text = "\n".join(escape_html(line) or "&#8203;" for line in render_text(result).splitlines())
+    return [f"<details><summary>{summary}</summary>", "", f"<pre>{text}</pre>", "</details>"]
 
 
 def escape(text: str) -> str:
@@ -171,11 +164,6 @@ def escape(text: str) -> str:
 def escape_html(text: str) -> str:
     """Foreign text inside HTML inside Markdown."""
     return re.sub(r"[^\w .,;/=+()…≥≤ε-]", lambda found: f"&#{ord(found.group())};", text)
-
-
-def _as_pre(text: str) -> str:
-    # An empty line would end the block of HTML; one with a character in it does not.
-    return "\n".join(escape_html(line) or "&#8203;" for line in text.splitlines())
 
 
 # A true claim fails a regression test at most once in a million runs with fresh draws.
@@ -199,7 +187,9 @@ def render_test(result: AuditResult) -> str:
         raise InputError("to_test: only an audit with a pair of inputs and a claim makes a test")
     mechanism, imports = _mechanism_source(result)
     sides = [f"    {name} = {literal(witness.pair.side(i))}" for i, name in enumerate(("left", "right"))]
-    claim = f"    claim = {_claim_source(result)}"
+    claim = f"    claim = importlib.import_module('epsilometer.claims').from_dict({literal(result.claim.to_dict())})"
+    if type(result.claim).__name__ in ("PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP"):
+        claim = f"    claim = epsilometer.{result.claim!r}"
     used = [name for name in _MODULES if re.search(rf"\b{name}\.", "".join((*sides, claim)))]
     imports += [f"import {_MODULES[name]}" + (f" as {name}" if name != _MODULES[name] else "") for name in used]
     name = re.sub(r"\W+", "_", wording.mechanism_name(result).rpartition(":")[2]).strip("_").lower()
@@ -240,12 +230,6 @@ def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
         )
     source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True})"
     return source, ["import epsilometer", "from epsilometer.cli.request import open_target"]
-
-
-def _claim_source(result: AuditResult) -> str:
-    if type(result.claim).__name__ in ("PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP"):
-        return f"epsilometer.{result.claim!r}"
-    return f"importlib.import_module('epsilometer.claims').from_dict({literal(result.claim.to_dict())})"
 
 
 def _test_settings(result: AuditResult) -> dict[str, Any]:

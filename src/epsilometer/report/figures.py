@@ -37,44 +37,23 @@ SIZE = (5.0, 3.6)
 # The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark page recolours it.
 INK, MUTED, LINE, LEFT, RIGHT = "#1b1e23", "#59616b", "#e0e0db", "#2c64c4", "#b4570f"
 CARD = "#ffffff"
-TONES = {
-    Verdict.REFUTED: "#b3261e",
-    Verdict.NOT_REFUTED: "#0b6b69",
-    Verdict.INCONCLUSIVE: "#8a5a00",
-    None: "#3a4db0",
-}
-_VARIABLES = {
-    CARD: "--card",
-    INK: "--ink",
-    MUTED: "--muted",
-    LINE: "--line",
-    LEFT: "--left",
-    RIGHT: "--right",
-} | dict.fromkeys(TONES.values(), "--tone")
+TONES = {Verdict.REFUTED: "#b3261e", Verdict.NOT_REFUTED: "#0b6b69", Verdict.INCONCLUSIVE: "#8a5a00", None: "#3a4db0"}
+_VARIABLES = {CARD: "--card", INK: "--ink", MUTED: "--muted", LINE: "--line", LEFT: "--left", RIGHT: "--right"}
+_VARIABLES |= dict.fromkeys(TONES.values(), "--tone")
 _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": MUTED,
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), MUTED),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top", "axes.unicode_minus"), False),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.edgecolor"), "none"),
+    **dict.fromkeys(("legend.labelcolor", "text.color"), INK),
     "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.unicode_minus": False,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 12.0,
-    "legend.edgecolor": "none",
     "legend.facecolor": CARD,
     "legend.framealpha": 0.75,
-    "legend.labelcolor": INK,
     "lines.linewidth": 2.0,
-    "savefig.facecolor": "none",
     "svg.fonttype": "none",  # keep text as text: smaller, searchable, in the page's font
-    "text.color": INK,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
 }
 
 
@@ -166,11 +145,13 @@ def outputs_svg(panel: OutputsPanel) -> str:
 
 def _hover(panel: OutputsPanel, place: int) -> str:
     share = panel.inside[place]
-    event = (
-        "in the event" if share > 0.99 else "outside the event" if share < 0.01 else f"{percent(share)} in the event"
-    )
+    event = "outside the event" if share < 0.01 else f"{'' if share > 0.99 else f'{percent(share)} '}in the event"
     shares = f"left {percent(panel.left[place])}, right {percent(panel.right[place])}"
     return f"<title>{escape(panel.name)} {escape(panel.bins[place])}: {shares}, {event}</title>"
+
+
+def _coloured(panel: OutputsPanel) -> tuple[tuple[np.ndarray, str], ...]:
+    return (panel.left, f"var(--left,{LEFT})"), (panel.right, f"var(--right,{RIGHT})")
 
 
 def _histogram_svg(panel: OutputsPanel) -> Iterator[str]:
@@ -180,7 +161,7 @@ def _histogram_svg(panel: OutputsPanel) -> Iterator[str]:
         yield f"<g>{_hover(panel, place)}"
         shade = f'fill="var(--ink,currentColor)" opacity="{0.14 * panel.inside[place]:.3f}"'
         yield f'<rect {x} y="0" height="160" {shade}/>'
-        for shares, colour in ((panel.left, "var(--left,#2c64c4)"), (panel.right, "var(--right,#b4570f)")):
+        for shares, colour in _coloured(panel):
             height = 150.0 * float(shares[place]) / top
             yield f'<rect {x} y="{160 - height:.1f}" height="{height:.1f}" fill="{colour}" opacity=".55"/>'
         yield "</g>"
@@ -199,9 +180,7 @@ def _bars_svg(panel: OutputsPanel) -> Iterator[str]:
         shade = f'fill="var(--ink,currentColor)" opacity="{0.14 * panel.inside[place]:.3f}"'
         yield f'<rect x="0" y="{y}" width="100%" height="32" {shade}/>'
         yield f'<text x="4" y="{y + 20}">{escape(cut(value, 22))}</text>'
-        for row, (shares, colour) in enumerate(
-            ((panel.left, "var(--left,#2c64c4)"), (panel.right, "var(--right,#b4570f)"))
-        ):
+        for row, (shares, colour) in enumerate(_coloured(panel)):
             share, at = float(shares[place]), y + 3 + 14 * row
             yield f'<rect x="42%" y="{at}" width="{44.0 * share / top:.2f}%" height="12" fill="{colour}" opacity=".8"/>'
             yield f'<text class="axis" x="{42.5 + 44.0 * share / top:.2f}%" y="{at + 10}">{percent(share)}</text>'
@@ -328,9 +307,8 @@ def plot_loss(result: AuditResult) -> Figure:
     """
     panel = loss_panel(result)
     if panel is None:
-        raise InputError(
-            "this result holds no loss function: it is kept for audits whose outputs are single numbers or names"
-        )
+        missing = "it is kept for audits whose outputs are single numbers or names"
+        raise InputError(f"this result holds no loss function: {missing}")
     return draw_loss(panel, result.verdict)
 
 
@@ -358,7 +336,11 @@ def _draw_laws(panel: LossPanel, axes: Axes) -> None:
         axes.set_ylabel("density")
     if len(panel.atoms):
         shares = axes.twinx() if len(panel.points) else axes
-        shift = 0.12 * _spacing(panel)
+        if len(panel.points):
+            spacing = float(panel.points[-1] - panel.points[0]) / 40.0
+        else:
+            spacing = float(np.diff(panel.atom_places).min()) if len(panel.atom_places) > 1 else 1.0
+        shift = 0.12 * spacing
         shares.vlines(panel.atom_places - shift, 0.0, panel.left_atoms, color=LEFT, linewidth=3, label="left input")
         shares.vlines(panel.atom_places + shift, 0.0, panel.right_atoms, color=RIGHT, linewidth=3, label="right input")
         shares.set_ylim(bottom=0.0)
@@ -374,25 +356,15 @@ def _draw_losses(panel: LossPanel, axes: Axes, tone: str) -> None:
     axes.plot(panel.atom_places, panel.atom_loss, "o", color=tone, markersize=5)
     if panel.claimed is not None:
         axes.axhline(panel.claimed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4)
-        words = f"claimed: {short(panel.claimed)}"
-        axes.annotate(
-            words, (0.98, panel.claimed), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=11
-        )
     elif panel.location is not None:
         axes.axvline(panel.location, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
         axes.axhline(panel.estimate, color=INK, linestyle=(0, (1, 2)), linewidth=1.2)
-        words = f"at the mark: {short(panel.estimate)}"
-        axes.annotate(
-            words, (0.98, panel.estimate), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=11
-        )
+    if panel.claimed is not None or panel.location is not None:
+        height, what = (panel.estimate, "at the mark") if panel.claimed is None else (panel.claimed, "claimed")
+        text, where = f"{what}: {short(height)}", ("axes fraction", "data")
+        axes.annotate(text, (0.98, height), xycoords=where, ha="right", va="bottom", fontsize=11)
     axes.set(xlabel="output", ylabel="loss")
     highest = np.concatenate([panel.loss + panel.spread, panel.atom_loss, [panel.estimate, panel.claimed or 0.0]])
     axes.set_ylim(0.0, 1.3 * float(np.nanmax(highest)) or 1.0)
     if not len(panel.points) and len(panel.atoms) <= _MOST_NAMES:
         axes.set_xticks(panel.atom_places, panel.atoms)
-
-
-def _spacing(panel: LossPanel) -> float:
-    if len(panel.points):
-        return float(panel.points[-1] - panel.points[0]) / 40.0
-    return float(np.diff(panel.atom_places).min()) if len(panel.atom_places) > 1 else 1.0

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 # Results up to this size are embedded in the page, so that it alone is enough for a replay.
 _MOST_JSON = 100_000
-_SCORE_NOTE = "The bound comes from the whole score. The counts, of the outputs above its middle, only illustrate it."
-TONES = {
-    Verdict.REFUTED: "refuted",
-    Verdict.NOT_REFUTED: "not-refuted",
-    Verdict.INCONCLUSIVE: "inconclusive",
-    None: "measured",
-}
+TONES: dict[Verdict | None, str] = {None: "measured", **{each: each.value.replace(" ", "-") for each in Verdict}}
 
 
 def render_html(result: AuditResult) -> str:
@@ -39,7 +33,8 @@ def render_html(result: AuditResult) -> str:
 def render_page(results: Sequence[AuditResult], title: str) -> str:
     """The reports of some results on one page, with a table of contents if there are several."""
     views = [_view(result, number) for number, result in enumerate(results, start=1)]
-    return page_environment().get_template("page.html.j2").render(title=title, views=views, version=package_version())
+    page = page_environment().get_template("page.html.j2")
+    return page.render(title=title, views=views, say=wording, version=package_version())
 
 
 def page_environment() -> Environment:
@@ -56,69 +51,39 @@ def page_environment() -> Environment:
 
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
-    """Everything that the templates print, as text and plot data."""
+    """What the templates print of a result besides its sentences, which they take from `wording`."""
     from markupsafe import Markup
 
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
+    claim, witness = result.claim, result.witness
     return {
         "number": number,
+        "result": result,
         "tone": TONES[result.verdict],
         "verdict": wording.headline(result).capitalize(),
-        "name": wording.mechanism_name(result),
-        "sentence": wording.verdict_sentence(result),
-        "bound_sentence": wording.bound_sentence(result),
-        "meaning": wording.meaning_sentence(result),
-        "detectable": wording.detectable_sentence(result),
-        "is_refuted": result.is_refuted,
-        "is_measured": result.verdict is None,
-        "promise": wording.promise(result.claim),
-        "tiles": _tiles(result),
+        "tiles": [
+            (f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value)),
+            *([] if result.verdict is None else [("claimed", figure(claim.value))]),
+            ("confidence", percent(result.confidence)),
+            ("guarantee", plain(result.guarantee.partition(":")[0])),
+        ],
         "scale": plot_data.claim_scale(result),
-        "witness": _witness_view(result),
+        "is_score": witness is not None and isinstance(witness.event, LogRatio),
+        "bars": None if witness is None else plot_data.share_bars(witness, result),
         "outputs": [(panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)],
         "figures": _figures(result),
-        "confidence_sentence": wording.confidence_sentence(result),
-        "effort": wording.effort_sentence(result),
-        "health": wording.health_lines(result),
-        "searched": wording.search_rows(result),
-        "replay": wording.replay_hint(result),
-        "date": wording.date_text(result),
-        "identity": wording.identity_text(result),
-        "versions": wording.versions_text(result),
-        "stored": wording.stored_name(result),
-        "repeat": wording.repeat_sentence(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
-        "findings": [_finding_row(result, index) for index in range(len(result.findings))],
+        "findings": [
+            (
+                plain(finding.method),
+                f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}",
+                plain(finding.guarantee, 200),
+            )
+            for finding in result.findings
+        ],
         "settings": _table(result.settings),
         "environment": _table(result.environment),
-    }
-
-
-def _tiles(result: AuditResult) -> list[tuple[str, str]]:
-    claim = result.claim
-    tiles = [(f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value))]
-    if result.verdict is not None:
-        tiles.append(("claimed", figure(claim.value)))
-    tiles.append(("confidence", percent(result.confidence)))
-    tiles.append(("guarantee", plain(result.guarantee.partition(":")[0])))
-    return tiles
-
-
-def _witness_view(result: AuditResult) -> dict[str, Any] | None:
-    witness = result.witness
-    if witness is None:
-        return None
-    is_score = isinstance(witness.event, LogRatio)
-    return {
-        "label": "Score of all outputs:" if is_score else "Event: the outputs with",
-        "note": _SCORE_NOTE if is_score else None,
-        "event": wording.event_text(witness),
-        "inputs": [wording.input_text(result, witness, side) for side in (0, 1)],
-        "difference": wording.difference_text(result, witness),
-        "counts": [wording.count_sentence(witness, side) for side in (0, 1)],
-        "certified": [wording.certified_sentence(witness, side) for side in (0, 1)],
-        "bars": plot_data.share_bars(witness, result),
     }
 
 
@@ -137,12 +102,6 @@ def _drawn(panel: Any, draw: Callable[[Any, Verdict | None], str], verdict: Verd
         return panel.title, panel.caption, Markup(draw(panel, verdict))
     except Exception as error:
         return panel.title, f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).", ""
-
-
-def _finding_row(result: AuditResult, index: int) -> tuple[str, str, str]:
-    finding = result.findings[index]
-    bound = f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}"
-    return plain(finding.method), bound, plain(finding.guarantee, 200)
 
 
 def _table(entries: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,8 +3,6 @@
 Each exists only if the result holds its data. Drawing is in `figures`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

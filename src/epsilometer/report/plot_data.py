@@ -1,7 +1,5 @@
 """What bars and the picture of the loss function show, as plain numbers; drawing is done elsewhere."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -188,13 +186,9 @@ class LossPanel(Panel):
 
 def loss_panel(result: AuditResult) -> LossPanel | None:
     """The loss function of a result with one-dimensional outputs; None where the result does not hold it."""
-    data = next(
-        (f.details["densities"] for f in result.findings if isinstance(f.details.get("densities"), Mapping)), None
-    )
-    if data is None:
-        return None
+    found = [each for finding in result.findings if isinstance(each := finding.details.get("densities"), Mapping)]
     try:
-        return _panel(data, result)
+        return _panel(found[0], result) if found else None
     except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):  # a stored file may hold anything
         return None
 
@@ -248,22 +242,17 @@ def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Float
     step = (high - low) / len(counts[0])
     points = np.asarray(low + step * (np.arange(len(counts[0])) + 0.5), dtype=np.float64)
     width = max(float(data["bandwidth"]) / step, 0.3)
-    smooth = [_smoothed(side, width) for side in counts]
+    # Smoothed by a Gaussian of that many bins; the ends lose no mass.
+    reach = math.ceil(4.0 * width)
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    most, *masses = (np.convolve(each, weights)[reach : reach + len(each)] for each in (np.ones(len(points)), *counts))
+    smooth = [mass / most for mass in masses]
     # A kernel of bandwidth h sees about 2·√π·h of the axis.
     window = max(2.0 * math.sqrt(math.pi) * width, 1.0)
     densities = [side / (size * step) for side, size in zip(smooth, n, strict=True)]
     floors = [_FEWEST / (window * size * step) for size in n]
     near = [np.maximum(side, floor) / floor * _FEWEST for side, floor in zip(densities, floors, strict=True)]
     return points, densities, _loss(densities, floors), 2.0 * np.sqrt(1.0 / near[0] + 1.0 / near[1])
-
-
-def _smoothed(counts: Floats, width: float) -> Floats:
-    """Counts smoothed by a Gaussian of that many bins; the ends lose no mass."""
-    reach = math.ceil(4.0 * width)
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    inside = slice(reach, reach + len(counts))
-    mass, most = (np.convolve(each, weights)[inside] for each in (counts, np.ones(len(counts))))
-    return np.asarray(mass / most, dtype=np.float64)
 
 
 def _loss(sides: Sequence[Floats], floors: Sequence[float]) -> Floats:

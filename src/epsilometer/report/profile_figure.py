@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 _KINDS = (".svg", ".png", ".pdf")
 _CERTIFIED, _EXACT = "#0b6b69", "#59616b"
 # Claims differ in colour and dashes, so that a print in grey tells them apart, too.
-_STYLES = tuple(
-    {"color": color, "linestyle": dashes}
-    for color, dashes in (
-        ("#b3261e", "--"),
-        ("#7a4fb5", "-."),
-        ("#9a6700", (0, (1, 1))),
-        ("#1f5fa8", (0, (5, 1, 1, 1, 1, 1))),
-    )
-)
+_DASHES: dict[str, Any] = {"#b3261e": "--", "#7a4fb5": "-.", "#9a6700": (0, (1, 1)), "#1f5fa8": (0, (5, 1, 1, 1, 1, 1))}
+_STYLES = tuple({"color": color, "linestyle": dashes} for color, dashes in _DASHES.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +75,10 @@ def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:
     """The ε that the claim's own curve implies at each δ: the largest over its points."""
     errors = np.concatenate([np.geomspace(1e-12, 1e-2, 120), np.linspace(0.01, 0.99, 99)])
     power = np.asarray(claim.max_power(errors))
-    return np.array([_largest_epsilon(power, errors, float(delta)) for delta in deltas])
-
-
-def _largest_epsilon(p: Floats, q: Floats, delta: float) -> float:
-    """The largest ε at δ over points (p, q) and their complements, at least 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        there = np.log(np.maximum(p - delta, 0.0) / q)
-        back = np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p))
-    return max(float(np.nanmax(there)), float(np.nanmax(back)), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # rows are values of δ, columns points and their complements
+        there = np.log(np.maximum(power - deltas[:, None], 0.0) / errors)
+        back = np.log(np.maximum(1.0 - errors - deltas[:, None], 0.0) / (1.0 - power))
+    return np.asarray(np.maximum(np.nanmax(np.hstack([there, back]), axis=1), 0.0), dtype=np.float64)
 
 
 def _as_function(exact: Any) -> Callable[[float], float] | None:
@@ -98,15 +86,11 @@ def _as_function(exact: Any) -> Callable[[float], float] | None:
         return None
     if hasattr(exact, "get_epsilon_for_delta"):  # a privacy-loss distribution of dp-accounting
         return lambda delta: float(exact.get_epsilon_for_delta(delta))
-    if hasattr(exact, "truth"):  # an entry of the zoo
-        return lambda delta: _known(exact.truth(ApproxDP, delta=delta))
+    if hasattr(exact, "truth"):  # an entry of the zoo; None is unknown
+        return lambda delta: float(np.array(exact.truth(ApproxDP, delta=delta), dtype=np.float64))
     if callable(exact):
         return lambda delta: float(exact(delta))
     raise InputError(f"exact={exact!r:.100} must be a function from δ to ε, a zoo entry or a privacy-loss distribution")
-
-
-def _known(value: float | None) -> float:
-    return np.nan if value is None else float(value)
 
 
 def draw_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> Figure:
@@ -148,15 +132,8 @@ def render_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = 
     readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
     shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
     stored = json.dumps(profile.to_dict(), indent=1)
-    return page.render(
-        shown,
-        profile=profile,
-        checks=checks,
-        readings=readings,
-        picture=Markup(picture),
-        json=stored,
-        version=package_version(),
-    )
+    shown |= {"profile": profile, "checks": checks, "readings": readings, "picture": Markup(picture), "json": stored}
+    return page.render(shown, version=package_version())
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -66,18 +66,16 @@ class Pace:
 
     def describe(self) -> str:
         """All of it in one line."""
-        parts = [f"{short_number(self.drawn)} draws" if self.total is None else self._share()]
+        parts = [f"{short_number(self.drawn)} draws"]
+        if self.total is not None:
+            share = 100.0 * min(self.drawn / max(self.total, 1), 1.0)
+            parts = [f"{share:.0f} % of {short_number(self.total)} draws"]
         if not self.drawn:
             return f"{parts[0]}, waiting for the first ones for {duration(self._clock() - self._moments[0][0])}"
         parts.append(f"{short_number(self.rate)}/s")
         if self.seconds_left is not None:
             parts.append(f"{duration(self.seconds_left)} left")
         return ", ".join(parts)
-
-    def _share(self) -> str:
-        assert self.total is not None
-        share = 100.0 * min(self.drawn / max(self.total, 1), 1.0)
-        return f"{share:.0f} % of {short_number(self.total)} draws"
 
 
 class ProgressBar:
@@ -104,10 +102,9 @@ class ProgressBar:
         hint: str = "stop_early=True usually needs fewer draws, jobs= more cores",
         waited: float = 0.0,
     ) -> None:
-        self._waited = waited
+        self._hint, self._waited = hint, waited
         self._stream = sys.stderr if stream is None else stream
         self._shows_bar = self._stream.isatty()
-        self._hint = hint
         self._cell = _NotebookCell() if stream is None and in_notebook() else None
         self._pace = Pace(None)
         self._bar: RichProgress | None = None
@@ -156,13 +153,12 @@ class ProgressBar:
                 self._show_if_due()
 
     def _show_if_due(self) -> None:
-        if time.monotonic() < self._due or not self._lock.acquire(blocking=False):
-            return
-        try:
-            if not self._over.is_set():
-                self._show()
-        finally:
-            self._lock.release()
+        if time.monotonic() >= self._due and self._lock.acquire(blocking=False):
+            try:
+                if not self._over.is_set():
+                    self._show()
+            finally:
+                self._lock.release()
 
     def _show(self) -> None:
         pace, told = self._pace, self._told or "drawing"

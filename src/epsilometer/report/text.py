@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TextIO
 
 from epsilometer.report import plot_data, wording
 from epsilometer.report.wording import plain
-from epsilometer.result import AuditResult, Finding, Verdict, Witness
+from epsilometer.result import AuditResult, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,75 +29,56 @@ Row = tuple[str, str]
 
 def render_text(result: AuditResult) -> str:
     """The result in plain words, ready to be printed or logged."""
+    wrapper = textwrap.TextWrapper(_WIDTH, subsequent_indent=" " * (2 * _INDENT + LABEL), break_on_hyphens=False)
     lines = [f"{wording.headline(result)}: {wording.verdict_sentence(result)}", ""]
     for title, rows in sections(result):
         if title:
             lines += ["", " " * _INDENT + title]
         for label, text in rows:
-            lines += _lay_out(label, text)
+            wrapper.initial_indent = " " * (2 * _INDENT) + label.ljust(LABEL)
+            lines += wrapper.wrap(text) or [wrapper.initial_indent.rstrip()]
     return "\n".join(lines)
 
 
 def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     """Titles with rows of a label and a text; the first title is empty."""
-    yield "", list(_bound_rows(result))
-    if result.witness is not None:
-        title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
-        yield title, _witness_rows(result, result.witness)
-    if len(result.findings) > 1:
-        yield "Also found", [row for finding in result.findings[1:] for row in _beside_rows(finding)]
+    bounds: list[tuple[str, str | None]] = [
+        ("bound", wording.bound_sentence(result)),
+        ("confidence", wording.confidence_sentence(result)),
+        ("would be seen", wording.detectable_sentence(result)),
+        ("meaning", wording.meaning_sentence(result)),
+    ]
+    yield "", _known(bounds)
+    witness = result.witness
+    if witness is not None:
+        counts = [f"{wording.count_sentence(witness, i)}, {wording.certified_sentence(witness, i)}" for i in (0, 1)]
+        evidence = [
+            ("left input", wording.input_text(result, witness, 0)),
+            ("right input", wording.input_text(result, witness, 1)),
+            ("difference", wording.difference_text(result, witness)),
+            ("event", wording.event_text(witness)),
+            ("under left", counts[0]),
+            ("under right", counts[1]),
+        ]
+        yield "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence", _known(evidence)
+    beside: list[Row] = []
+    for finding in result.findings[1:]:  # those that did not decide
+        beside.append((plain(finding.method)[: LABEL - 1], wording.beside_sentence(finding)))
+        if finding.witness is not None:
+            beside.append(("event", wording.event_text(finding.witness)))
+    if beside:
+        yield "Also found", beside
     if searched := wording.search_rows(result):
         yield "Inputs tried", searched
-    yield "This run", list(_run_rows(result))
+    remarks = wording.health_lines(result) or ["the health checks saw nothing unusual"]
+    run = [("samples", wording.effort_sentence(result)), *(("draws", line) for line in remarks)]
+    about = [("date", wording.date_text(result)), ("code", wording.identity_text(result))]
+    again = [("repeat", wording.repeat_sentence(result)), ("replay", wording.replay_hint(result))]
+    yield "This run", _known([*run, *about, *again])
 
 
-def _beside_rows(finding: Finding) -> list[Row]:
-    """A finding that did not decide: its bound, its guarantee, and its event."""
-    rows = [(plain(finding.method)[: LABEL - 1], wording.beside_sentence(finding))]
-    return rows if finding.witness is None else [*rows, ("event", wording.event_text(finding.witness))]
-
-
-def _bound_rows(result: AuditResult) -> Iterator[Row]:
-    yield "bound", wording.bound_sentence(result)
-    yield "confidence", wording.confidence_sentence(result)
-    detectable = wording.detectable_sentence(result)
-    if detectable:
-        yield "would be seen", detectable
-    yield "meaning", wording.meaning_sentence(result)
-
-
-def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
-    counts = [", ".join([wording.count_sentence(witness, i), wording.certified_sentence(witness, i)]) for i in (0, 1)]
-    difference = wording.difference_text(result, witness)
-    return [
-        ("left input", wording.input_text(result, witness, 0)),
-        ("right input", wording.input_text(result, witness, 1)),
-        *([("difference", difference)] if difference else []),
-        ("event", wording.event_text(witness)),
-        ("under left", counts[0]),
-        ("under right", counts[1]),
-    ]
-
-
-def _run_rows(result: AuditResult) -> Iterator[Row]:
-    yield "samples", wording.effort_sentence(result)
-    for line in wording.health_lines(result) or ["the health checks saw nothing unusual"]:
-        yield "draws", line
-    for label, text in (("date", wording.date_text(result)), ("code", wording.identity_text(result))):
-        if text:
-            yield label, text
-    yield "repeat", wording.repeat_sentence(result)
-    hint = wording.replay_hint(result)
-    if hint:
-        yield "replay", hint
-
-
-def _lay_out(label: str, text: str) -> list[str]:
-    first = " " * (2 * _INDENT) + label.ljust(LABEL)
-    rest = " " * len(first)
-    return textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [
-        first.rstrip()
-    ]
+def _known(rows: Sequence[tuple[str, str | None]]) -> list[Row]:
+    return [(label, text) for label, text in rows if text]
 
 
 COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLUSIVE: "yellow", None: "blue"}
@@ -153,8 +134,15 @@ _CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top;background:no
 
 
 def render_fragment(result: AuditResult) -> str:
-    """Verdict, bound against claim, and the counted event."""
+    """Verdict, bound against claim, both distributions of outputs, and the counted event."""
+    from epsilometer.report.figures import outputs_svg
+    from epsilometer.report.panels import outputs_panels
+
     tone = _TONES[result.verdict]
+    square = '<span style="color:{}">■</span> {}'
+    names = " ".join(square.format(*each) for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event")))
+    style = '<div style="max-width:32em;font-size:90%;fill:currentColor">'
+    pictures = [f"{style}{names}{outputs_svg(panel)}</div>" for panel in outputs_panels(result)[:1]]
     badge = f"background:{tone};color:#fff;padding:1px 8px;border-radius:9px;font-size:85%;font-weight:600"
     parts = [
         f'<div style="border-left:4px solid {tone};padding:4px 0 4px 12px;max-width:52em">',
@@ -162,7 +150,7 @@ def render_fragment(result: AuditResult) -> str:
         f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
         f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
         _scale(result, tone),
-        *_first_picture(result),
+        *pictures,
         f'<table style="border:0;margin:4px 0">{"".join(map(_row, _rows(result)))}</table>',
         "</div>",
     ]
@@ -181,25 +169,11 @@ def for_notebooks(picture: Figure) -> Figure:
     return picture
 
 
-def _first_picture(result: AuditResult) -> list[str]:
-    """Both distributions of outputs."""
-    from epsilometer.report.figures import outputs_svg
-    from epsilometer.report.panels import outputs_panels
-
-    square = '<span style="color:{}">■</span> {}'
-    names = " ".join(square.format(*each) for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event")))
-    style = '<div style="max-width:32em;font-size:90%;fill:currentColor">'
-    return [f"{style}{names}{outputs_svg(panel)}</div>" for panel in outputs_panels(result)[:1]]
-
-
 def _scale(result: AuditResult, tone: str) -> str:
     """The bar of the bound with a mark at the claim."""
     scale = plot_data.claim_scale(result)
-    mark = ""
-    if scale.claim is not None:
-        mark = (
-            f'<line x1="{scale.claim.x}" x2="{scale.claim.x}" y1="0" y2="18" stroke="currentColor" stroke-width="2"/>'
-        )
+    at = "" if scale.claim is None else f'x1="{scale.claim.x}" x2="{scale.claim.x}" y1="0" y2="18"'
+    mark = f'<line {at} stroke="currentColor" stroke-width="2"/>' if at else ""
     return (
         f'<svg width="100%" height="18" role="img" aria-label="{escape(scale.description)}" style="max-width:32em">'
         '<rect width="100%" y="4" height="10" rx="3" fill="currentColor" opacity=".12"/>'
@@ -207,23 +181,17 @@ def _scale(result: AuditResult, tone: str) -> str:
     )
 
 
-def _rows(result: AuditResult) -> list[tuple[str, str]]:
-    rows = []
+def _rows(result: AuditResult) -> list[Row]:
     witness = result.witness
+    rows: list[tuple[str, str | None]] = []
     if witness is not None:
         rows.append(("event", wording.event_text(witness)))
         for side, name in enumerate(("left", "right")):
-            text = f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"
-            rows.append((name, text))
-        difference = wording.difference_text(result, witness)
-        rows += [("difference", difference)] if difference else []
+            rows.append((name, f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"))
+        rows.append(("difference", wording.difference_text(result, witness)))
     rows.append(("confidence", wording.confidence_sentence(result)))
-    detectable = wording.detectable_sentence(result)
-    if detectable:
-        rows.append(("would be seen", detectable))
-    rows += wording.search_rows(result)
-    rows += [("draws", line) for line in wording.health_lines(result)]
-    return rows
+    rows.append(("would be seen", wording.detectable_sentence(result)))
+    return _known([*rows, *wording.search_rows(result), *(("draws", line) for line in wording.health_lines(result))])
 
 
 def _row(row: tuple[str, str]) -> str:

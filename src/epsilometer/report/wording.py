@@ -1,13 +1,10 @@
 """What a result says, in sentences, and foreign values as short, harmless text. All reports take their words here."""
 
-from __future__ import annotations
-
 import decimal
 import math
 import re
 import reprlib
 import shlex
-from typing import Any
 
 from epsilometer.claims import Claim
 from epsilometer.errors import HIDDEN
@@ -30,7 +27,7 @@ _short.maxstring = _short.maxother = 200
 
 def clean(text: str) -> str:
     """The text with unprintable characters spelled out, so that it cannot control a terminal or a page."""
-    return "".join(each if each.isprintable() else _spelled_out(each) for each in text)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def cut(text: str, most: int) -> str:
@@ -54,8 +51,9 @@ def shown(value: object, most: int = MOST_VALUE) -> str:
         text = _short.repr(value)
     except Exception as error:
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
-    size = _size_of(value)
-    return cut(clean(text), most) + (f" ({size:,} items)" if "..." in text and size is not None else "")
+    if "..." in text and isinstance(value, list | tuple | set | frozenset | dict):
+        return f"{cut(clean(text), most)} ({len(value):,} items)"
+    return cut(clean(text), most)
 
 
 def figure(value: float, digits: int = _DIGITS) -> str:
@@ -103,16 +101,6 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
     # From the float's shortest text, or 0.7 would be rounded down to 0.6999.
     number = decimal.Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))
     return f"{float(number):.{digits}g}"
-
-
-def _spelled_out(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
-def _size_of(value: object) -> int | None:
-    if not isinstance(value, list | tuple | set | frozenset | dict):
-        return None
-    return len(value)
 
 
 # How `compare` names what it audits.
@@ -253,8 +241,7 @@ def count_sentence(witness: Witness, side: int) -> str:
 
 def certified_sentence(witness: Witness, side: int) -> str:
     """What the counts of one side alone prove."""
-    likelier = int(witness.flipped)
-    if side == likelier:
+    if side == int(witness.flipped):
         return f"probability at least {figure_down(witness.p_lower)}"
     return f"probability at most {figure_up(witness.q_upper)}"
 
@@ -279,7 +266,11 @@ def search_rows(result: AuditResult) -> list[tuple[str, str]]:
     if not isinstance(tried, dict) or not isinstance(families := tried.get("families"), dict):
         return []
     rows = [("searched", f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}")]
-    counted = {plain(name): _tally(each) for name, each in families.items() if isinstance(each, dict)}
+    counted = {}
+    for name, each in families.items():
+        if isinstance(each, dict):
+            refused = f", refused {plain(each['refused'])}" if each.get("refused") else ""
+            counted[plain(name)] = f" ({plain(each.get('tried'))}{refused})"
     own, beyond = ([name for name in counted if name.startswith("beyond: ") is far] for far in (False, True))
     if own:
         rows.append(("tried", cut(", ".join(name + counted[name] for name in own), 4 * MOST_VALUE)))
@@ -292,11 +283,6 @@ def search_rows(result: AuditResult) -> list[tuple[str, str]]:
     if result.verdict is Verdict.NOT_REFUTED:
         rows.append(("not tried", "anything else: a leak at a few isolated values would not have been seen"))
     return rows
-
-
-def _tally(counted: dict[str, Any]) -> str:
-    refused = counted.get("refused")
-    return f" ({plain(counted.get('tried'))}{f', refused {plain(refused)}' if refused else ''})"
 
 
 def effort_sentence(result: AuditResult) -> str:
@@ -312,14 +298,9 @@ def health_lines(result: AuditResult) -> list[str]:
     return [f"{plain(report.name)}: {plain(report.message, 300)}" for report in result.health]
 
 
-def can_replay(result: AuditResult) -> bool:
-    """Whether there is an event to count again, and a mechanism that can be run again."""
-    return result.witness is not None and not is_recorded(result)
-
-
 def replay_hint(result: AuditResult) -> str | None:
     """How to certify the same event again on fresh draws: a command, or Python where the command is not known."""
-    if not can_replay(result):
+    if result.witness is None or is_recorded(result):  # nothing to count again, or nothing to run
         return None
     target = result.settings.get("target")
     if not target:

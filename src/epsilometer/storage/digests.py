@@ -119,24 +119,19 @@ class _Walk:
         look = look or parts.of_library(value)
         if look is not None:
             yield from look(value, self.encode)
+        elif isinstance(value, type) and not self._classes:
+            yield from map(self.encode, (value.__module__, value.__qualname__))
+        elif isinstance(value, type) and issubclass(value, Enum):
+            yield from map(self.encode, parts.name_and_version(value))
+            yield from parts.mapping({name: each.value for name, each in value.__members__.items()}, self.encode)
         elif isinstance(value, type):
-            yield from self._class(value)
+            yield from parts.class_parts(value, self.encode)
         elif isinstance(value, _WEAK) or (isinstance(value, GENERATORS) and not self._states):
             return
         elif callable(value) and (wrapped := parts.wrapped_function(value)) is not None:
             yield self.encode(wrapped)
         else:
             yield from self._taken_apart(value)
-
-    def _class(self, value: type) -> Iterator[bytes]:
-        """By its name; where code counts, by what its functions do."""
-        if not self._classes:
-            yield from map(self.encode, (value.__module__, value.__qualname__))
-        elif issubclass(value, Enum):
-            yield from map(self.encode, parts.name_and_version(value))
-            yield from parts.mapping({name: each.value for name, each in value.__members__.items()}, self.encode)
-        else:
-            yield from parts.class_parts(value, self.encode)
 
     def _taken_apart(self, value: Any) -> Iterator[bytes]:
         """An object as pickle would store it."""
@@ -151,17 +146,10 @@ class _Walk:
             return
         maker, arguments, state, values, pairs = (*reduced, None, None, None)[:5]
         yield from map(self.encode, (getattr(maker, "__module__", ""), getattr(maker, "__qualname__", repr(maker))))
-        yield self.encode(arguments)
-        yield self.encode(_in_order(state))
-        yield self.encode(None if values is None else list(values))
-        yield self.encode(None if pairs is None else list(pairs))
-
-
-def _in_order(state: Any) -> Any:
-    """The attributes of an object by name: the order in which they were set does not count."""
-    if isinstance(state, dict) and all(isinstance(name, str) for name in state):
-        return {name: state[name] for name in sorted(state)}
-    return state
+        if isinstance(state, dict) and all(isinstance(name, str) for name in state):
+            state = dict(sorted(state.items()))  # the order in which attributes were set does not count
+        rest = (None if each is None else list(each) for each in (values, pairs))
+        yield from map(self.encode, (arguments, state, *rest))
 
 
 def _hashed(pieces: Iterable[bytes]) -> bytes:
@@ -177,10 +165,6 @@ def _type_name(value: Any) -> str:
 
 def _leaf(tag: str, content: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     return lambda value: tagged(tag, content(value))
-
-
-def _repr(value: Any) -> bytes:
-    return repr(value).encode()
 
 
 _BY_REPR = (
@@ -199,7 +183,7 @@ _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(Ellipsis): lambda value: b"Ellipsis:",
     type(NotImplemented): lambda value: b"NotImplemented:",
     range: _leaf("range", lambda value: repr((value.start, value.stop, value.step)).encode()),
-    **{kind: _leaf(kind.__name__, _repr) for kind in _BY_REPR},
+    **{kind: _leaf(kind.__name__, lambda value: repr(value).encode()) for kind in _BY_REPR},
 }
 
 

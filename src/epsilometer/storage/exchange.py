@@ -12,6 +12,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -158,15 +159,10 @@ def named_files(argv: Sequence[str], folder: Path, search: str | None = None) ->
         if before == "-m":  # a module of Python
             module = part.replace(".", "/")
             names += [f"{module}.py", f"{module}/__main__.py"]
-        found += [folder / name for name in names if name and _is_file(folder / name)]
+        for name in filter(None, names):
+            with suppress(OSError, ValueError):  # an argument that is no name of a file at all
+                found += [folder / name] if (folder / name).is_file() else []
     return found
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # an argument that is no name of a file at all
-        return False
 
 
 # Of the memory, for the outputs of one side: an audit keeps two sides, and needs up to four times as much to work.

@@ -14,7 +14,7 @@ import sqlite3
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,9 @@ def stored_seed(path: str | Path) -> int | None:
         return None
     with explained(target):
         # Not read-only: what a killed process left half written has to be rolled back first.
-        connection = sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)
-        try:
+        with closing(sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)) as connection:
             is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchall()
             rows = [] if is_new else connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
-        finally:
-            connection.close()
         return int(json.loads(rows[0][0])["seed"]) if rows else None
 
 
@@ -135,17 +132,15 @@ class JournalFile:
         elif self.about("version") != str(_VERSION):
             raise InputError(f"checkpoint={str(self.path)!r} was written by another version of this program")
         else:
-            self._compare(json.loads(stored), key)
+            before = json.loads(stored)
+            different = [name for name in {**before, **key} if before.get(name) != key.get(name)]
+            if different:
+                raise InputError(
+                    f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
+                    "give another file, or the same mechanism, inputs and settings"
+                )
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
-
-    def _compare(self, stored: dict[str, Any], key: dict[str, Any]) -> None:
-        different = [name for name in {**stored, **key} if stored.get(name) != key.get(name)]
-        if different:
-            raise InputError(
-                f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
-                "give another file, or the same mechanism, inputs and settings"
-            )
 
     def about(self, name: str) -> str | None:
         """The remark of that name."""
@@ -251,8 +246,9 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, Arr
         for column, labels in enumerate(stored["labels"]):
             values = arrays[f"{place}.{column}"]
             widths = arrays.get(f"{place}.{column}.widths")
+            is_number = labels is None
             columns.append(
-                Numbers(values, widths) if labels is None else Labels(values, tuple(map(label_from_data, labels)))
+                Numbers(values, widths) if is_number else Labels(values, tuple(map(label_from_data, labels)))
             )
         rows = arrays.get(f"{place}.rows")
         blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
@@ -295,11 +291,8 @@ def tally_to_data(tally: Any) -> Any:
     if isinstance(tally, Outputs):
         return base64.b64encode(outputs_to_bytes(tally)).decode()
     if isinstance(tally, np.ndarray) and tally.dtype.kind in _PLAIN_KINDS:
-        return {
-            "dtype": tally.dtype.str,
-            "shape": list(tally.shape),
-            "values": base64.b64encode(tally.tobytes()).decode(),
-        }
+        values = base64.b64encode(tally.tobytes()).decode()
+        return {"dtype": tally.dtype.str, "shape": list(tally.shape), "values": values}
     if isinstance(tally, list | tuple):
         return [tally_to_data(each) for each in tally]
     if isinstance(tally, dict) and all(isinstance(name, str) for name in tally):
@@ -330,39 +323,26 @@ def tally_from_data(data: Any, example: Any) -> Any:
 
 def _rebuild(data: Any, example: Any) -> Any:
     if example is None or isinstance(example, bool | int | float | str | np.generic):
-        return _rebuild_plain(data, example)
+        # A whole number may stand where the example has a fraction, and vice versa.
+        if data is not None and not isinstance(data, bool | int | float | str):
+            raise ValueError(f"{data!r:.60} is not a plain value")
+        return type(example)(data) if isinstance(example, np.generic) else data
     if isinstance(example, Outputs):
         return outputs_from_bytes(base64.b64decode(data))
     if isinstance(example, np.ndarray):
-        return _rebuild_array(data)
+        kind = np.dtype(data["dtype"])
+        if kind.kind not in _PLAIN_KINDS:
+            raise ValueError(f"an array of {kind}")
+        return np.frombuffer(base64.b64decode(data["values"]), dtype=kind).reshape(data["shape"]).copy()
     if isinstance(example, list | tuple):
-        return _rebuild_sequence(data, example)
+        if len(data) and not example:
+            raise ValueError("entries of a list that was empty in the example")
+        # A list may have grown since; its new entries are like the example's last one.
+        rebuilt = [_rebuild(each, example[min(number, len(example) - 1)]) for number, each in enumerate(data)]
+        is_named = hasattr(example, "_fields")  # a named tuple
+        return type(example)(*rebuilt) if is_named else type(example)(rebuilt)
     if isinstance(example, dict):
         return {name: _rebuild(data[name], each) for name, each in example.items()}
-    values = {each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}
-    return type(example)(**values)
-
-
-def _rebuild_plain(data: Any, example: Any) -> Any:
-    # A whole number may stand where the example has a fraction, and vice versa.
-    if data is not None and not isinstance(data, bool | int | float | str):
-        raise ValueError(f"{data!r:.60} is not a plain value")
-    return type(example)(data) if isinstance(example, np.generic) else data
-
-
-def _rebuild_array(data: Any) -> Array:
-    kind = np.dtype(data["dtype"])
-    if kind.kind not in _PLAIN_KINDS:
-        raise ValueError(f"an array of {kind}")
-    return np.frombuffer(base64.b64decode(data["values"]), dtype=kind).reshape(data["shape"]).copy()
-
-
-def _rebuild_sequence(data: Any, example: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
-    """A list may have grown since; its new entries are like the example's last one."""
-    if len(data) and not example:
-        raise ValueError("entries of a list that was empty in the example")
-    likes = [example[min(number, len(example) - 1)] for number in range(len(data))]
-    rebuilt = [_rebuild(each, like) for each, like in zip(data, likes, strict=True)]
-    if hasattr(example, "_fields"):  # a named tuple
-        return type(example)(*rebuilt)
-    return type(example)(rebuilt)
+    return type(example)(
+        **{each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}
+    )

@@ -130,15 +130,11 @@ def _polars(value: Any, encode: Encode) -> Iterator[bytes]:
         yield from items(column.to_list(), encode)
 
 
-def _arrow_table(value: Any, encode: Encode) -> Iterator[bytes]:
-    yield encode(str(value.schema))
-    for column in value.columns:
+def _arrow(value: Any, encode: Encode) -> Iterator[bytes]:
+    is_table = hasattr(value, "schema")
+    yield encode(str(value.schema if is_table else value.type))
+    for column in value.columns if is_table else [value]:
         yield from items(column.to_pylist(), encode)
-
-
-def _arrow_column(value: Any, encode: Encode) -> Iterator[bytes]:
-    yield encode(str(value.type))
-    yield from items(value.to_pylist(), encode)
 
 
 def _tensor(value: Any, encode: Encode) -> Iterator[bytes]:
@@ -150,12 +146,8 @@ _TABLES: dict[tuple[str, str], Parts] = {
     ("pandas", "Series"): _series,
     ("pandas", "Index"): _index,
     ("pandas", "ExtensionArray"): _column,
-    ("polars", "DataFrame"): _polars,
-    ("polars", "Series"): _polars,
-    ("pyarrow", "Table"): _arrow_table,
-    ("pyarrow", "RecordBatch"): _arrow_table,
-    ("pyarrow", "Array"): _arrow_column,
-    ("pyarrow", "ChunkedArray"): _arrow_column,
+    **{("polars", name): _polars for name in ("DataFrame", "Series")},
+    **{("pyarrow", name): _arrow for name in ("Table", "RecordBatch", "Array", "ChunkedArray")},
 }
 
 
@@ -176,7 +168,12 @@ def code_parts(code: types.CodeType, encode: Encode) -> Iterator[bytes]:
     yield encode((code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames))
     yield encode((code.co_freevars, code.co_cellvars, code.co_flags & ~_HAS_DOCSTRING))
     yield encode((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount))
-    yield encode(code.co_consts[1:] if _has_docstring(code) else code.co_consts)
+    if sys.version_info >= (3, 14):
+        has_docstring = bool(code.co_flags & _HAS_DOCSTRING)
+    else:  # the first constant of a function is always its docstring or None
+        is_function = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
+        has_docstring = is_function and bool(code.co_consts) and isinstance(code.co_consts[0], str | None)
+    yield encode(code.co_consts[1:] if has_docstring else code.co_consts)
 
 
 def function_parts(function: types.FunctionType, encode: Encode) -> Iterator[bytes]:
@@ -184,7 +181,8 @@ def function_parts(function: types.FunctionType, encode: Encode) -> Iterator[byt
     names = function.__globals__
     if is_own(names.get("__name__")):
         yield encode(function.__code__)
-        for name in _global_names(function.__code__):
+        used = (str(each.argval) for each in _instructions(function.__code__) if each.opname in _GLOBAL)
+        for name in dict.fromkeys(used):
             if name in names:
                 yield encode(name)
                 yield from _global_parts(names[name], function.__code__, encode)
@@ -215,7 +213,12 @@ def class_parts(kind: type, encode: Encode) -> Iterator[bytes]:
     for name, value in sorted(vars(kind).items()):
         if name not in _NOT_BODY:
             yield encode(name)
-            yield from map(encode, _attribute(value))
+            if isinstance(value, staticmethod | classmethod):
+                yield from map(encode, (type(value).__name__, value.__func__))
+            elif isinstance(value, property):
+                yield from map(encode, (value.fget, value.fset, value.fdel))
+            elif not isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
+                yield encode(value.func if isinstance(value, functools.cached_property) else value)
 
 
 def module_parts(module: types.ModuleType, encode: Encode) -> Iterator[bytes]:
@@ -237,19 +240,6 @@ def name_and_version(value: Any) -> tuple[str, str, str]:
     """Module, name and version of a class or function that is identified by its name."""
     module = str(getattr(value, "__module__", "") or "")
     return module, str(getattr(value, "__qualname__", "")), "" if is_own(module) else _version(module)
-
-
-def _attribute(value: Any) -> tuple[Any, ...]:
-    """The visible content of a class attribute."""
-    if isinstance(value, staticmethod | classmethod):
-        return (type(value).__name__, value.__func__)
-    if isinstance(value, property):
-        return (value.fget, value.fset, value.fdel)
-    if isinstance(value, functools.cached_property):
-        return (value.func,)
-    if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
-        return ()
-    return (value,)
 
 
 def _global_parts(value: Any, code: types.CodeType, encode: Encode) -> Iterator[bytes]:
@@ -292,19 +282,15 @@ def _imported(code: types.CodeType, names: dict[str, Any]) -> list[tuple[str, st
     return [found[name] for name in sorted(found)]
 
 
-def _search(name: str) -> str | None:
-    """The file of a module that need not be loaded; "" for one without a file, None if there is none."""
+def _identity(name: str) -> tuple[str, str, Any] | None:
+    """Of a module that need not be loaded; None if there is none."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         return None
-    return None if spec is None else spec.origin or ""
-
-
-def _identity(name: str) -> tuple[str, str, Any] | None:
-    file = _search(name)
-    if file is None:
+    if spec is None:
         return None
+    file = spec.origin or ""
     own = file.endswith(".py") and not _is_installed(file)
     return name, "" if own else _version(name), Path(file).read_bytes() if own else b""
 
@@ -317,11 +303,6 @@ def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
             yield from _instructions(constant)
 
 
-def _global_names(code: types.CodeType) -> list[str]:
-    found = (str(each.argval) for each in _instructions(code) if each.opname in _GLOBAL)
-    return list(dict.fromkeys(found))
-
-
 def _all_names(code: types.CodeType) -> set[str]:
     inner = (_all_names(each) for each in code.co_consts if isinstance(each, types.CodeType))
     return set(code.co_names).union(*inner)
@@ -332,14 +313,6 @@ def _content(cell: types.CellType) -> Any:
         return cell.cell_contents
     except ValueError:  # a name that has no value yet
         return ("empty cell",)
-
-
-def _has_docstring(code: types.CodeType) -> bool:
-    if sys.version_info >= (3, 14):
-        return bool(code.co_flags & _HAS_DOCSTRING)
-    # Before Python 3.14, the first constant of a function was always its docstring or None.
-    is_function = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
-    return is_function and bool(code.co_consts) and (code.co_consts[0] is None or isinstance(code.co_consts[0], str))
 
 
 @functools.cache

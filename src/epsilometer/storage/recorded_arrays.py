@@ -56,7 +56,11 @@ class ArrayFile:
         """Refuses what promises more than it holds, or needs more than `most` bytes at once, before any is read."""
         with self._open() as file:
             shape, by_column, kind = self._header(file)
-            promised, there = math.prod(shape) * kind.itemsize, self._bytes_there() - file.tell()
+            size, read = self.path.stat().st_size, file.tell()
+            if self.member is not None:
+                with zipfile.ZipFile(self.path) as archive:
+                    size = archive.getinfo(f"{self.member}.npy").file_size
+            promised, there = math.prod(shape) * kind.itemsize, size - read
         if promised > there:
             raise InputError(
                 f"{self} promises an array of {promised} bytes, shape {shown(shape)}, and has only {there}"
@@ -77,12 +81,6 @@ class ArrayFile:
         flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
         _check_letters(flat, self)
         return flat.reshape(shape, order="F" if by_column else "C").copy()
-
-    def _bytes_there(self) -> int:
-        if self.member is None:
-            return self.path.stat().st_size
-        with zipfile.ZipFile(self.path) as archive:
-            return archive.getinfo(f"{self.member}.npy").file_size
 
     def pieces(self) -> Iterator[Array]:
         """Slices along axis 0, in order."""
@@ -205,7 +203,10 @@ class ParquetColumns:
                     raise InputError(f"{self.path}, row {start + row + 1}: side is {shown(side)}, not left or right")
             kept = np.array([side == self.side for side in sides], dtype=np.bool_)
             columns = {name: column.filter(kept) for name, column in columns.items()}
-        read = {name: _column(column) for name, column in columns.items()}
+        found = {name: arrow_values(column) for name, column in columns.items()}
+        read = {
+            name: settled(each) if isinstance(each, np.ndarray) else settle(list(each)) for name, each in found.items()
+        }
         return read[self.names[0]] if len(read) == 1 else read
 
     def _length(self) -> int:
@@ -240,11 +241,6 @@ def _open_parquet(path: Path) -> Any:
         return pyarrow.parquet.ParquetFile(path)
     except (OSError, ValueError, MemoryError, NotImplementedError) as error:  # pyarrow's errors are ValueErrors
         raise InputError(f"{path} cannot be read as parquet: {first_line(error)}") from error
-
-
-def _column(column: Any) -> Array | list[Any]:
-    values = arrow_values(column)
-    return settled(values) if isinstance(values, np.ndarray) else [settle(each) for each in values]
 
 
 class Source(Protocol):
@@ -328,7 +324,8 @@ class RecordedSide:
         parts, size = [], 0
         for piece in self.pieces():
             parts.append(piece)
-            size += _bytes_of(piece)
+            columns = (column for block in piece for column in block.columns)
+            size += sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)
             if size > self.most:
                 raise too_large(self, f"outputs of more than {size} bytes", self.most)
         return concatenate(parts)
@@ -337,9 +334,7 @@ class RecordedSide:
 def _sound(outputs: Outputs) -> Outputs:
     """Outputs whose parts go together; a file can claim anything."""
     for block in outputs:
-        lengths = {len(column) for column in block.columns} | (
-            {block.size} if block.rows is None else {len(block.rows)}
-        )
+        lengths = {len(column) for column in block.columns} | {block.size if block.rows is None else len(block.rows)}
         rows_fit = block.rows is None or not len(block.rows) or 0 <= block.rows.min() <= block.rows.max() < len(outputs)
         codes = [column for column in block.columns if isinstance(column, Labels) and len(column.codes)]
         if lengths != {block.size} or not rows_fit:
@@ -349,8 +344,3 @@ def _sound(outputs: Outputs) -> Outputs:
     if sum(block.size for block in outputs) != len(outputs):
         raise IndexError(f"a chunk of {len(outputs)} outputs holds another number of them")
     return outputs
-
-
-def _bytes_of(outputs: Outputs) -> int:
-    columns = (column for block in outputs for column in block.columns)
-    return sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)

@@ -59,19 +59,17 @@ def csv_rows(path: Path) -> Iterator[tuple[int, Row]]:
                     blank = blank or (number if width > 1 and row == [None] else 0)
                     if blank and row == [None]:
                         continue
-                    width = _checked_width(row, width, f"{path}, line {blank or number}", blank)
+                    if blank:
+                        raise InputError(f"{path}, line {blank}: a blank line, but the first row has {width} cells")
+                    if width:
+                        raise InputError(f"{path}, line {number}: {len(row)} cells, but the first row has {width}")
+                    width = len(row)
                 yield number, row
                 number += more
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {_undecodable(path)}: cannot be read as CSV: not text in UTF-8") from error
-
-
-def _checked_width(row: Row, width: int, place: str, blank: int) -> int:
-    if blank:
-        raise InputError(f"{place}: a blank line, but the first row has {width} cells")
-    if width and len(row) != width:
-        raise InputError(f"{place}: {len(row)} cells, but the first row has {width}")
-    return len(row)
+        with path.open("rb") as raw:
+            at = next(place for place, line in enumerate(raw, 1) if line.decode("utf-8", "ignore").encode() != line)
+        raise InputError(f"{path}, line {at}: cannot be read as CSV: not text in UTF-8") from error
 
 
 def header_of(path: Path, header: bool | None) -> list[str] | None:
@@ -150,12 +148,6 @@ def _end_of_cell(text: str, position: int) -> int:
     return len(text.rstrip("\r\n")) if comma < 0 else comma
 
 
-def _undecodable(path: Path) -> int:
-    """The first line that is not UTF-8."""
-    with path.open("rb") as file:
-        return next(number for number, raw in enumerate(file, 1) if raw.decode("utf-8", "ignore").encode() != raw)
-
-
 T = TypeVar("T")
 # Lines per piece.
 _PIECE = 1 << 14
@@ -186,9 +178,8 @@ class JsonLines:
         if self.side is None:
             return True, settle(_picked(value, self.columns, f"{self.path}, line {number}"))
         if not has_side(value) or value["side"] not in SIDES:
-            raise InputError(
-                f'{self.path}, line {number}: {shown(value)} must be {{"side": "left" or "right", "output": …}}'
-            )
+            form = '{"side": "left" or "right", "output": …}'
+            raise InputError(f"{self.path}, line {number}: {shown(value)} must be {form}")
         picked = _picked(value["output"], self.columns, f"{self.path}, line {number}")
         return value["side"] == self.side, settle(picked)
 
@@ -313,7 +304,7 @@ class CsvRows:
 
     def count(self) -> int:
         """How many lines there are below the header, which is at least the number of outputs."""
-        return count_lines(self.path) - (self.names() is not None)
+        return count_lines(self.path) - (header_of(self.path, self.header) is not None)
 
     def pieces(self) -> Iterator[list[Any] | dict[str, Any]]:
         """Outputs, in order: the cell itself if there is one column, else a tuple; a dict of chosen columns."""
@@ -331,18 +322,14 @@ class CsvRows:
                 yield list(zip(*columns, strict=True))
 
     def _places(self) -> list[int]:
-        names = [name for name in self.names() or () if self.side is None or name != "side"]
+        names = [name for name in header_of(self.path, self.header) or () if self.side is None or name != "side"]
         for name in self.columns:
             if names.count(name) != 1:
                 raise no_column(self.path, name, names)
         return [names.index(name) for name in self.columns]
 
-    def names(self) -> list[str] | None:
-        """The header, if there is one."""
-        return header_of(self.path, self.header)
-
     def _rows(self) -> Iterator[Row]:
-        names = self.names()
+        names = header_of(self.path, self.header)
         rows = islice(csv_rows(self.path), 0 if names is None else 1, None)
         if self.side is None or names is None:
             return map(itemgetter(1), rows)

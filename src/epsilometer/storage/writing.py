@@ -45,7 +45,13 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         OSError: names the file.
     """
     place = os.path.abspath(path)
-    known = _status(place)
+    known = None
+    try:
+        known = os.stat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # nothing there yet, or nowhere to be; opening it says which
+    except OSError as error:
+        raise _about(error, place) from None
     if known is not None and (not stat.S_ISREG(known.st_mode) or _open_already(place, known) is not None):
         with _directly(place, known) as file:
             yield file
@@ -105,8 +111,7 @@ class _Draft:
         if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
             with suppress(OSError):  # not every file system has it
                 return os.open(os.path.dirname(self._target), os.O_TMPFILE | os.O_RDWR, 0o666)
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self._path, flags, 0o666)
+        descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         self._has_name = True
         return descriptor
 
@@ -118,15 +123,25 @@ class _Draft:
         try:
             descriptor = self.file.fileno()
             _keep_permissions(descriptor, known)
-            _to_disk(descriptor)
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot
+                    raise
             if not self._has_name:
                 # With a folder's descriptor, which an absolute path ignores: only then does Python follow the link.
                 os.link(f"/proc/self/fd/{descriptor}", self._path, src_dir_fd=descriptor, follow_symlinks=True)
                 self._has_name = True
-            self.file.close()  # Windows renames no open file
+            self.file.close()
             os.replace(self._path, self._target)
             self._has_name = False
-            _folder_to_disk(os.path.dirname(self._target))
+            # The new name, too. The content is on the disk already, so nothing is lost if this fails.
+            with suppress(OSError):
+                folder = os.open(os.path.dirname(self._target), os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         except OSError as error:
             raise _about(error, self._shown) from None
 
@@ -139,15 +154,6 @@ class _Draft:
         if self._has_name:
             with suppress(OSError):
                 os.unlink(self._path)
-
-
-def _status(place: str) -> os.stat_result | None:
-    try:
-        return os.stat(place)
-    except (FileNotFoundError, NotADirectoryError):
-        return None  # nothing there yet, or nowhere to be; opening it says which
-    except OSError as error:
-        raise _about(error, place) from None
 
 
 @contextmanager
@@ -181,7 +187,7 @@ def _open_already(place: str, known: os.stat_result) -> int | None:
 
 
 def _keep_permissions(descriptor: int, known: os.stat_result | None) -> None:
-    if known is None or not hasattr(os, "fchmod"):
+    if known is None:
         return
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (known.st_uid, known.st_gid):
@@ -189,24 +195,6 @@ def _keep_permissions(descriptor: int, known: os.stat_result | None) -> None:
             os.fchown(descriptor, known.st_uid, known.st_gid)
     with suppress(OSError):  # file systems without permissions
         os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
-
-
-def _to_disk(descriptor: int) -> None:
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot
-            raise
-
-
-def _folder_to_disk(folder: str) -> None:
-    """The new name is on the disk, too. The content is there already, so nothing is lost if this fails."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _about(error: OSError, place: str) -> OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,24 +89,10 @@ _PATIENCE = 5.0
 _APPLICATION = 0x45707369
 _VERSION = 1
 _TABLES = """
-CREATE TABLE runs (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    began TEXT NOT NULL,
-    ended TEXT,
-    version TEXT NOT NULL
-);
-CREATE TABLE outcomes (
-    run INTEGER NOT NULL REFERENCES runs (number),
-    name TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    finished TEXT NOT NULL,
-    verdict TEXT NOT NULL,
-    lower_bound REAL,
-    claimed REAL,
-    error TEXT,
-    result TEXT,
-    PRIMARY KEY (run, name)
-);
+CREATE TABLE runs (number INTEGER PRIMARY KEY AUTOINCREMENT, began TEXT NOT NULL, ended TEXT, version TEXT NOT NULL);
+CREATE TABLE outcomes (run INTEGER NOT NULL REFERENCES runs (number), name TEXT NOT NULL, digest TEXT NOT NULL,
+    finished TEXT NOT NULL, verdict TEXT NOT NULL, lower_bound REAL, claimed REAL, error TEXT, result TEXT,
+    PRIMARY KEY (run, name));
 """
 
 
@@ -206,8 +193,15 @@ class History:
     def outcomes(self, run: int) -> dict[str, Outcome]:
         """The outcomes of a run so far, by the name of the audit."""
         query = "SELECT name, digest, result, error, finished FROM outcomes WHERE run = ? ORDER BY rowid"
-        rows = self._read(query, (run,))
-        return {name: _outcome(name, digest, stored, error, at) for name, digest, stored, error, at in rows}
+        found = {}
+        for name, digest, stored, error, at in self._read(query, (run,)):
+            result = None
+            try:
+                result = None if stored is None else AuditResult.from_json(stored)
+            except EpsilometerError as problem:  # stored by another version: shown, and audited again
+                digest, error = "", f"the stored result cannot be read: {problem}"
+            found[name] = Outcome(name, digest, result, error, at)
+        return found
 
     def run_before(self, run: int) -> int | None:
         """The last finished run before this one."""
@@ -225,10 +219,8 @@ class History:
 
     def bounds(self, name: str, most: int = 30) -> list[tuple[int, str, str, float | None, float | None]]:
         """Run, time, verdict, bound and claimed value of one audit, the oldest first."""
-        query = (
-            "SELECT run, finished, verdict, lower_bound, claimed FROM outcomes WHERE name = ? ORDER BY run DESC LIMIT ?"
-        )
-        return self._read(query, (name, most))[::-1]
+        query = "SELECT run, finished, verdict, lower_bound, claimed FROM outcomes WHERE name = ?"
+        return self._read(f"{query} ORDER BY run DESC LIMIT ?", (name, most))[::-1]
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._explained():
@@ -252,12 +244,8 @@ class History:
             raise InputError(f"{self.path} has version {version}; this program reads {_VERSION}")
 
 
-def _hold(path: Path) -> IO[bytes] | None:
+def _hold(path: Path) -> IO[bytes]:
     """Locks the file for as long as this process lives: two processes would both resume the same run."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system; it is then up to the user
-        return None
     try:
         file = path.open("ab")
     except OSError as error:
@@ -277,15 +265,6 @@ def _in_use(path: Path) -> InputError:
         rows = base.execute("SELECT process FROM holder").fetchall()
     holder = f" by process {rows[0][0]}" if rows else ""
     return InputError(f"{path} is in use{holder}: another run of this suite is under way")
-
-
-def _outcome(name: str, digest: str, stored: str | None, error: str | None, finished: str) -> Outcome:
-    if stored is None:
-        return Outcome(name, digest, None, error, finished)
-    try:
-        return Outcome(name, digest, AuditResult.from_json(stored), None, finished)
-    except EpsilometerError as problem:  # stored by another version: shown, and audited again
-        return Outcome(name, "", None, f"the stored result cannot be read: {problem}", finished)
 
 
 def _now() -> str:
@@ -341,13 +320,12 @@ def _change(now: Outcome, before: Outcome | None, has_before: bool) -> Change:
         return Change(now.name, "verdict", f"{before.word} → {now.word}")
     if now.result is None or before.result is None:
         return Change(now.name, "same", "")
-    if now.result.claim != before.result.claim:
-        claims = f"claim {before.result.claim.describe()} → {now.result.claim.describe()}"
-        return Change(now.name, "settings", claims)
+    claim = now.result.claim
+    if claim != before.result.claim:
+        return Change(now.name, "settings", f"claim {before.result.claim.describe()} → {claim.describe()}")
     old, new = before.result.lower_bound, now.result.lower_bound
     if abs(new - old) > _MOVED * max(abs(new), abs(old)):
-        symbol = now.result.claim.symbol
-        return Change(now.name, "bound", f"{symbol} ≥ {figure_down(old)} → {figure_down(new)}")
+        return Change(now.name, "bound", f"{claim.symbol} ≥ {figure_down(old)} → {figure_down(new)}")
     if now.digest != before.digest:
         return Change(now.name, "settings", "settings or code changed")
     return Change(now.name, "same", "")

@@ -47,20 +47,12 @@ class SuiteRun:
 def render_index(run: SuiteRun) -> str:
     """The page."""
     rows = [_row(run, entry) for entry in run.entries if entry.name in run.outcomes]
-    return (
-        page_environment()
-        .get_template("index.html.j2")
-        .render(
-            title=plain(run.title, 200),
-            number=run.number,
-            began=run.began,
-            before=run.before,
-            counts=counted(outcome.word for outcome in run.outcomes.values()),
-            news=[(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news],
-            rows=rows,
-            version=package_version(),
-        )
-    )
+    shown = {
+        "title": plain(run.title, 200),
+        "counts": counted(outcome.word for outcome in run.outcomes.values()),
+        "news": [(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news],
+    }
+    return page_environment().get_template("index.html.j2").render(shown, run=run, rows=rows, version=package_version())
 
 
 def counted(words: Any) -> str:

@@ -77,7 +77,9 @@ def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> It
                 worker.connection.send(tasks[worker.number].payload)
                 busy.append(worker)
                 yield News(worker.number, "started")
-            for worker in _answering(busy, tasks):
+            # Until workers have answered, died, or run out of time.
+            ready = wait([worker.connection for worker in busy], _PULSE)
+            for worker in [each for each in busy if each.connection in ready or each.is_late(tasks)]:
                 busy.remove(worker)
                 news, usable = _receive(worker, tasks)
                 if usable:
@@ -100,15 +102,6 @@ def _start(work: Callable[[Any], str]) -> _Worker:
     return _Worker(process, here)
 
 
-def _answering(busy: Sequence[_Worker], tasks: Sequence[Job]) -> list[_Worker]:
-    """Waits until workers have answered, died, or run out of time."""
-    while True:
-        ready = wait([worker.connection for worker in busy], _PULSE)
-        found = [worker for worker in busy if worker.connection in ready or worker.is_late(tasks)]
-        if found:
-            return found
-
-
 def _receive(worker: _Worker, tasks: Sequence[Job]) -> tuple[News, bool]:
     """The news, and whether the worker can continue."""
     if not worker.connection.poll():
@@ -118,14 +111,12 @@ def _receive(worker: _Worker, tasks: Sequence[Job]) -> tuple[News, bool]:
         is_done, answer = worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
-        return News(worker.number, "failed", _death(worker.process.exitcode)), False
+        code = worker.process.exitcode
+        how = f"the process ended with status {code} and no answer"
+        if code is not None and code < 0:
+            how = f"the process was ended by signal {signal.Signals(-code).name}"
+        return News(worker.number, "failed", how), False
     return News(worker.number, "done" if is_done else "failed", answer), True
-
-
-def _death(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"the process was ended by signal {signal.Signals(-code).name}"
-    return f"the process ended with status {code} and no answer"
 
 
 def _serve(connection: Connection, work: Callable[[Any], str]) -> None:

@@ -18,8 +18,8 @@ ASKED = "jobs=2"
 
 def run(function, task):
     """There and back, without an engine."""
-    parcel = pack(function, ASKED)
-    return open_answer(run_parcel(parcel.key, lambda: parcel.content, task), ASKED)
+    key, content = pack(function, ASKED)
+    return open_answer(run_parcel(key, lambda: content, task), ASKED)
 
 
 def failing(error):
@@ -36,27 +36,27 @@ def test_there_and_back():
 
 
 def test_equal_work_has_equal_keys():
-    assert pack(len, ASKED).key == pack(len, ASKED).key != pack(sum, ASKED).key
+    assert pack(len, ASKED)[0] == pack(len, ASKED)[0] != pack(sum, ASKED)[0]
 
 
 def test_a_worker_fetches_the_work_once():
     fetched = []
-    parcel = pack(lambda task: task + 1, ASKED)
+    key, content = pack(lambda task: task + 1, ASKED)
 
     def fetch():
         fetched.append(1)
-        return parcel.content
+        return content
 
-    assert [open_answer(run_parcel(parcel.key, fetch, task), ASKED) for task in range(5)] == [1, 2, 3, 4, 5]
+    assert [open_answer(run_parcel(key, fetch, task), ASKED) for task in range(5)] == [1, 2, 3, 4, 5]
     assert len(fetched) == 1
 
 
 def test_threads_do_not_share_the_work():
-    parcel = pack(lambda task, seen=[]: (seen.append(task), len(seen))[1], ASKED)
+    key, content = pack(lambda task, seen=[]: (seen.append(task), len(seen))[1], ASKED)
     answers = []
 
     def work():
-        answers.append(open_answer(run_parcel(parcel.key, lambda: parcel.content, 0), ASKED))
+        answers.append(open_answer(run_parcel(key, lambda: content, 0), ASKED))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
@@ -119,9 +119,9 @@ class WeighingRunner:
         self.weight = 0
 
     def map(self, function, tasks):
-        parcel = pack(function, ASKED)
+        key, content = pack(function, ASKED)
         for task in tasks:
-            answer = run_parcel(parcel.key, lambda: parcel.content, task)
+            answer = run_parcel(key, lambda: content, task)
             self.weight += len(answer)
             yield open_answer(answer, ASKED)
 
