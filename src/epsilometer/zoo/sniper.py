@@ -5,8 +5,6 @@ classifiers" (2021); mechanisms after Ding et al. (2018), Lyu, Su, Li (2017), Wa
 (2018), and Erlingsson, Pihur, Korolova (2014).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

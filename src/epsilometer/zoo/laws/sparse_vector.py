@@ -4,8 +4,6 @@ Given the threshold's noise, all answers are independent, so the probability of 
 over that noise; between the breakpoints 0 and q_i - T its integrand is analytic.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -143,7 +141,7 @@ def two_compared_values_law(scheme: Scheme, left: Sequence[float], right: Sequen
     return quadrature_law(*(np.concatenate(cells) for cells in sides))
 
 
-def _beyond(law: ComparedValuesLaw, position: int, side: int) -> Floats:
+def _beyond(law: "ComparedValuesLaw", position: int, side: int) -> Floats:
     """P(one query's noisy value lies beyond w, in each slice) at every node w; shape (slices, k, m)."""
     centres = sorted({float(queries[position]) for queries in law.queries})
     cuts = np.concatenate([[-np.inf], np.linspace(centres[0], centres[-1], _SLICES + 1), [np.inf]])
@@ -170,7 +168,7 @@ class ComparedValuesLaw(PairLaw):
     panels: Panels
 
     @classmethod
-    def on(cls, scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> ComparedValuesLaw:
+    def on(cls, scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> "ComparedValuesLaw":
         """The distributions on two sequences of query values."""
         return cls(scheme, (left, right), scheme.panels(left, right))
 

@@ -1,7 +1,5 @@
 """Where the bounded function of the variational form comes from: cells, Chebyshev polynomials, a network."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

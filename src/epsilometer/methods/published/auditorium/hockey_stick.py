@@ -5,8 +5,6 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

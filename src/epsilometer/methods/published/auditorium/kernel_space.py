@@ -1,7 +1,5 @@
 """Outputs as points of a kernel's space: embedding, bandwidth, and a function learned from training draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,7 +104,7 @@ class Shape:
         scaled = self.landmarks / self.bandwidth
         return kernel_matrix(self.kernel, scaled, scaled)
 
-    def check(self) -> Shape:
+    def check(self) -> "Shape":
         """This, unless the caller's own kernel is not one, or leaves [0, 1], as far as the landmarks can tell."""
         try:
             gram = self.gram()

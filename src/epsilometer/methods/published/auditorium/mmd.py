@@ -5,8 +5,6 @@ Example:
     <Verdict.NOT_REFUTED: 'not refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,7 +46,7 @@ class Points:
 
     rows: Floats
 
-    def __add__(self, other: Points) -> Points:
+    def __add__(self, other: "Points") -> "Points":
         return Points(np.concatenate([self.rows, other.rows]))
 
 

@@ -3,8 +3,6 @@
 The optimum of both directions is the same log-ratio, up to its sign: one network is trained on the sum of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

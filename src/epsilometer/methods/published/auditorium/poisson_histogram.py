@@ -5,8 +5,6 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

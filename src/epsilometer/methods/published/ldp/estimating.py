@@ -1,7 +1,5 @@
 """Two-sided estimates of local privacy: Algorithm 1 for one pair of inputs, Algorithm 2 for an interval of them."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """How many cells, mid-points and samples the histogram estimators need, and the estimates that counts give."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -211,7 +209,7 @@ class CellCounts:
     counts: Integers
     outside: int
 
-    def __add__(self, other: CellCounts) -> CellCounts:
+    def __add__(self, other: "CellCounts") -> "CellCounts":
         return CellCounts(self.counts + other.counts, self.outside + other.outside)
 
     @property

@@ -1,7 +1,5 @@
 """Method `ldp-histogram`: a two-sided estimate, and its lower end as the bound of an audit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from epsilometer.claims import Claim, PureDP, RenyiDP

@@ -1,7 +1,5 @@
 """What a histogram estimate will cost, before anything is drawn."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +88,7 @@ class HistogramPlan:
             "seconds": self.seconds,
         }
 
-    def check_affordable(self, most_draws: float = MOST_DRAWS) -> HistogramPlan:
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(

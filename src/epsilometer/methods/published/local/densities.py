@@ -1,7 +1,5 @@
 """Floored density estimates: Algorithms 1 (TKDE) and 2 (TDDE), at given places or on a grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -44,7 +42,7 @@ class MarginGrid:
     margin: Integers
 
     @classmethod
-    def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> MarginGrid:
+    def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> "MarginGrid":
         """A grid fine enough for the given bandwidths, shape (sides, d)."""
         per_bandwidth, fewest, most = _STEPS[len(low)]
         gaussian = bandwidths / kernel.stretch
@@ -68,7 +66,7 @@ class MarginGrid:
         """All places, shape (m, d), the last axis varying fastest."""
         return np.stack([axis.ravel() for axis in np.meshgrid(*self.axes, indexing="ij")], axis=1)
 
-    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
+    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: "Limits | None" = None) -> Floats:
         """The kernel density at all places, shape (m,), without floor.
 
         Args:
@@ -104,7 +102,7 @@ class MarginGrid:
         return total.reshape(shape)
 
 
-def reflected(rows: Floats, limits: Limits) -> Floats:
+def reflected(rows: Floats, limits: "Limits") -> Floats:
     """The draws and their mirror images at the ends of the support."""
     copies = rows
     for j in range(rows.shape[1]):

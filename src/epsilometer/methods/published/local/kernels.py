@@ -1,7 +1,5 @@
 """Kernels, which spread each draw over its neighbourhood, and their bandwidths by a rule of thumb."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The empirical loss function |ln f̂(t) − ln f̂'(t)| of two samples, and where it is greatest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Reference: Askin, Kutta, Dette, "Statistical quantification of differential priv
 and 4. Decision record 0024 says where ours differs from the paper, and why.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -125,7 +123,7 @@ class KernelTally:
     weight: int
     hits: int
 
-    def __add__(self, other: KernelTally) -> KernelTally:
+    def __add__(self, other: "KernelTally") -> "KernelTally":
         return KernelTally(self.draws + other.draws, self.weight + other.weight, self.hits + other.hits)
 
 

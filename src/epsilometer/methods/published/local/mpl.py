@@ -1,7 +1,5 @@
 """Algorithms 3 and 4: DPL on one pair, MPL on many, and the data-centric level of one dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

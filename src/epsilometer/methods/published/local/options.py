@@ -1,7 +1,5 @@
 """The settings of the local approach, checked before anything is drawn."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A one-sided interval for the loss at one place (Section IV-B of the paper)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Which kind of distribution the draws come from, their outcomes and counts, and the place of a loss as an event."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

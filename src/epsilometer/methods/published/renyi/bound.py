@@ -1,7 +1,5 @@
 """The published lower bound on a Rényi divergence: densities with a soft floor, and their spread."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Two samples as densities at the same points: relative frequencies, or kernel estimates with the plug-in bandwidth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

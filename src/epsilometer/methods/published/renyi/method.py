@@ -1,7 +1,5 @@
 """Method `renyi-floored`: the published bound inside an audit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

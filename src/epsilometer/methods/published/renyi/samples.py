@@ -1,7 +1,5 @@
 """From two samples, as a user has them, to densities."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
