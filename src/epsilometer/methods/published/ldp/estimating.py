@@ -75,9 +75,8 @@ def lipschitz_hint(
     # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
     cells = Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
-    counts = []
-    for number, each in enumerate(inputs):
-        counts.append(cells.count(sampler.outputs(Phase.TRAIN, number, Pair(each, each), 0, n)))
+    drawn = (sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n) for number, x in enumerate(inputs))
+    counts = [cells.count(outputs) for outputs in drawn]
     check_inside(cells, *counts)
     width = (high - low) / cells.number
     densities = np.array([side.counts / n / width for side in counts])
@@ -181,8 +180,7 @@ def estimate(
         left, right = folded[0].total, folded[1].total
     check_inside(cells, left, right)
     check_filled(cells, left, right)
-    value = divergence(left, right, plan.order)
-    return _result(plan, value, inputs, samples, None, sampler.seed)
+    return _result(plan, divergence(left, right, plan.order), inputs, samples, None, sampler.seed)
 
 
 def overall(
@@ -223,13 +221,16 @@ def overall(
     interval = _given("input_domain", mechanism, input_domain)
     slope = _given("input_lipschitz", mechanism, input_lipschitz)
     plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
-    places = _check_midpoints(midpoints, plan)
+    places = plan.midpoints if midpoints is None else midpoints
+    if isinstance(places, bool) or not isinstance(places, int | np.integer) or places < 2:
+        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
     samples = check_n(n, plan, most_draws, places)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
     cells = Cells(smoothness.domain, plan.cells)
     inputs = middle_points(interval, places)
     with closing(sampler.runner):
-        counts = [_count(sampler, number, Pair(x, x), 0, samples, cells) for number, x in enumerate(inputs)]
+        drawn = [sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count) for i, x in enumerate(inputs)]
+        counts = [reduce(operator.add, (chunk.value for chunk in chunks)) for chunks in drawn]
     check_inside(cells, *counts)
     check_filled(cells, *counts)
     value, left, right = greatest_divergence(counts, plan.order)
@@ -251,7 +252,10 @@ def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> tu
     """The largest estimate over all ordered pairs of inputs, and the pair."""
     logs = np.log([side.counts / side.total for side in counts])
     if order is None:
-        return _greatest_ratio(logs)
+        # The largest difference of two rows in one column: the extremes of that column, whatever their order.
+        spans = logs.max(axis=0) - logs.min(axis=0)
+        cell = int(np.argmax(spans))
+        return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
     best = (-np.inf, 0, 0)
     for left, row in enumerate(logs):
         # Divergence from every input at once, shape (k,).
@@ -291,27 +295,6 @@ def _given(name: str, mechanism: object, value: Any) -> Any:
     if found is None:
         raise InputError(f"{name}= is needed: it is part of the assumption that an estimate with an interval rests on")
     return found
-
-
-def _count(sampler: Sampler, number: int, pair: Pair, side: int, n: int, cells: Cells) -> CellCounts:
-    chunks = sampler.chunks(Phase.CERTIFY, number, pair, side, n, cells.count)
-    return reduce(operator.add, (chunk.value for chunk in chunks))
-
-
-def _greatest_ratio(logs: Floats) -> tuple[float, int, int]:
-    """The largest difference of two rows in one column: the extremes of that column, whatever their order."""
-    spans = logs.max(axis=0) - logs.min(axis=0)
-    cell = int(np.argmax(spans))
-    return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
-
-
-def _check_midpoints(midpoints: int | None, plan: HistogramPlan) -> int:
-    assert plan.midpoints is not None  # a plan for an interval has them
-    if midpoints is None:
-        return plan.midpoints
-    if isinstance(midpoints, bool) or not isinstance(midpoints, int | np.integer) or midpoints < 2:
-        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
-    return int(midpoints)
 
 
 def _result(

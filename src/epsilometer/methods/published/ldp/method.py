@@ -1,6 +1,7 @@
 """Method `ldp-histogram`: a two-sided estimate, and its lower end as the bound of an audit."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.errors import InputError
@@ -46,11 +47,6 @@ class Options:
         if self.precision is not None:
             check_precision(self.precision)
 
-    @property
-    def smoothness(self) -> Smoothness:
-        """The assumption."""
-        return Smoothness(self.domain, self.lipschitz)
-
 
 @dataclass(frozen=True, slots=True)
 class HistogramProposal(Proposal):
@@ -87,21 +83,18 @@ class HistogramProposal(Proposal):
         """The lower end of the interval around the larger estimate of both directions."""
         check_inside(self.cells, left, right)
         n_empty = left.n_empty + right.n_empty
-        details = {"cells": self.plan.cells, "precision": self.plan.precision, "planned_samples": self.plan.samples}
+        details: dict[str, Any] = {
+            "cells": self.plan.cells,
+            "precision": self.plan.precision,
+            "planned_samples": self.plan.samples,
+        }
         if n_empty:
             reason = f"none: {n_empty} of {2 * self.plan.cells} cells are empty; take more samples or wider cells"
             return Finding(_NAME, 0.0, reason, 1.0 - failure_probability, None, self.task.claim, details)
         value = both_directions(left, right, self.plan.order)
         low, high = max(0.0, value - self.plan.precision), value + self.plan.precision
-        return Finding(
-            method=_NAME,
-            lower_bound=low,
-            guarantee=self.guarantee,
-            confidence=1.0 - failure_probability,
-            witness=None,
-            claim=self.task.claim,
-            details={"estimate": value, "interval": [low, high], "assumption": self.plan.assumption, **details},
-        )
+        details = {"estimate": value, "interval": [low, high], "assumption": self.plan.assumption, **details}
+        return Finding(_NAME, low, self.guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 
 
 class HistogramMethod(Method):
@@ -118,7 +111,7 @@ class HistogramMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
         """Refuses what cannot be estimated, before anything is drawn."""
-        self._options()
+        self._smoothness()
         _order(claim)
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
@@ -128,32 +121,30 @@ class HistogramMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> HistogramProposal:
         """Fixes the cells; training draws only predict the bound."""
-        options, order = self._options(), _order(task.claim)
+        smoothness, order = self._smoothness(), _order(task.claim)
         confidence, samples = 1.0 - task.failure_probability, min(task.n_fresh)
-        precision = options.precision or affordable_precision(options.smoothness, samples, confidence, order)
+        wished = None if self.options is None else self.options.precision
+        precision = wished or affordable_precision(smoothness, samples, confidence, order)
         if precision is None:
             raise InputError(f"{samples} draws per side are too few for any precision here; see epsilometer.plan")
-        plan = plan_pair(options.smoothness, precision, confidence, order)
-        proposal = HistogramProposal(plan, task, 0.0, guarantee_of(plan, samples))
-        return HistogramProposal(plan, task, _predict(proposal, left, right), proposal.guarantee)
+        plan = plan_pair(smoothness, precision, confidence, order)
+        cells = Cells(smoothness.domain, plan.cells)
+        tallies = cells.count(left), cells.count(right)
+        check_inside(cells, *tallies)
+        # With one more sample per cell, empty cells still give a guess.
+        padded = [CellCounts(side.counts + 1, 0) for side in tallies]
+        predicted = both_directions(padded[0], padded[1], order) - precision
+        return HistogramProposal(plan, task, predicted, guarantee_of(plan, samples))
 
-    def _options(self) -> Options:
+    def _smoothness(self) -> Smoothness:
         if self.options is None:
             raise InputError(f"the method {_NAME} needs options=epsilometer.ldp.Options(domain=(a, b), lipschitz=C)")
-        return self.options
+        return Smoothness(self.options.domain, self.options.lipschitz)
 
 
 def both_directions(left: CellCounts, right: CellCounts, order: float | None) -> float:
     """The larger estimate. Both are right if no count deviates, which is one event."""
     return max(divergence(left, right, order), divergence(right, left, order))
-
-
-def _predict(proposal: HistogramProposal, left: Outputs, right: Outputs) -> float:
-    tallies = proposal.tally(left, 0), proposal.tally(right, 1)
-    check_inside(proposal.cells, *tallies)
-    # With one more sample per cell, empty cells still give a guess.
-    padded = [CellCounts(side.counts + 1, 0) for side in tallies]
-    return both_directions(padded[0], padded[1], proposal.plan.order) - proposal.plan.precision
 
 
 def _order(claim: Claim) -> float | None:
