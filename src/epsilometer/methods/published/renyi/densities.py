@@ -1,12 +1,12 @@
 """Two samples as densities at the same points: relative frequencies, or kernel estimates with the plug-in bandwidth."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.kernels import (
@@ -31,8 +31,7 @@ def spread_of(counts: Floats, spacing: float) -> float:
     place = np.arange(len(counts)) * spacing
     mean = counts @ place / total
     deviation = math.sqrt(max(counts @ (place - mean) ** 2 / total, 0.0))
-    running = np.cumsum(counts) / total
-    low, high = np.interp([0.25, 0.75], running, place)
+    low, high = np.interp([0.25, 0.75], np.cumsum(counts) / total, place)
     quartiles = float(high - low) / _QUARTILES
     return min(deviation, quartiles) if quartiles > 0.0 else deviation
 
@@ -51,18 +50,12 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
     step = spacing / spread
     first = (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
     sixth = _derivative_functional(counts, step, 6, first)
-    if not sixth < 0.0:  # only rounding can lead here
-        return _thumb(spread, n)
-    second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
-    fourth = _derivative_functional(counts, step, 4, second)
-    if not fourth > 0.0:
-        return _thumb(spread, n)
-    return float(spread * (4.0 * math.pi) ** -0.1 * (1.0 / (fourth * n)) ** 0.2)
-
-
-def _thumb(spread: float, n: float) -> float:
-    """The normal reference rule."""
-    return float(1.06 * spread * n**-0.2)
+    if sixth < 0.0:
+        second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
+        fourth = _derivative_functional(counts, step, 4, second)
+        if fourth > 0.0:
+            return float(spread * (4.0 * math.pi) ** -0.1 * (1.0 / (fourth * n)) ** 0.2)
+    return float(1.06 * spread * n**-0.2)  # the normal reference rule; only rounding can lead here
 
 
 def undersmoothed(bandwidth: float, spread: float, power: float = UNDERSMOOTHING) -> float:
@@ -130,9 +123,7 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
     n = counts.sum()
     reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
-    coefficients = np.zeros(degree + 1)
-    coefficients[degree] = 1.0
-    kernel = np.polynomial.hermite_e.hermeval(z, coefficients) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return float(counts @ _convolve(counts, kernel / bandwidth ** (degree + 1)) / n**2)
 
 
@@ -172,6 +163,12 @@ class Densities:
     sizes: tuple[int, int]
     unit: float = 1.0
 
+    @classmethod
+    def of_counts(cls, left: Array, right: Array) -> "Densities":
+        """Relative frequencies from counts of the same outputs, shape (k,)."""
+        sizes = int(left.sum()), int(right.sum())
+        return cls(left / sizes[0], right / sizes[1], 1.0, sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class EvenGrid:
@@ -201,9 +198,9 @@ class EvenGrid:
                 total += np.bincount(place, weight, len(total))
         return total.reshape((self.points,) * len(self.box))
 
-    def _shares(self, values: Floats) -> Iterator[tuple[Integers, Floats]]:
+    def _shares(self, values: Floats) -> list[tuple[Any, Any]]:
         """The grid points around each draw, and the share of it that each gets."""
-        corners: list[tuple[Integers | int, Floats | float]] = [(0, 1.0)]
+        corners: list[tuple[Any, Any]] = [(0, 1.0)]
         for axis, (low, _) in enumerate(self.box):
             # A grid of a single point has no spacing: everything is at its first point.
             height = (values[:, axis] - low) / (self.spacings[axis] or 1.0)
@@ -215,8 +212,7 @@ class EvenGrid:
                 for place, weight in corners
                 for step in (0, 1)
             ]
-        for place, weight in corners:
-            yield np.asarray(place), np.asarray(weight)
+        return corners
 
     def densities(
         self, left: Floats, right: Floats, smoothing: Smoothing, sizes: tuple[int, int] | None = None
@@ -231,12 +227,9 @@ class EvenGrid:
         """
         sizes = sizes or (round(float(left.sum())), round(float(right.sum())))
         area = math.prod(self.spacings)
-        p, q = (
-            self._kernel_estimate(counts, smoothing) / (size * area)
-            for counts, size in zip((left, right), sizes, strict=True)
-        )
+        p, q = (self._kernel_estimate(counts, smoothing) / area for counts in (left, right))
         units = [spread_of(_marginal(left + right, axis), self.spacings[axis]) for axis in range(len(self.box))]
-        return Densities(p.ravel(), q.ravel(), area, sizes, math.prod(units))
+        return Densities(p.ravel() / sizes[0], q.ravel() / sizes[1], area, sizes, math.prod(units))
 
     def _kernel_estimate(self, counts: Floats, smoothing: Smoothing) -> Floats:
         smoothed, kernel = counts, find_kernel(smoothing.kernel)
@@ -260,5 +253,4 @@ def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:
 
 
 def _marginal(counts: Floats, axis: int) -> Floats:
-    others = tuple(each for each in range(counts.ndim) if each != axis)
-    return np.asarray(counts.sum(axis=others), dtype=np.float64)
+    return np.asarray(np.moveaxis(counts, axis, 0).reshape(len(counts), -1).sum(axis=1), dtype=np.float64)

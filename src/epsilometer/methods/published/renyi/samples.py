@@ -1,13 +1,10 @@
 """From two samples, as a user has them, to densities."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, EvenGrid, Smoothing, grid_over
-
-Array = NDArray[np.generic]
+from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, Smoothing, grid_over
 
 # The fewest draws of a side that have a spread.
 _FEWEST = 2
@@ -39,25 +36,14 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
             "The method auto has no such limit"
         )
     grid = grid_over(values[0], values[1])
-    return estimate_on(grid, values[0], values[1], smoothing)
-
-
-def estimate_on(grid: EvenGrid, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
-    """Kernel estimates on a given grid, draws of shape (n, d)."""
-    return grid.densities(grid.count(left), grid.count(right), smoothing)
+    return grid.densities(grid.count(values[0]), grid.count(values[1]), smoothing)
 
 
 def count_values(left: Array, right: Array) -> Densities:
     """Relative frequencies of the distinct rows."""
     codes, n_codes = _row_codes(np.concatenate([left, right]))
     counts = [np.bincount(part, minlength=n_codes) for part in (codes[: len(left)], codes[len(left) :])]
-    return from_counts(counts[0], counts[1])
-
-
-def from_counts(left: Integers, right: Integers) -> Densities:
-    """Relative frequencies from counts of the same outputs."""
-    sizes = int(left.sum()), int(right.sum())
-    return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
+    return Densities.of_counts(counts[0], counts[1])
 
 
 def _read(name: str, outputs: object) -> Array:
@@ -78,20 +64,13 @@ def _is_discrete(left: Array, right: Array) -> bool:
         return True
     look = np.concatenate([left[:_LOOK], right[:_LOOK]])
     distinct = len(np.unique(look, axis=0)) if look.shape[1] > 1 else len(np.unique(look))
-    repeated = 1.0 - distinct / len(look)
-    if repeated < _ACCIDENT:
+    if 1.0 - distinct / len(look) < _ACCIDENT:
         return False
-    if _single_share(look) > 0.05:
+    if np.count_nonzero(np.bincount(_row_codes(look)[0]) == 1) > 0.05 * len(look):
         raise InputError(
             "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
         )
     return True
-
-
-def _single_share(look: Array) -> float:
-    """The share of outputs that occur once."""
-    codes, n_codes = _row_codes(look)
-    return float(np.count_nonzero(np.bincount(codes, minlength=n_codes) == 1) / len(look))
 
 
 def _row_codes(rows: Array) -> tuple[Integers, int]:
@@ -102,9 +81,7 @@ def _row_codes(rows: Array) -> tuple[Integers, int]:
         if np.prod([float(size) for size in sizes]) <= _TABLE:
             codes = np.zeros(len(rows), dtype=np.int64)
             for column, least, size in zip(rows.T, low, sizes, strict=True):
-                codes *= size
-                codes += column
-                codes -= least
+                codes = codes * size + column - least
             return codes, int(np.prod(sizes))
     distinct, codes = np.unique(rows, axis=0, return_inverse=True)
     return codes.ravel(), len(distinct)
