@@ -65,55 +65,33 @@ class AnswerUntil:
 
     Attributes:
         scheme: the noises and the threshold.
-        values: whether the compared values are released; float outputs: a value above, -inf below, nan not answered.
+        fresh_scale: if given, float outputs: a query above is released with fresh noise of this scale; 0 releases the
+            same value that was compared.
+        below: what then stands for an answer below.
+        stopped: what then stands for no answer.
     """
 
     scheme: Scheme
-    values: bool = False
+    fresh_scale: float | None = None
+    below: float = -np.inf
+    stopped: float = np.nan
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Array:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
-        unanswered = np.float64(np.nan) if self.values else np.int8(-1)
-        answers = np.full((n, len(dataset)), unanswered)
+        answers: Array = np.full((n, len(dataset)), np.int8(-1) if self.fresh_scale is None else self.stopped)
         left = np.full(n, self.scheme.cutoff or 1)
         for position, query in enumerate(dataset):
             noisy = _noisy_query(self.scheme, query, n, rng)
             above, going = noisy >= bar, left > 0
-            answers[going, position] = (np.where(above, noisy, -np.inf) if self.values else above)[going]
+            answer: Array = above
+            if self.fresh_scale is not None:
+                value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
+                answer = np.where(above, value, self.below)
+            answers[going, position] = answer[going]
             left -= above & going
             if self.scheme.reset_scale > 0:
                 bar[above] = self.scheme.threshold + rng.laplace(0.0, self.scheme.reset_scale, int(above.sum()))
-        return answers
-
-
-@dataclass(frozen=True)
-class AnswerValuesUntil:
-    """Stops after `cutoff` times "above" and releases values; float outputs of shape (n, d).
-
-    Attributes:
-        scheme: the noises and the threshold.
-        fresh_scale: scale of the noise on a released query; 0 releases the same value that was compared.
-        below: what stands for an answer below.
-        stopped: what stands for no answer.
-    """
-
-    scheme: Scheme
-    fresh_scale: float = 0.0
-    below: float = -np.inf
-    stopped: float = np.nan
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        answers = np.full((n, len(dataset)), self.stopped)
-        left = np.full(n, self.scheme.cutoff or 1)
-        for position, query in enumerate(dataset):
-            noisy = _noisy_query(self.scheme, query, n, rng)
-            above, going = noisy >= bar, left > 0
-            value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
-            answers[going, position] = np.where(above, value, self.below)[going]
-            left -= above & going
         return answers
 
 
@@ -173,7 +151,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
-    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, values=True)
+    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, fresh_scale=0.0)
     law = partial(compared_value_law if cutoff == 1 else ComparedValuesLaw.on, scheme, pair.left, pair.right)
     summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
     given = {"cutoff": cutoff, "threshold": threshold}

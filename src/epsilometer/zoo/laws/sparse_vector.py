@@ -48,8 +48,7 @@ def answers_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -
     """The distributions of the sequence of answers (1 above, 0 below) on two sequences of query values."""
     tables = [answer_probabilities(scheme, queries) for queries in (left, right)]
     keys = sorted(tables[0].keys() | tables[1].keys())
-    probabilities = [np.array([table.get(key, 0.0) for key in keys]) for table in tables]
-    return discrete_law(*probabilities)
+    return discrete_law(*(np.array([table.get(key, 0.0) for key in keys]) for table in tables))
 
 
 def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answers, float]:
@@ -57,7 +56,8 @@ def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answe
     panels = scheme.panels(queries)
     fresh = laplace_density(panels.nodes, scheme.threshold_scale) * panels.weights
     below = [_below(scheme, panels, query) for query in queries]
-    above = [_above(scheme, panels, query) for query in queries]
+    # Not as the complement, so that small chances keep their digits.
+    above = [laplace_below(query - scheme.threshold - panels.nodes, scheme.query_scale) for query in queries]
     table: dict[Answers, float] = {}
     # Each open prefix of answers carries its joint weight with the threshold's noise at every node.
     open_prefixes: list[tuple[Answers, Floats]] = [((), fresh)]
@@ -78,16 +78,11 @@ def _below(scheme: Scheme, panels: Panels, query: float) -> Floats:
     return laplace_below(scheme.threshold + panels.nodes - query, scheme.query_scale)
 
 
-def _above(scheme: Scheme, panels: Panels, query: float) -> Floats:
-    """The complement of `_below`, computed separately so that small chances keep their digits."""
-    return laplace_below(query - scheme.threshold - panels.nodes, scheme.query_scale)
-
-
 def first_above_law(scheme: Scheme, left: Sequence[float], right: Sequence[float], value_scale: float) -> CellLaw:
     """The distributions of (position of the first answer above, that query with *fresh* Laplace noise)."""
     one = Scheme(scheme.threshold_scale, scheme.query_scale, 1, scheme.threshold)
     positions = [_by_position(answer_probabilities(one, queries)) for queries in (left, right)]
-    shifts = np.abs(np.asarray(left, dtype=float) - np.asarray(right, dtype=float)) / value_scale
+    shifts = np.abs(np.subtract(left, right)) / value_scale
     return CellLaw(positions[0], positions[1], np.append(shifts, 0.0))
 
 
@@ -175,10 +170,6 @@ class ComparedValuesLaw(PairLaw):
     def pure_epsilon(self) -> float:
         """See `PairLaw`."""
         return max(self._greatest_loss(answers) for answers in _sequences(self.scheme, len(self.queries[0])))
-
-    def delta(self, epsilon: float) -> float | None:
-        """Not known."""
-        return None
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`; order 1 as the limit from above."""

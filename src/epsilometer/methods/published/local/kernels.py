@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,28 @@ def rule_of_thumb(
         RULES[rule or "nrd0"] * kernel.stretch * spread * float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
     )
     return bandwidth
+
+
+def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:
+    """How much of the draws each point of a grid gets, when every draw is shared among the corners of its cell.
+
+    Args:
+        scaled: shape (n, d), the draws in steps of the grid from its first point, none outside it.
+        shape: of the grid, and of the result.
+    """
+    cell = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
+    share = scaled - cell
+    strides = np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
+    first, total = cell @ strides, np.zeros(math.prod(shape))
+    for corner in product((0, 1), repeat=len(shape)):
+        weight = np.prod(np.where(corner, share, 1.0 - share), axis=1)
+        total += np.bincount(first + int(np.dot(corner, strides)), weight, len(total))
+    return total.reshape(shape)
+
+
+def convolve(values: Floats, weights: Floats) -> Floats:
+    """The whole convolution along the last axis, by the fast Fourier transform, with zeros beyond the ends."""
+    size = values.shape[-1] + len(weights) - 1
+    length = 1 << (size - 1).bit_length()
+    spectrum = np.fft.rfft(values, length) * np.fft.rfft(weights, length)
+    return np.asarray(np.fft.irfft(spectrum, length)[..., :size], dtype=np.float64)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from epsilometer.methods.published.local.kernels import (
     BandwidthChoice,
     Kernel,
     KernelChoice,
+    bin_linearly,
+    convolve,
     find_kernel,
     own_bandwidth,
 )
@@ -72,7 +73,7 @@ def smooth(counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KE
     if reach < 1:
         return counts.astype(np.float64)
     weights = kernel.evaluate(np.arange(-reach, reach + 1) * (spacing / bandwidth))
-    return np.maximum(_convolve(counts, weights / weights.sum()), 0.0)
+    return np.maximum(convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +125,8 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
     reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
     kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return float(counts @ _convolve(counts, kernel / bandwidth ** (degree + 1)) / n**2)
-
-
-def _convolve(counts: Floats, kernel: Floats) -> Floats:
-    """Along the last axis, with a kernel of odd length, by the fast Fourier transform; with zeros beyond the ends."""
-    size, reach = counts.shape[-1], len(kernel) // 2
-    length = 1 << (size + 2 * reach - 1).bit_length()
-    product = np.fft.rfft(counts, length) * np.fft.rfft(kernel, length)
-    return np.asarray(np.fft.irfft(product, length)[..., reach : reach + size], dtype=np.float64)
+    smoothed = convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
+    return float(counts @ smoothed / n**2)
 
 
 Box = tuple[tuple[float, float], ...]
@@ -192,27 +186,13 @@ class EvenGrid:
 
     def count(self, values: Floats) -> Floats:
         """Draws of shape (n, d) shared linearly among their grid neighbours, shape (points,)·d; others at the ends."""
-        total = np.zeros(self.points ** len(self.box))
+        shape, low = (self.points,) * len(self.box), [end for end, _ in self.box]
+        # A grid of a single point has no spacing: everything is at its first point.
+        steps, total = [spacing or 1.0 for spacing in self.spacings], np.zeros(shape)
         for start in range(0, len(values), _PIECE):
-            for place, weight in self._shares(values[start : start + _PIECE]):
-                total += np.bincount(place, weight, len(total))
-        return total.reshape((self.points,) * len(self.box))
-
-    def _shares(self, values: Floats) -> list[tuple[Any, Any]]:
-        """The grid points around each draw, and the share of it that each gets."""
-        corners: list[tuple[Any, Any]] = [(0, 1.0)]
-        for axis, (low, _) in enumerate(self.box):
-            # A grid of a single point has no spacing: everything is at its first point.
-            height = (values[:, axis] - low) / (self.spacings[axis] or 1.0)
-            np.clip(height, 0.0, self.points - 1, out=height)
-            below = np.minimum(height.astype(np.int64), self.points - 2)
-            height -= below
-            corners = [
-                (place * self.points + below + step, weight * (height if step else 1.0 - height))
-                for place, weight in corners
-                for step in (0, 1)
-            ]
-        return corners
+            scaled = (values[start : start + _PIECE] - low) / steps
+            total += bin_linearly(np.clip(scaled, 0.0, self.points - 1), shape)
+        return total
 
     def densities(
         self, left: Floats, right: Floats, smoothing: Smoothing, sizes: tuple[int, int] | None = None

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from epsilometer.arrays import Array, Integers
+from epsilometer.arrays import Array
 from epsilometer.errors import InputError
+from epsilometer.methods.published.local.samples import count_outcomes
 from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, Smoothing, grid_over
+from epsilometer.outputs import read_outputs
 
 # The fewest draws of a side that have a spread.
 _FEWEST = 2
@@ -12,8 +14,6 @@ _FEWEST = 2
 _LOOK = 20_000
 # Single-precision floats that collide by chance stay below this share of them.
 _ACCIDENT = 1e-3
-# Combinations of whole numbers are counted in a table up to this many cells, by sorting beyond.
-_TABLE = 1 << 22
 
 
 def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoothing) -> Densities:
@@ -41,9 +41,8 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
 
 def count_values(left: Array, right: Array) -> Densities:
     """Relative frequencies of the distinct rows."""
-    codes, n_codes = _row_codes(np.concatenate([left, right]))
-    counts = [np.bincount(part, minlength=n_codes) for part in (codes[: len(left)], codes[len(left) :])]
-    return Densities.of_counts(counts[0], counts[1])
+    outcomes = count_outcomes(read_outputs(left), read_outputs(right))
+    return Densities.of_counts(outcomes.left, outcomes.right)
 
 
 def _read(name: str, outputs: object) -> Array:
@@ -63,25 +62,12 @@ def _is_discrete(left: Array, right: Array) -> bool:
     if left.dtype.kind != "f" or right.dtype.kind != "f":
         return True
     look = np.concatenate([left[:_LOOK], right[:_LOOK]])
-    distinct = len(np.unique(look, axis=0)) if look.shape[1] > 1 else len(np.unique(look))
-    if 1.0 - distinct / len(look) < _ACCIDENT:
+    # Sorting numbers is far quicker than sorting rows of one number.
+    _, counts = np.unique(look, axis=0 if look.shape[1] > 1 else None, return_counts=True)
+    if 1.0 - len(counts) / len(look) < _ACCIDENT:
         return False
-    if np.count_nonzero(np.bincount(_row_codes(look)[0]) == 1) > 0.05 * len(look):
+    if np.count_nonzero(counts == 1) > 0.05 * len(look):
         raise InputError(
             "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
         )
     return True
-
-
-def _row_codes(rows: Array) -> tuple[Integers, int]:
-    """A number for each distinct row."""
-    if rows.dtype.kind in "iub":
-        low = [int(column.min()) for column in rows.T]
-        sizes = [int(column.max()) - least + 1 for column, least in zip(rows.T, low, strict=True)]
-        if np.prod([float(size) for size in sizes]) <= _TABLE:
-            codes = np.zeros(len(rows), dtype=np.int64)
-            for column, least, size in zip(rows.T, low, sizes, strict=True):
-                codes = codes * size + column - least
-            return codes, int(np.prod(sizes))
-    distinct, codes = np.unique(rows, axis=0, return_inverse=True)
-    return codes.ravel(), len(distinct)
