@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
@@ -16,31 +17,29 @@ from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discret
 from epsilometer.zoo.laws.numerics import laplace_below
 
 
-def add_laplace(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
+def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
     """A number plus Laplace noise; outputs of shape (n,)."""
     return rng.laplace(float(dataset), scale, n)
 
 
-def add_laplace_to_each(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
+def add_laplace_to_each(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
     """Independent Laplace noise on every component of a vector; outputs of shape (n, d)."""
     centre = np.asarray(dataset, dtype=np.float64)
     return rng.laplace(centre, scale, (n, centre.size))
 
 
-def add_gaussian(dataset: Any, n: int, rng: np.random.Generator, sigma: float) -> Floats:
+def add_gaussian(dataset: Any, n: int, rng: Generator, sigma: float) -> Floats:
     """A number plus Gaussian noise; outputs of shape (n,)."""
     return rng.normal(float(dataset), sigma, n)
 
 
-def add_geometric(dataset: Any, n: int, rng: np.random.Generator, ratio: float) -> Integers:
+def add_geometric(dataset: Any, n: int, rng: Generator, ratio: float) -> Integers:
     """A whole number plus two-sided geometric noise, P(k) proportional to ratio^|k|; int64 outputs of shape (n,)."""
     # The difference of two geometric numbers is two-sided geometric.
     return int(dataset) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)
 
 
-def add_clamped_laplace(
-    dataset: Any, n: int, rng: np.random.Generator, scale: float, low: float, high: float
-) -> Floats:
+def add_clamped_laplace(dataset: Any, n: int, rng: Generator, scale: float, low: float, high: float) -> Floats:
     """A number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
     noisy = rng.laplace(float(dataset), scale, n)
     return np.clip(noisy, low, high, out=noisy)
@@ -128,10 +127,8 @@ def gaussian(
     else:
         if sigma is not None and (epsilon is None or delta is None):
             raise InputError("sigma= with a claim needs both epsilon= and delta=; sigma= alone claims mu = 1/sigma")
-        epsilon, delta = (
-            check_epsilon(1.0 if epsilon is None else epsilon),
-            check_delta(1e-5 if delta is None else delta),
-        )
+        epsilon = check_epsilon(1.0 if epsilon is None else epsilon)
+        delta = check_delta(1e-5 if delta is None else delta)
         claim, fixed = ApproxDP(epsilon, delta), {"epsilon": epsilon, "delta": delta}
         least = sensitivity / mu_through(epsilon, delta)
         sigma = least if sigma is None else check_positive("sigma", sigma)
@@ -175,7 +172,7 @@ class ProposeTestRelease:
     scale: float
     threshold: float
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, Array]:
         """Draw n outputs."""
         centre, distance = dataset
         released = rng.laplace(float(distance), self.scale, n) > self.threshold

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
@@ -21,7 +22,7 @@ from epsilometer.zoo.laws.exact import CellLaw, discrete_law, panel_law
 from epsilometer.zoo.laws.numerics import Panels
 
 
-def respond(dataset: Any, n: int, rng: np.random.Generator, labels: tuple[str, ...], truthful: float) -> Array:
+def respond(dataset: Any, n: int, rng: Generator, labels: tuple[str, ...], truthful: float) -> Array:
     """Reports the true label with some probability, else one of the others; outputs are strings, shape (n,).
 
     Args:
@@ -61,9 +62,7 @@ def _law(epsilon: float, categories: int, truthful: float) -> CellLaw:
 _MOST_CATEGORIES = 1000
 
 
-def encode_unary(
-    dataset: Any, n: int, rng: np.random.Generator, categories: int, true_one: float, false_one: float
-) -> Booleans:
+def encode_unary(dataset: Any, n: int, rng: Generator, categories: int, true_one: float, false_one: float) -> Booleans:
     """One bit per category, each sent through a coin; outputs are bool, shape (n, categories).
 
     Args:
@@ -76,9 +75,7 @@ def encode_unary(
     return rng.random((n, categories)) < chances
 
 
-def choose_column(
-    dataset: Any, n: int, rng: np.random.Generator, categories: int, size: int, truthful: float
-) -> Integers:
+def choose_column(dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float) -> Integers:
     """A column of a Hadamard matrix, likelier where one's own row is +1; int64 outputs from 0 to size - 1, shape (n,).
 
     Args:
@@ -95,9 +92,7 @@ def choose_column(
     return columns
 
 
-def choose_subset(
-    dataset: Any, n: int, rng: np.random.Generator, categories: int, size: int, truthful: float
-) -> Booleans:
+def choose_subset(dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float) -> Booleans:
     """A random set of categories that holds one's own with high probability; bool outputs, shape (n, categories).
 
     Args:
@@ -244,7 +239,7 @@ class TruncatedLaplace:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
         return np.asarray(np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre))))
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs: exponential noise to one side, cut off at its end by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         below, above = self._sides(centre)
@@ -270,7 +265,7 @@ class TruncatedGaussian:
         start, end = self._ends(centre)
         return np.asarray(_PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start)))
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         start, end = self._ends(centre)

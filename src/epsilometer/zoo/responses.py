@@ -53,10 +53,8 @@ def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
     summary = f"the bits of {users} people, each reported truthfully or flipped"
     lie, claim = _lie(epsilon), PureDP(epsilon)
-    draw, law = (
-        partial(respond_bits, lie=lie),
-        partial(discrete_law, np.array([1 - lie, lie]), np.array([lie, 1 - lie])),
-    )
+    draw = partial(respond_bits, lie=lie)
+    law = partial(discrete_law, np.array([1 - lie, lie]), np.array([lie, 1 - lie]))
     return entry("randomized_responses", summary, draw, claim, _one_bit(users), law, epsilon=epsilon, users=users)
 
 

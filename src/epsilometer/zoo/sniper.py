@@ -19,14 +19,9 @@ from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
 from epsilometer.zoo.additive import add_geometric, add_laplace, add_laplace_to_each
 from epsilometer.zoo.entry import ZooEntry, check_choice, entry
+from epsilometer.zoo.laws import sparse_vector as laws
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independent_law, laplace_law
-from epsilometer.zoo.laws.sparse_vector import (
-    Scheme,
-    answer_probabilities,
-    answers_law,
-    compared_value_law,
-    two_compared_values_law,
-)
+from epsilometer.zoo.laws.sparse_vector import Scheme
 from epsilometer.zoo.responses import Rappor
 from epsilometer.zoo.selection import NoisyMax, index_law, value_law
 from epsilometer.zoo.sparse_vector import AnswerUntil, answer_all
@@ -77,7 +72,7 @@ def _noisy_max(noise: str, output: str) -> _Published:
 def _sparse(scheme: Scheme, left: Sequence[float], right: Sequence[float], keeps_claim: bool = False) -> _Published:
     draw = partial(answer_all, scheme=scheme) if scheme.cutoff is None else AnswerUntil(scheme)
     left, right = _halves(*left), _halves(*right)
-    return _Published(draw, left, right, partial(answers_law, scheme, left, right), keeps_claim)
+    return _Published(draw, left, right, partial(laws.answers_law, scheme, left, right), keeps_claim)
 
 
 def _halves(first: float, second: float) -> list[float]:
@@ -87,7 +82,7 @@ def _halves(first: float, second: float) -> list[float]:
 def _svt3() -> _Published:
     scheme, left, right = Scheme(20.0, 20.0, 1), _halves(0.0, 1.0), _halves(1.0, 0.0)
     draw = AnswerUntil(scheme, 0.0, -1000.0, -2000.0)
-    return _Published(draw, left, right, partial(compared_value_law, scheme, left, right), False)
+    return _Published(draw, left, right, partial(laws.compared_value_law, scheme, left, right), False)
 
 
 def _svt34() -> _Published:
@@ -98,7 +93,7 @@ def _svt34() -> _Published:
 
 
 def _svt34_law(values: Scheme, answers: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
-    return independent_law([two_compared_values_law(values, left, right), answers_law(answers, left, right)])
+    return independent_law([laws.two_compared_values_law(values, left, right), laws.answers_law(answers, left, right)])
 
 
 def _numerical_svt() -> _Published:
@@ -109,7 +104,7 @@ def _numerical_svt() -> _Published:
 
 def _numerical_svt_law(scheme: Scheme, fresh_scale: float, left: Sequence[float], right: Sequence[float]) -> CellLaw:
     """Every answer above comes with a number whose centres lie 1/fresh_scale scales apart, independently."""
-    sides = [answer_probabilities(scheme, queries) for queries in (left, right)]
+    sides = [laws.answer_probabilities(scheme, queries) for queries in (left, right)]
     numbers = [independent_law([laplace_law(1 / fresh_scale)] * count) for count in range(3)]
     cells = [
         [side[key] * (numbers[sum(key)].right if other else numbers[sum(key)].left) for key in sides[0]]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import GaussianDP, PureDP, RenyiDP, check_order
@@ -32,7 +33,7 @@ class NoisySum:
     scale: float
     rate: float = 1.0
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         values = np.asarray(dataset, dtype=np.float64)
         sums = np.full(n, values.sum())
@@ -110,7 +111,7 @@ def subsampled_gaussian(sigma: float = 1.0, rate: float = 0.5, size: int = 10, o
     return entry("subsampled_gaussian", summary, draw, claim, pair, law, sigma=sigma, rate=rate, size=size, order=order)
 
 
-def noisy_mean(dataset: Any, n: int, rng: np.random.Generator, noise_times_size: float) -> Floats:
+def noisy_mean(dataset: Any, n: int, rng: Generator, noise_times_size: float) -> Floats:
     """The mean of values clipped to [0, 1], plus Laplace noise; outputs of shape (n,).
 
     Args:
@@ -137,7 +138,7 @@ def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> Z
     return entry("dp_mean", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
 
 
-def noisy_descent(dataset: Any, n: int, rng: np.random.Generator, step: float, noise: float, steps: int) -> Floats:
+def noisy_descent(dataset: Any, n: int, rng: Generator, step: float, noise: float, steps: int) -> Floats:
     """Langevin steps on the mean of (θ − x)²/2, from 0; outputs are the last θ, shape (n,).
 
     Args:
@@ -172,9 +173,7 @@ def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 1
     return entry("noisy_gradient_descent", summary, draw, claim, pair, law, **given)
 
 
-def clipped_descent(
-    dataset: Any, n: int, rng: np.random.Generator, sigma: float, steps: int, step: float = 0.1
-) -> Floats:
+def clipped_descent(dataset: Any, n: int, rng: Generator, sigma: float, steps: int, step: float = 0.1) -> Floats:
     """Gradient descent on a linear loss with clipped gradients and Gaussian noise; the last parameter, shape (n,).
 
     Args:

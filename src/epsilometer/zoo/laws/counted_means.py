@@ -7,25 +7,23 @@ density exp(-|y - N|)/2, and it counts only above 0; the mechanisms raise the re
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, panel_law, quadrature_cells, quadrature_law
+from epsilometer.zoo.laws.exact import CellLaw, Density, PairLaw, panel_law, quadrature_cells, quadrature_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_density
 
-Density = Callable[[Floats], Floats]
+Ends = tuple[float, float]
 
 # Closer to its kinks than this no density changes; farther away lies less than 1e-12 of the mass.
 _NEAREST, _FARTHEST = 1e-9, 1e13
 
 
-def count_law(
-    left: Density, right: Density, centres: Sequence[float], counts: tuple[float, float], shift: float = 0.0
-) -> CellLaw:
+def count_law(left: Density, right: Density, centres: Sequence[float], counts: Ends, shift: float = 0.0) -> CellLaw:
     """The distributions of a mean on two datasets.
 
     Args:
@@ -78,10 +76,8 @@ def _falling_moments(fall: Floats) -> tuple[Floats, Floats]:
     first = (zeroth - np.exp(-safe)) / safe
     # The quotients lose their digits near 0, where eight terms of the series give all of them.
     terms = [(-fall) ** order / math.factorial(order) for order in range(8)]
-    near_zeroth, near_first = (
-        sum((term / (order + more) for order, term in enumerate(terms)), np.zeros_like(fall)) for more in (1, 2)
-    )
-    return np.where(fall < 0.1, near_zeroth, zeroth), np.where(fall < 0.1, near_first, first)
+    near = [sum((term / (order + more) for order, term in enumerate(terms)), np.zeros_like(fall)) for more in (1, 2)]
+    return np.where(fall < 0.1, near[0], zeroth), np.where(fall < 0.1, near[1], first)
 
 
 def gaussian_mean_density(distance: Floats, count: float) -> Floats:

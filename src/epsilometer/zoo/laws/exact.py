@@ -14,6 +14,8 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise, solve_increasing
 
+Density = Callable[[Floats], Floats]
+
 # A cell of tiny weight at every edge: there the ratio may be greatest, and no node of the rule lies on an edge.
 _EDGE_WEIGHT = 1e-30
 # Smaller cells are tail; beyond them one side of a ratio underflows to 0, which would look like an impossible event.
@@ -117,9 +119,7 @@ def laplace_law(shift: float) -> CellLaw:
     return CellLaw(np.ones(1), np.ones(1), np.array([shift]))
 
 
-def density_law(
-    left: Callable[[Floats], Floats], right: Callable[[Floats], Floats], breakpoints: Iterable[float], scale: float
-) -> CellLaw:
+def density_law(left: Density, right: Density, breakpoints: Iterable[float], scale: float) -> CellLaw:
     """Two densities on the line as the cells of a fine Gauss-Legendre rule; see `quadrature_law` for its accuracy.
 
     Args:
@@ -132,7 +132,7 @@ def density_law(
     return panel_law(panels, left, right)
 
 
-def panel_law(panels: Panels, left: Callable[[Floats], Floats], right: Callable[[Floats], Floats]) -> CellLaw:
+def panel_law(panels: Panels, left: Density, right: Density) -> CellLaw:
     """Two densities on the line as the cells of the given panels."""
     return quadrature_law(*(quadrature_cells(panels, side(panels.nodes), side(panels.edges)) for side in (left, right)))
 

@@ -103,10 +103,7 @@ def solve_increasing(function: Callable[[float], float], target: float, low: flo
         middle = (low + high) / 2
         if not low < middle < high:
             return middle
-        if function(middle) < target:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if function(middle) < target else (low, middle)
 
 
 def maximise(function: Callable[[float], float], low: float, high: float) -> float:

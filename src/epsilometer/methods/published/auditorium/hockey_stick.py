@@ -106,10 +106,8 @@ _SEED = 20_230_715
 
 def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
     """The largest sample of the mixture for which these draws practically always suffice."""
-    share = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
-    return int(
-        min(max(n - _SPARE * math.sqrt(n), 0.0) / part for n, part in ((n_above, share), (n_below, 1.0 - share)))
-    )
+    p = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
+    return int(min(max(n - _SPARE * math.sqrt(n), 0.0) / share for n, share in ((n_above, p), (n_below, 1.0 - p))))
 
 
 def published_excess(above: Counts, below: Counts, epsilon: float, failure_probability: float) -> float:

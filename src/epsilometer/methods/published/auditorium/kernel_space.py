@@ -172,6 +172,10 @@ def _median_distance(points: Floats) -> float:
     return float(np.median(distances)) if len(distances) else 1.0
 
 
+# A function as cells: the partition, and its least and greatest value in each cell, shape (cells,).
+FunctionCells = tuple[Partition, Floats, Floats]
+
+
 def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Floats]:
     """Mean and mean square (of all draws) of the kernel with each landmark, shape (landmarks,) each."""
     first = outputs.take(slice(0, _MOST_FITTED_ROWS))
@@ -191,14 +195,8 @@ def unit_weights(gram: Floats, difference: Floats, ridge: float) -> Floats:
     return np.asarray(weights / norm, dtype=np.float64) if norm > 1e-12 else np.zeros(len(weights))
 
 
-def as_function(
-    shapes: list[Shape], weights: Floats, left: Outputs, right: Outputs
-) -> tuple[Partition, Floats, Floats]:
-    """The function with these weights, cut into cells that are fine where training draws lie.
-
-    Returns:
-        The cells, and the least and the greatest value of the function in each, shape (cells,).
-    """
+def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outputs) -> FunctionCells:
+    """The function with these weights, cut into cells that are fine where training draws lie."""
     blocks, lowest, highest = [], [], []
     seen = {a.shape: (a, b) for a, b in blocks_of_both(left.take(slice(0, _PAIRS)), right.take(slice(0, _PAIRS)))}
     ends = np.cumsum([len(shape.landmarks) for shape in shapes])[:-1]

@@ -23,16 +23,9 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.events.learning import half_of
 from epsilometer.methods.published import own_options
+from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
-from epsilometer.methods.published.auditorium.kernel_space import (
-    BandwidthOfPoints,
-    Shape,
-    as_function,
-    check_kernel,
-    landmark_means,
-    learn_shapes,
-    unit_weights,
-)
+from epsilometer.methods.published.auditorium.kernel_space import Shape
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
@@ -140,10 +133,10 @@ class Options:
     threshold: str | None = None
     certificate: str = "exact"
     kernel: KernelOfPoints = "gaussian"
-    bandwidth: BandwidthOfPoints = None
+    bandwidth: kernel_space.BandwidthOfPoints = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bandwidth)
+        kernel_space.check_kernel(self.kernel, self.bandwidth)
         if self.threshold is not None:
             check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
@@ -255,9 +248,9 @@ class MmdMethod(Method):
         claim = check_claim(NAME, task.claim)
         options = replace(self.options, threshold=self._threshold(claim))
         with one_thread():
-            shapes = learn_shapes(left, right, options.kernel, options.bandwidth)
+            shapes = kernel_space.learn_shapes(left, right, options.kernel, options.bandwidth)
             if options.certificate == "exact":
-                return _propose_function(shapes, left, right, task, options)
+                return _fit_function(shapes, left, right, task, options)
             points = [points_of(side, shapes).rows for side in (left, right)]
             terms = pair_terms(points[0], points[1], options.kernel)
         squared = -2.0
@@ -269,15 +262,13 @@ class MmdMethod(Method):
         return PairsProposal(shapes, task, options, value + min(squared, 0.0))
 
 
-def _propose_function(
-    shapes: list[Shape], left: Outputs, right: Outputs, task: Task, options: Options
-) -> FunctionProposal:
-    means = [[landmark_means(shapes, half_of(side, half)) for side in (left, right)] for half in (0, 1)]
+def _fit_function(shapes: list[Shape], left: Outputs, right: Outputs, task: Task, options: Options) -> FunctionProposal:
+    means = [[kernel_space.landmark_means(shapes, half_of(side, half)) for side in (left, right)] for half in (0, 1)]
     gram = block_diag(*(shape.gram() for shape in shapes))
-    tried = [_judge(gram, ridge, means, task) for ridge in _RIDGES]
+    tried = [(ridge, *_judge(gram, ridge, means, task)) for ridge in _RIDGES]
     ridge, difference, spread = max(tried, key=lambda each: each[1] - 2.5 * each[2])
-    weights = unit_weights(gram, np.mean([half[0][0] - half[1][0] for half in means], axis=0), ridge)
-    partition, lowest, highest = as_function(shapes, weights, left, right)
+    weights = kernel_space.unit_weights(gram, np.mean([half[0][0] - half[1][0] for half in means], axis=0), ridge)
+    partition, lowest, highest = kernel_space.as_function(shapes, weights, left, right)
     middles = [float(weights @ (means[0][side][0] + means[1][side][0])) / 2.0 for side in (0, 1)]
     # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
     best, (n_left, n_right) = math.sqrt(-2.0 * math.log(task.failure_probability)), task.n_fresh
@@ -293,15 +284,13 @@ def _propose_function(
     return FunctionProposal(event, cells, bet, task, threshold, predicted)
 
 
-def _judge(
-    gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task
-) -> tuple[float, float, float]:
-    """The ridge, and the difference of means and its spread that it gives on draws that did not fit the function."""
+def _judge(gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task) -> tuple[float, float]:
+    """The difference of means and its spread that a ridge gives, on draws that did not fit the function."""
     differences, variances = [], []
     for half in (0, 1):
-        weights = unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
+        weights = kernel_space.unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
         fresh = means[1 - half]
         differences.append(float(weights @ (fresh[0][0] - fresh[1][0])))
         parts = [float(weights @ square @ weights) - float(weights @ mean) ** 2 for mean, square in fresh]
         variances.append(sum(max(part, 0.0) / n for part, n in zip(parts, task.n_fresh, strict=True)))
-    return ridge, float(np.mean(differences)), math.sqrt(float(np.mean(variances)))
+    return float(np.mean(differences)), math.sqrt(float(np.mean(variances)))

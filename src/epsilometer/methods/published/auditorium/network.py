@@ -67,12 +67,8 @@ def _train(
 
     def advance(step: Any, state: Any) -> Any:
         layers, memory = state
-        x, y = (
-            jax.lax.dynamic_slice_in_dim(
-                jax.numpy.asarray(side, dtype=np.float32), (step * _BATCH) % (len(side) - _BATCH + 1), _BATCH
-            )
-            for side in sides
-        )
+        starts = [(step * _BATCH) % (len(side) - _BATCH + 1) for side in sides]
+        x, y = (jax.lax.dynamic_slice_in_dim(*each, _BATCH) for each in zip(sides, starts, strict=True))
         change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
         return optax.apply_updates(layers, change), memory
 

@@ -24,14 +24,7 @@ from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.log_ratios import make_way
 from epsilometer.methods.published import own_options
-from epsilometer.methods.published.auditorium.hockey_stick import (
-    CERTIFICATES,
-    check_choice,
-    check_claim,
-    check_epsilon,
-    choose_excess,
-    mixtures_of,
-)
+from epsilometer.methods.published.auditorium import hockey_stick
 from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -133,8 +126,8 @@ class Options:
                 raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
         if check_whole("cells", self.cells) < 2:
             raise InputError(f"cells={self.cells!r} must be at least 2")
-        check_choice("certificate", self.certificate, CERTIFICATES)
-        check_epsilon(self.epsilon)
+        hockey_stick.check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
+        hockey_stick.check_epsilon(self.epsilon)
         poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense
 
 
@@ -184,7 +177,7 @@ class EstimateProposal(Proposal):
         """The published estimate; it has no guarantee and decides nothing."""
         above, below = (right, left) if self.flipped else (left, right)
         found = estimate(above, below, self.epsilon, self.options.tolerance, self.options.margin)
-        bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, found.value)
+        bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
         details = {
             "epsilon": self.epsilon,
             "cells": self.partition.n_cells,
@@ -214,13 +207,13 @@ class PoissonHistogramMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Pure and approximate privacy only; called before anything is drawn."""
-        check_claim(NAME, claim)
+        hockey_stick.check_claim(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> CellsProposal | EstimateProposal:
         """The direction (and ε) with the best predicted bound."""
-        mixtures = mixtures_of(check_claim(NAME, task.claim), self.options.epsilon)
+        mixtures = hockey_stick.mixtures_of(hockey_stick.check_claim(NAME, task.claim), self.options.epsilon)
         learned = self._cut(left, right)
-        candidate, epsilon = choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
+        candidate, epsilon = hockey_stick.choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
         if self.options.certificate == "exact":
             return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
         predicted = candidate.predicted

@@ -43,18 +43,16 @@ def published_error(order: float, bound: float, n: int, failure_probability: flo
     return math.log((1.0 + eta) / (1.0 - eta)) if eta < 1.0 else math.inf
 
 
-def published_divergence(
-    scores: Floats, left: Integers, right: Integers, order: float, failure_probability: float
-) -> float:
+def published_divergence(h: Floats, left: Integers, right: Integers, order: float, failure_probability: float) -> float:
     """The estimate on counts of cells less the published error; −inf where the error is infinite.
 
-    A constant added to h changes nothing, so C is half the range of the scores.
+    A constant added to h changes nothing, so C is half its range.
     """
     n = int(min(left.sum(), right.sum()))
-    error = published_error(order, half_range(scores), n, failure_probability)
+    error = published_error(order, half_range(h), n, failure_probability)
     if not n or not math.isfinite(error):
         return -math.inf
-    return variational_value(scores, left / left.sum(), right / right.sum(), order) - error
+    return variational_value(h, left / left.sum(), right / right.sum(), order) - error
 
 
 def half_range(scores: Floats) -> float:

@@ -7,16 +7,8 @@ from typing import Any
 from epsilometer.bisection import rejected_end
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.published.ldp.formulas import (
-    Smoothness,
-    check_confidence,
-    check_constant,
-    check_interval,
-    check_precision,
-    least_samples,
-    midpoints_for,
-    resolution,
-)
+from epsilometer.methods.published.ldp import formulas
+from epsilometer.methods.published.ldp.formulas import Smoothness
 
 # More draws than this are refused unless the user raises the limit: a quarter of an hour with the fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
@@ -132,24 +124,23 @@ def _plan(
     order: float | None,
     as_published: bool,
 ) -> HistogramPlan:
-    precision, confidence = check_precision(precision), check_confidence(confidence)
+    precision, confidence = formulas.check_precision(precision), formulas.check_confidence(confidence)
     order = None if order is None else check_order(order)
     midpoints, n_inputs, assumption = None, 2, smoothness.describe()
     each, pair_confidence = precision, confidence
     if inputs is not None:
-        (low, high), slope = check_interval("input_domain", inputs[0]), check_constant("input_lipschitz", inputs[1])
-        midpoints = n_inputs = midpoints_for(smoothness, precision, order, slope, high - low)
+        low, high = formulas.check_interval("input_domain", inputs[0])
+        slope = formulas.check_constant("input_lipschitz", inputs[1])
+        midpoints = n_inputs = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
         each, pair_confidence = precision / 3.0, math.sqrt(confidence) if as_published else confidence
-    cells, deviation = resolution(smoothness, each, order)
+    cells, deviation = formulas.resolution(smoothness, each, order)
     share = smoothness.length / cells * smoothness.least_density  # y = wτ, the least probability of a cell
     counts = cells * (2 if as_published else n_inputs)
     n_deviations = counts if order is not None else 4 if as_published else 2 * counts
-    samples = least_samples(deviation, share, pair_confidence, counts, n_deviations)
-    draws = n_inputs * samples
-    return HistogramPlan(
-        precision, confidence, order, smoothness, cells, samples, midpoints, draws, as_published, assumption
-    )
+    samples = formulas.least_samples(deviation, share, pair_confidence, counts, n_deviations)
+    sizes = cells, samples, midpoints, n_inputs * samples
+    return HistogramPlan(precision, confidence, order, smoothness, *sizes, as_published, assumption)
 
 
 def affordable_precision(smoothness: Smoothness, samples: int, confidence: float, order: float | None) -> float | None:

@@ -9,17 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import (
-    BandwidthChoice,
-    Kernel,
-    KernelChoice,
-    bin_linearly,
-    convolve,
-    find_kernel,
-    own_bandwidth,
-    rule_of_thumb,
-    spreads,
-)
+from epsilometer.methods.published.local import kernels
+from epsilometer.methods.published.local.kernels import BandwidthChoice, Kernel, KernelChoice
 from epsilometer.methods.published.local.options import Options, check_bandwidth, check_floor, per_coordinate
 
 # Steps per bandwidth, and the fewest and most steps across the box, by number of dimensions. In one dimension a
@@ -75,12 +66,12 @@ class MarginGrid:
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = ((rows if limits is None else reflected(rows, limits)) - self.low) / self.step + self.margin
             inside = np.all((scaled >= 0) & (scaled < sizes - 1), axis=1)
-        values = bin_linearly(scaled[inside], tuple(sizes.tolist()))
+        values = kernels.bin_linearly(scaled[inside], tuple(sizes.tolist()))
         for axis in range(len(h)):
             reach = int(self.margin[axis])
             weights = kernel.evaluate(np.arange(-reach, reach + 1) * self.step[axis] / h[axis]) / h[axis]
             # The part that the weights cover fully.
-            covered = convolve(np.moveaxis(values, axis, -1), weights)[..., 2 * reach : sizes[axis]]
+            covered = kernels.convolve(np.moveaxis(values, axis, -1), weights)[..., 2 * reach : sizes[axis]]
             values = np.moveaxis(covered, -1, axis)
         return np.asarray(np.maximum(values.ravel(), 0.0) / len(rows))
 
@@ -139,7 +130,7 @@ def tkde(
     chosen = Options(kernel=kernel, support=support, bandwidth=bandwidth, floor=floor)
     rows = as_rows("sample", sample)
     places, single = as_places(t, rows.shape[1])
-    shape = find_kernel(kernel)
+    shape = kernels.find_kernel(kernel)
     h = bandwidth_of("bandwidth", bandwidth, rows, shape)
     densities = kernel_density(rows, places, h, shape, limits_in(chosen, len(h)))
     floored: Floats = np.maximum(densities, kernel_floor(len(rows), h, shape) if floor is None else floor)
@@ -207,9 +198,9 @@ def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits
 def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel) -> Floats:
     """The given bandwidth, or that of the rule; shape (d,)."""
     if callable(given):
-        return own_bandwidth(name, given, rows)
+        return kernels.own_bandwidth(name, given, rows)
     if given is None or isinstance(given, str):
-        return rule_of_thumb(spreads(rows), len(rows), kernel, rule=given)
+        return kernels.rule_of_thumb(kernels.spreads(rows), len(rows), kernel, rule=given or "nrd0")
     check_bandwidth(name, given)
     return per_coordinate(name, np.atleast_1d(np.asarray(given, dtype=np.float64)), rows.shape[1])
 

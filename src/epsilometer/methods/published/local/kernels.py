@@ -137,9 +137,8 @@ def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) ->
     except Exception as error:
         raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
     if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
-        raise InputError(
-            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
-        )
+        text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
+        raise InputError(text)
     return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
 
 
@@ -162,19 +161,15 @@ def spreads(sample: Floats) -> Floats:
     return np.where(spread > 0.0, spread, np.where(sample[0] == 0.0, 1.0, np.abs(sample[0])))
 
 
-def rule_of_thumb(
-    spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str | None = None
-) -> Floats:
+def rule_of_thumb(spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str = "nrd0") -> Floats:
     """A bandwidth for each coordinate, shape (d,): 0.9 · spread · n^(−1/(d+4)), times n^(−undersmoothing).
 
     The factor 0.9 is that of R's "nrd0"; the normal reference rule varies by 15 % up to d = 4.
 
     Reference: Silverman, "Density estimation for statistics and data analysis", 3.31; `bw.nrd0` of R.
     """
-    bandwidth: Floats = (
-        RULES[rule or "nrd0"] * kernel.stretch * spread * float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
-    )
-    return bandwidth
+    rate = float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
+    return np.asarray(RULES[rule] * kernel.stretch * spread * rate, dtype=np.float64)
 
 
 def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:

@@ -7,15 +7,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.densities import (
-    DRAWS_AT_FLOOR,
-    Limits,
-    MarginGrid,
-    bandwidth_of,
-    kernel_density,
-    kernel_floor,
-    limits_in,
-)
+from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import Outcomes, as_matrix, count_outcomes, find_kind
@@ -57,8 +49,8 @@ class LossFunction:
     n: tuple[int, int]
     bandwidths: Floats | None
     kernel: Kernel | None
-    region: Limits | None
-    limits: Limits | None
+    region: densities.Limits | None
+    limits: densities.Limits | None
     draws: tuple[Floats, Floats] | Outcomes
 
     @property
@@ -108,7 +100,7 @@ class LossFunction:
         places = np.asarray(t, dtype=np.float64)
         flat = places.reshape(-1, d)
         both = [
-            np.maximum(kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
+            np.maximum(densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
             for rows, h in zip(self.draws, self.bandwidths, strict=True)
         ]
         return np.asarray(np.abs(np.log(both[0] / both[1])).reshape(places.shape if d == 1 else places.shape[:-1]))
@@ -153,7 +145,7 @@ def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFuncti
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
-    floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
+    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
     region = options.box()
     if region is not None:
         numbers = outcomes.numbers()
@@ -172,22 +164,22 @@ def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
 def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
     kernel = find_kernel(options.kernel)
     d = draws[0].shape[1]
-    limits = limits_in(options, d)
-    bandwidths = np.stack([bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
+    limits = densities.limits_in(options, d)
+    bandwidths = np.stack([densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
     low, high = _region(draws, options, limits)
     n = len(draws[0]), len(draws[1])
     if min(n) >= _ENOUGH_TO_MISS:
         _check_any(sum(np.all((rows >= low) & (rows <= high), axis=1).sum() for rows in draws), options)
-    grid = MarginGrid.over(low, high, bandwidths, kernel)
+    grid = densities.MarginGrid.over(low, high, bandwidths, kernel)
     left, right = (grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True))
     peak = float(max(left.max(), right.max()))
-    floor = options.floor or kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
+    floor = options.floor or densities.kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
     places = grid.places()[:, 0] if d == 1 else grid.places()
     p, q = np.maximum(left, floor), np.maximum(right, floor)
     return LossFunction("continuous", places, p, q, floor, n, bandwidths, kernel, (low, high), limits, draws)
 
 
-def _region(draws: tuple[Floats, Floats], options: Options, limits: Limits | None) -> Limits:
+def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None) -> densities.Limits:
     box = options.box()
     d = draws[0].shape[1]
     if box is None:

@@ -241,10 +241,8 @@ class LocalMethod(Method):
         if loss.region is not None:
             details["region"] = [_plain(loss.region[0]), _plain(loss.region[1])]
         if loss.bandwidths is not None:
-            details |= {
-                "kernel": find_kernel(self.options.kernel).name,
-                "bandwidth": [_plain(side) for side in loss.bandwidths],
-            }
+            details["kernel"] = find_kernel(self.options.kernel).name
+            details["bandwidth"] = [_plain(side) for side in loss.bandwidths]
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
         direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1
@@ -254,9 +252,8 @@ class LocalMethod(Method):
 def check_claim(claim: Claim) -> None:
     """The local approach is about pure ε."""
     if not isinstance(claim, PureDP):
-        raise InputError(
-            f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
-        )
+        text = f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
+        raise InputError(text)
 
 
 def _plain(values: Floats) -> Any:

@@ -15,7 +15,6 @@ from epsilometer.methods.published.local.densities import (
     kernel_density,
     kernel_floor,
     limits_in,
-    tdde,
 )
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
@@ -83,7 +82,7 @@ def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: O
             own = own_bandwidth("proof_bandwidth", given, rows)
             widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
         else:
-            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given))
+            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0"))
     return np.asarray(np.minimum(widths[0], widths[1]))
 
 
@@ -129,9 +128,9 @@ def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tup
     floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
     numbers = outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
-        column = [np.repeat(numbers, counts) for counts in (outcomes.left, outcomes.right)]
-        return float(tdde(column[0], float(t), floor)), float(tdde(column[1], float(t), floor))
-    wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
-    hits = [number for number in range(len(outcomes)) if outcomes[number] == wanted]
+        hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
+    else:
+        wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
+        hits = np.array([outcomes[number] == wanted for number in range(len(outcomes))])
     p, q = outcomes.left[hits].sum() / outcomes.n[0], outcomes.right[hits].sum() / outcomes.n[1]
     return max(float(p), floor), max(float(q), floor)

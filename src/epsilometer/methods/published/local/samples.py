@@ -9,19 +9,8 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.options import MOST_DIMENSIONS
-from epsilometer.outputs import (
-    Block,
-    BlockPartition,
-    Event,
-    Group,
-    Labels,
-    Line,
-    Numbers,
-    Outputs,
-    Partition,
-    concatenate,
-)
-from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms
+from epsilometer.outputs import Block, BlockPartition, Event, Group, Labels, Numbers, Outputs, Partition, concatenate
+from epsilometer.outputs.lines import Atoms, LabelAtoms, Line, NumberAtoms
 
 # A value seen this often among the training draws is an atom, not an accident (as for the method events).
 _REPEATS = 5

@@ -8,17 +8,8 @@ import numpy as np
 from epsilometer.arrays import Array, Floats
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import (
-    KERNELS,
-    RULES,
-    BandwidthChoice,
-    Kernel,
-    KernelChoice,
-    bin_linearly,
-    convolve,
-    find_kernel,
-    own_bandwidth,
-)
+from epsilometer.methods.published.local import kernels
+from epsilometer.methods.published.local.kernels import KERNELS, RULES, BandwidthChoice, Kernel, KernelChoice
 
 # The published experiments raise the bandwidth to this power, so that the bias vanishes faster than the spread.
 UNDERSMOOTHING = 1.1
@@ -73,7 +64,7 @@ def smooth(counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KE
     if reach < 1:
         return counts.astype(np.float64)
     weights = kernel.evaluate(np.arange(-reach, reach + 1) * (spacing / bandwidth))
-    return np.maximum(convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]], 0.0)
+    return np.maximum(kernels.convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ class Smoothing:
         power = as_number("undersmoothing", self.power)
         if not 1.0 <= power < math.inf:
             raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the bandwidth of the rule)")
-        find_kernel(self.kernel)
+        kernels.find_kernel(self.kernel)
         given = self.bandwidth
         if isinstance(given, str) and given not in ("dpik", *RULES):
             raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
@@ -107,7 +98,7 @@ class Smoothing:
         """The bandwidth for draws that were binned linearly to an even grid, counts of shape (k,)."""
         if callable(self.bandwidth):
             draws = np.repeat(np.arange(len(counts)) * spacing, np.rint(counts).astype(np.int64))
-            return float(own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
+            return float(kernels.own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
         if self.bandwidth is not None and not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
         spread, n = spread_of(counts, spacing), float(counts.sum())
@@ -116,7 +107,7 @@ class Smoothing:
         else:
             # Plug-in rules for two dimensions couple the axes; the normal reference rule does not.
             rule = plug_in_bandwidth(counts, spacing) if dimensions == 1 else spread * n ** (-1.0 / 6.0)
-        return undersmoothed(find_kernel(self.kernel).stretch * rule, spread, self.power)
+        return undersmoothed(kernels.find_kernel(self.kernel).stretch * rule, spread, self.power)
 
 
 def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: float) -> float:
@@ -125,7 +116,7 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
     reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
     kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    smoothed = convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
+    smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
     return float(counts @ smoothed / n**2)
 
 
@@ -191,7 +182,7 @@ class EvenGrid:
         steps, total = [spacing or 1.0 for spacing in self.spacings], np.zeros(shape)
         for start in range(0, len(values), _PIECE):
             scaled = (values[start : start + _PIECE] - low) / steps
-            total += bin_linearly(np.clip(scaled, 0.0, self.points - 1), shape)
+            total += kernels.bin_linearly(np.clip(scaled, 0.0, self.points - 1), shape)
         return total
 
     def densities(
@@ -212,7 +203,7 @@ class EvenGrid:
         return Densities(p.ravel() / sizes[0], q.ravel() / sizes[1], area, sizes, math.prod(units))
 
     def _kernel_estimate(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        smoothed, kernel = counts, find_kernel(smoothing.kernel)
+        smoothed, kernel = counts, kernels.find_kernel(smoothing.kernel)
         for axis, spacing in enumerate(self.spacings):
             width = smoothing.width(_marginal(counts, axis), spacing, len(self.box))
             smoothed = np.moveaxis(smooth(np.moveaxis(smoothed, axis, -1), spacing, width, kernel), -1, axis)

@@ -17,14 +17,7 @@ from epsilometer.methods.events.learning import learn_partitions
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
-from epsilometer.methods.published.renyi.densities import (
-    GRID_POINTS,
-    UNDERSMOOTHING,
-    Densities,
-    EvenGrid,
-    Smoothing,
-    grid_over,
-)
+from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, EvenGrid, Smoothing, grid_over
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -105,9 +98,8 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
 
 def _has_density(left: Block, right: Block) -> bool:
     columns = (*left.columns, *right.columns)
-    if len(left.columns) not in GRID_POINTS or not all(
-        isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns
-    ):
+    are_floats = all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns)
+    if not 1 <= len(left.columns) <= 2 or not are_floats:
         return False
     rows = np.concatenate([_finite_rows(left)[:_LOOK], _finite_rows(right)[:_LOOK]])
     return len(rows) > 1 and all(len(np.unique(column)) >= _DISTINCT * len(column) for column in rows.T)

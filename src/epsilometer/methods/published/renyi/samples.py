@@ -67,7 +67,6 @@ def _is_discrete(left: Array, right: Array) -> bool:
     if 1.0 - len(counts) / len(look) < _ACCIDENT:
         return False
     if np.count_nonzero(counts == 1) > 0.05 * len(look):
-        raise InputError(
-            "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
-        )
+        text = "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
+        raise InputError(text)
     return True
