@@ -61,7 +61,7 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
     if (numbers := outcomes.numbers()) is not None:
         kept = kept[np.argsort(numbers[kept], kind="stable")]
     return {
-        "atoms": [outcomes.value(int(number)) for number in kept],
+        "atoms": [outcomes[int(number)] for number in kept],
         "left_atoms": outcomes.left[kept].tolist(),
         "right_atoms": outcomes.right[kept].tolist(),
     }

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ class Coin:
     @property
     def mechanism(self) -> Mechanism:
         """A batch mechanism whose dataset is the probability of True."""
-        return from_batch(_toss, name=f"coin({self.p:g}, {self.q:g})")
+        return from_batch(lambda dataset, n, rng: rng.random(n) < dataset, name=f"coin({self.p:g}, {self.q:g})")
 
     @property
     def worst_pair(self) -> Pair:
@@ -51,86 +50,65 @@ class Coin:
         return max(claim.least_value(*event[::step]) for event in (heads, tails) for step in (1, -1))
 
 
-def _toss(dataset: float, n: int, rng: np.random.Generator) -> Booleans:
-    return rng.random(n) < dataset
-
-
 def constant(value: Any) -> Mechanism:
     """Answers the same whatever its input."""
-    return from_callable(partial(_constant, value=value), name="constant")
-
-
-def _constant(dataset: Any, value: Any) -> Any:
-    return value
+    return from_callable(lambda dataset: value, name="constant")
 
 
 def frozen_seed(seed: int = 7) -> Mechanism:
     """Adds Laplace noise to its input from a generator that restarts with every batch."""
-    return from_batch(partial(_frozen, seed=seed), name="frozen_seed")
-
-
-def _frozen(dataset: float, n: int, rng: np.random.Generator, seed: int) -> Floats:
-    return np.random.default_rng(seed).laplace(dataset, 1.0, n)
+    return from_batch(lambda dataset, n, rng: np.random.default_rng(seed).laplace(dataset, 1.0, n), name="frozen_seed")
 
 
 def drifting(per_output: float = 1e-3) -> Mechanism:
     """Normal noise whose mean moves with every output; it remembers how many it drew, so use a new one per audit."""
-    return from_batch(_Drifting(per_output), name="drifting")
+    drawn: dict[float, int] = {}
 
+    def draw(dataset: float, n: int, rng: np.random.Generator) -> Floats:
+        start = drawn.get(dataset, 0)
+        drawn[dataset] = start + n
+        return np.asarray(dataset + rng.normal(size=n) + per_output * np.arange(start, start + n))
 
-@dataclass(slots=True)
-class _Drifting:
-    per_output: float
-    drawn: dict[float, int] = field(default_factory=dict)
-
-    def __call__(self, dataset: float, n: int, rng: np.random.Generator) -> Floats:
-        start = self.drawn.get(dataset, 0)
-        self.drawn[dataset] = start + n
-        return np.asarray(dataset + rng.normal(size=n) + self.per_output * np.arange(start, start + n))
+    return from_batch(draw, name="drifting")
 
 
 def serially_correlated(stay: float = 0.9) -> Mechanism:
     """A fair coin that repeats its last answer with probability `stay` and is tossed afresh otherwise."""
-    return from_batch(partial(_sticky, stay=stay), name="serially_correlated")
 
+    def draw(dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
+        tossed = rng.random(n) >= stay
+        tossed[:1] = True
+        # Every output takes the answer of the last toss at or before it.
+        last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
+        return (rng.random(n) < 0.5)[last]
 
-def _sticky(dataset: Any, n: int, rng: np.random.Generator, stay: float) -> Booleans:
-    tossed = rng.random(n) >= stay
-    tossed[:1] = True
-    # Every output takes the answer of the last toss at or before it.
-    last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
-    return (rng.random(n) < 0.5)[last]
+    return from_batch(draw, name="serially_correlated")
 
 
 def raising(error: Exception, on: Any = None) -> Mechanism:
     """Raises `error` on the dataset `on` (on any when it is None) and answers 0.0 otherwise."""
-    return from_callable(partial(_raising, error=error, on=on), name="raising")
 
+    def answer(dataset: Any) -> float:
+        if on is None or dataset == on:
+            raise error
+        return 0.0
 
-def _raising(dataset: Any, error: Exception, on: Any) -> float:
-    if on is None or dataset == on:
-        raise error
-    return 0.0
+    return from_callable(answer, name="raising")
 
 
 def miscounting(extra: int = 1) -> Mechanism:
     """Returns `extra` outputs more (or fewer) than it was asked for."""
-    return from_batch(partial(_miscounting, extra=extra), name="miscounting")
-
-
-def _miscounting(dataset: Any, n: int, rng: np.random.Generator, extra: int) -> Floats:
-    return rng.random(max(n + extra, 0))
+    return from_batch(lambda dataset, n, rng: rng.random(max(n + extra, 0)), name="miscounting")
 
 
 def hostile() -> Mechanism:
     """Draws from `HOSTILE_NUMBERS`; the dataset (a number) is the weight of NaN against 1 for each other number."""
-    return from_batch(_draw_hostile, name="hostile")
 
+    def draw(dataset: float, n: int, rng: np.random.Generator) -> Floats:
+        weights = np.array([dataset] + [1.0] * (len(HOSTILE_NUMBERS) - 1))
+        return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())
 
-def _draw_hostile(dataset: float, n: int, rng: np.random.Generator) -> Floats:
-    weights = np.ones(len(HOSTILE_NUMBERS))
-    weights[0] = dataset
-    return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())
+    return from_batch(draw, name="hostile")
 
 
 Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | Array]

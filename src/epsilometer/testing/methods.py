@@ -3,8 +3,10 @@
 import inspect
 import json
 import math
+import operator
 import pickle
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -99,19 +101,21 @@ class MethodConformance(SoundnessConformance):
         for claim in self._provable(method):
             proposal = self._propose(method, claim, rng)
             fresh = self._draws(self.n_fresh, rng)
-            whole = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
-            parts = [_tally_in_parts(proposal, outputs, side) for side, outputs in enumerate(fresh)]
-            pair = self.coin.worst_pair
-            found = [proposal.certify(left, right, pair, _FAILURE).to_dict() for left, right in (whole, parts)]
-            assert found[0] == found[1], f"tallies of chunks do not add up to the whole for {claim.describe()}"
+            cuts = [0, 1, 2, 5, self.n_fresh // 3, self.n_fresh - 3, self.n_fresh]
+            chunks = [[outputs.take(slice(a, b)) for a, b in pairwise(cuts)] for outputs in fresh]
+            left, right = (
+                reduce(operator.add, [proposal.tally(each, side) for each in chunks[side]]) for side in (0, 1)
+            )
+            summed = proposal.certify(left, right, self.coin.worst_pair, _FAILURE)
+            whole = _certify(proposal, *fresh, self.coin.worst_pair)
+            assert summed.to_dict() == whole.to_dict(), f"tallies of chunks do not add up for {claim.describe()}"
 
     def test_a_proposal_survives_pickling(self, method: Method) -> None:
         """It is sent to the workers that draw."""
         rng = np.random.default_rng(5)
         proposal = self._propose(method, self._provable(method)[0], rng)
-        copy = pickled(proposal)
         fresh = self._draws(self.n_fresh, rng)
-        found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, copy)]
+        found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, pickled(proposal))]
         assert found[0] == found[1], "a pickled proposal proves something else"
 
     def test_tallies_survive_a_checkpoint(self, method: Method) -> None:
@@ -121,11 +125,10 @@ class MethodConformance(SoundnessConformance):
             train = self._draws(self.n_train, rng)
             proposal = method.propose(*train, self._task(claim))
             fresh = self._draws(self.n_fresh, rng)
-            whole = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
-            resumed = [_tally_with_a_stop(proposal, fresh[side], side, train[side]) for side in (0, 1)]
-            pair = self.coin.worst_pair
-            found = [proposal.certify(left, right, pair, _FAILURE).to_dict() for left, right in (whole, resumed)]
-            assert found[0] == found[1], f"stored tallies prove something else for {claim.describe()}"
+            left, right = (_tally_with_a_stop(proposal, fresh[side], side, train[side]) for side in (0, 1))
+            resumed = proposal.certify(left, right, self.coin.worst_pair, _FAILURE)
+            whole = _certify(proposal, *fresh, self.coin.worst_pair)
+            assert resumed.to_dict() == whole.to_dict(), f"stored tallies prove something else for {claim.describe()}"
 
     def test_a_plain_leak_is_found_in_both_directions(self, method: Method) -> None:
         """The coin is far from private, whichever input is called the left one."""
@@ -136,8 +139,7 @@ class MethodConformance(SoundnessConformance):
 
     def test_the_truth_is_rarely_exceeded(self, method: Method) -> None:
         """The guarantee, by repetition; the first claim only, for the sake of time."""
-        claim = self._provable(method)[0]
-        rng = np.random.default_rng(7)
+        claim, rng = self._provable(method)[0], np.random.default_rng(7)
         truth = self.truth(claim)
         above = sum(self._audit(method, claim, rng).lower_bound > truth for _ in range(self.runs))
         assert_rare(above, self.runs, _FAILURE)
@@ -161,9 +163,8 @@ class MethodConformance(SoundnessConformance):
         rng = np.random.default_rng(10)
         told = 0
         for _ in range(self.runs // 2):
-            proposal = method.propose(
-                self.draw(0, self.n_train, rng), self.draw(0, self.n_train, rng), self._task(claim)
-            )
+            train = self.draw(0, self.n_train, rng), self.draw(0, self.n_train, rng)
+            proposal = method.propose(*train, self._task(claim))
             fresh = self.draw(0, self.n_fresh, rng), self.draw(0, self.n_fresh, rng)
             told += _certify(proposal, *fresh, self.coin.worst_pair).lower_bound > 0.0
         assert_rare(told, self.runs // 2, _FAILURE)
@@ -244,12 +245,6 @@ def _tally_with_a_stop(proposal: Proposal, outputs: Outputs, side: int, other: O
     stored = json.dumps(tally_to_data(proposal.tally(outputs.take(slice(0, cut)), side)))
     restored = tally_from_data(json.loads(stored), proposal.tally(other, side))
     return restored + proposal.tally(outputs.take(slice(cut, len(outputs))), side)
-
-
-def _tally_in_parts(proposal: Proposal, outputs: Outputs, side: int) -> object:
-    cuts = [0, 1, 2, 5, len(outputs) // 3, len(outputs) - 3, len(outputs)]
-    tallies = [proposal.tally(outputs.take(slice(a, b)), side) for a, b in pairwise(cuts)]
-    return sum(tallies[1:], tallies[0])
 
 
 def _check_finding(finding: Finding, claim: Claim, failure: float = _FAILURE) -> None:

@@ -1,7 +1,7 @@
 """Statistical tests that state their own false-alarm rate, and how often a bound may miss."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -75,27 +75,24 @@ class Certificates:
     def __init__(self, proposal: Proposal, pair: Pair) -> None:
         self.proposal = proposal
         self.pair = pair
-        self._known: dict[tuple[str, str, float], float] = {}
+        self._known: dict[str, float] = {}
 
     def bound(self, left: Any, right: Any, failure_probability: float) -> float:
         """The bound from two tallies; infinite if it is not a number."""
         try:
-            key = _as_text(left), _as_text(right), failure_probability
+            key = json.dumps([tally_to_data(left), tally_to_data(right), failure_probability])
         except InputError:  # a tally of an unsupported kind, which another test reports
-            return self._certify(left, right, failure_probability)
+            return self.certify(left, right, failure_probability)
         if key not in self._known:
-            self._known[key] = self._certify(left, right, failure_probability)
+            self._known[key] = self.certify(left, right, failure_probability)
         return self._known[key]
 
-    def _certify(self, left: Any, right: Any, failure_probability: float) -> float:
+    def certify(self, left: Any, right: Any, failure_probability: float) -> float:
+        """The same, always proved anew."""
         finding = self.proposal.certify(left, right, self.pair, failure_probability)
         if not finding.guarantee.startswith("exact"):
             return 0.0
         return float("inf") if np.isnan(finding.lower_bound) else float(finding.lower_bound)
-
-
-def _as_text(tally: Any) -> str:
-    return json.dumps(tally_to_data(tally))
 
 
 def assert_no_excess(proposal: Proposal, claim: Claim, pair: Pair) -> None:
@@ -106,7 +103,7 @@ def assert_no_excess(proposal: Proposal, claim: Claim, pair: Pair) -> None:
     depends on the order of the draws is not a function of the counts, and is left to `assert_rarely_above`.
     """
     certificates = Certificates(proposal, pair)
-    rows, mixed = _tallies(proposal, _sorted_faces), _tallies(proposal, _shuffled_faces)
+    rows, mixed = _tallies(proposal, shuffled=False), _tallies(proposal, shuffled=True)
     cells = list(product(range(N_ENUMERATED + 1), repeat=2))
     tables = {failure: np.empty((N_ENUMERATED + 1, N_ENUMERATED + 1)) for failure in FAILURES}
     # In a random order of the cells, so that a difference is found soon.
@@ -124,17 +121,12 @@ def assert_no_excess(proposal: Proposal, claim: Claim, pair: Pair) -> None:
             )
 
 
-def _sorted_faces(hits: int) -> list[bool]:
-    return [place < hits for place in range(N_ENUMERATED)]
-
-
-def _shuffled_faces(hits: int) -> list[bool]:
-    return [bool(face) for face in np.random.default_rng(hits).permutation(_sorted_faces(hits))]
-
-
-def _tallies(proposal: Proposal, arrange: Callable[[int], list[bool]]) -> tuple[list[Any], list[Any]]:
+def _tallies(proposal: Proposal, shuffled: bool) -> tuple[list[Any], list[Any]]:
     """The tallies of the left and the right side, each by the number of hits."""
-    outputs = [read_outputs(arrange(hits)) for hits in range(N_ENUMERATED + 1)]
+    faces = [np.arange(N_ENUMERATED) < hits for hits in range(N_ENUMERATED + 1)]
+    if shuffled:
+        faces = [np.random.default_rng(hits).permutation(each) for hits, each in enumerate(faces)]
+    outputs = [read_outputs(each.tolist()) for each in faces]
     left, right = ([proposal.tally(each, side) for each in outputs] for side in (0, 1))
     return left, right
 

@@ -65,9 +65,8 @@ __all__ = [
 ]  # fmt: skip
 
 # By name, for the command line and for tests over all of it.
-_MAKERS: dict[str, Callable[..., ZooEntry]] = {
-    name: globals()[name] for name in __all__ if name not in ("ZooEntry", "find", "names")
-}
+_OTHERS = ("ZooEntry", "find", "names")
+_MAKERS: dict[str, Callable[..., ZooEntry]] = {name: globals()[name] for name in __all__ if name not in _OTHERS}
 
 
 def names() -> list[str]:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
@@ -16,31 +17,29 @@ from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discret
 from epsilometer.zoo.laws.numerics import laplace_below
 
 
-def add_laplace(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
+def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
     """A number plus Laplace noise; outputs of shape (n,)."""
     return rng.laplace(float(dataset), scale, n)
 
 
-def add_laplace_to_each(dataset: Any, n: int, rng: np.random.Generator, scale: float) -> Floats:
+def add_laplace_to_each(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
     """Independent Laplace noise on every component of a vector; outputs of shape (n, d)."""
     centre = np.asarray(dataset, dtype=np.float64)
     return rng.laplace(centre, scale, (n, centre.size))
 
 
-def add_gaussian(dataset: Any, n: int, rng: np.random.Generator, sigma: float) -> Floats:
+def add_gaussian(dataset: Any, n: int, rng: Generator, sigma: float) -> Floats:
     """A number plus Gaussian noise; outputs of shape (n,)."""
     return rng.normal(float(dataset), sigma, n)
 
 
-def add_geometric(dataset: Any, n: int, rng: np.random.Generator, ratio: float) -> Integers:
+def add_geometric(dataset: Any, n: int, rng: Generator, ratio: float) -> Integers:
     """A whole number plus two-sided geometric noise, P(k) proportional to ratio^|k|; int64 outputs of shape (n,)."""
     # The difference of two geometric numbers is two-sided geometric.
     return int(dataset) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)
 
 
-def add_clamped_laplace(
-    dataset: Any, n: int, rng: np.random.Generator, scale: float, low: float, high: float
-) -> Floats:
+def add_clamped_laplace(dataset: Any, n: int, rng: Generator, scale: float, low: float, high: float) -> Floats:
     """A number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
     noisy = rng.laplace(float(dataset), scale, n)
     return np.clip(noisy, low, high, out=noisy)
@@ -121,25 +120,23 @@ def gaussian(
     """
     sensitivity = check_positive("sensitivity", sensitivity)
     claim: Claim
+    fixed: dict[str, float] = {}
     if epsilon is None and delta is None:
         sigma = check_positive("sigma", 1.0 if sigma is None else sigma)
         claim, keeps = GaussianDP(sensitivity / sigma), True
     else:
         if sigma is not None and (epsilon is None or delta is None):
             raise InputError("sigma= with a claim needs both epsilon= and delta=; sigma= alone claims mu = 1/sigma")
-        claim = ApproxDP(
-            check_epsilon(1.0 if epsilon is None else epsilon), check_delta(1e-5 if delta is None else delta)
-        )
-        least = sensitivity / mu_through(claim.epsilon, claim.delta)
+        epsilon = check_epsilon(1.0 if epsilon is None else epsilon)
+        delta = check_delta(1e-5 if delta is None else delta)
+        claim, fixed = ApproxDP(epsilon, delta), {"epsilon": epsilon, "delta": delta}
+        least = sensitivity / mu_through(epsilon, delta)
         sigma = least if sigma is None else check_positive("sigma", sigma)
         keeps = sigma >= least
-    fixed = {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, ApproxDP) else {}
-    summary = "a number plus Gaussian noise"
+    summary, fixed = "a number plus Gaussian noise", {"sigma": sigma, "sensitivity": sensitivity, **fixed}
     draw, pair = partial(add_gaussian, sigma=sigma), Pair(0.0, sensitivity)
     law = partial(GaussianLaw, sensitivity / sigma)
-    return entry(
-        "gaussian", summary, draw, claim, pair, law, keeps_claim=keeps, sigma=sigma, sensitivity=sensitivity, **fixed
-    )
+    return entry("gaussian", summary, draw, claim, pair, law, keeps_claim=keeps, **fixed)
 
 
 def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -> ZooEntry:
@@ -175,7 +172,7 @@ class ProposeTestRelease:
     scale: float
     threshold: float
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, Array]:
         """Draw n outputs."""
         centre, distance = dataset
         released = rng.laplace(float(distance), self.scale, n) > self.threshold
@@ -208,14 +205,11 @@ def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: in
     summary = "a value that is released only if it is far from unstable"
     claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
     law = partial(_law, mechanism, float(distance))
-    return entry(
-        "propose_test_release", summary, mechanism, claim, pair, law, epsilon=epsilon, delta=delta, distance=distance
-    )
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance}
+    return entry("propose_test_release", summary, mechanism, claim, pair, law, **given)
 
 
 def _law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
     margins = np.array([distance, distance - 1]) - mechanism.threshold
-    released = laplace_below(margins, mechanism.scale)
-    kept = laplace_below(-margins, mechanism.scale)
-    shifts = np.array([1 / mechanism.scale, 0.0])
-    return CellLaw(np.array([released[0], kept[0]]), np.array([released[1], kept[1]]), shifts)
+    cells = np.stack([laplace_below(margins, mechanism.scale), laplace_below(-margins, mechanism.scale)], axis=1)
+    return CellLaw(cells[0], cells[1], np.array([1 / mechanism.scale, 0.0]))

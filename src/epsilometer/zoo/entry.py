@@ -63,11 +63,6 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def check_share(name: str, value: float) -> float:
-    """A probability above 0 and at most 1."""
-    return check_positive(name, value, 1.0)
-
-
 @dataclass(frozen=True)
 class ZooEntry:
     """A mechanism, what it claims, and what is true.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtr, ndtri
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
@@ -21,7 +22,7 @@ from epsilometer.zoo.laws.exact import CellLaw, discrete_law, panel_law
 from epsilometer.zoo.laws.numerics import Panels
 
 
-def respond(dataset: Any, n: int, rng: np.random.Generator, labels: tuple[str, ...], truthful: float) -> Array:
+def respond(dataset: Any, n: int, rng: Generator, labels: tuple[str, ...], truthful: float) -> Array:
     """Reports the true label with some probability, else one of the others; outputs are strings, shape (n,).
 
     Args:
@@ -61,76 +62,51 @@ def _law(epsilon: float, categories: int, truthful: float) -> CellLaw:
 _MOST_CATEGORIES = 1000
 
 
-@dataclass(frozen=True)
-class UnaryEncoding:
+def encode_unary(dataset: Any, n: int, rng: Generator, categories: int, true_one: float, false_one: float) -> Booleans:
     """One bit per category, each sent through a coin; outputs are bool, shape (n, categories).
 
-    Attributes:
+    Args:
         categories: number of bits.
         true_one: probability that the bit of one's own category is reported as 1.
         false_one: probability that any other bit is.
     """
-
-    categories: int
-    true_one: float
-    false_one: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        """Draw n outputs."""
-        chances = np.full(self.categories, self.false_one)
-        chances[check_category(dataset, self.categories)] = self.true_one
-        return rng.random((n, self.categories)) < chances
+    chances = np.full(categories, false_one)
+    chances[check_category(dataset, categories)] = true_one
+    return rng.random((n, categories)) < chances
 
 
-@dataclass(frozen=True)
-class HadamardResponse:
+def choose_column(dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float) -> Integers:
     """A column of a Hadamard matrix, likelier where one's own row is +1; int64 outputs from 0 to size - 1, shape (n,).
 
-    Attributes:
+    Args:
         categories: how many rows are used; category j has row j + 1, because row 0 is constant.
         size: of the matrix, a power of two above `categories`.
         truthful: probability of a column where one's own row is +1.
     """
-
-    categories: int
-    size: int
-    truthful: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
-        """Draw n outputs: a column at random, moved to the other half of its row where the coin says so."""
-        row = check_category(dataset, self.categories) + 1
-        columns = rng.integers(0, self.size, n)
-        negative = np.bitwise_count(columns & row) % 2 == 1
-        wanted_negative = rng.random(n) >= self.truthful
-        # Flipping one bit that the row depends on changes the sign, and maps one half of the columns onto the other.
-        columns[negative != wanted_negative] ^= row & -row
-        return columns
+    row = check_category(dataset, categories) + 1
+    columns = rng.integers(0, size, n)
+    negative = np.bitwise_count(columns & row) % 2 == 1
+    wanted_negative = rng.random(n) >= truthful
+    # Flipping one bit that the row depends on changes the sign, and maps one half of the columns onto the other.
+    columns[negative != wanted_negative] ^= row & -row
+    return columns
 
 
-@dataclass(frozen=True)
-class SubsetSelection:
+def choose_subset(dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float) -> Booleans:
     """A random set of categories that holds one's own with high probability; bool outputs, shape (n, categories).
 
-    Attributes:
+    Args:
         categories: all of them.
         size: members of every set.
         truthful: probability that one's own category is a member.
     """
-
-    categories: int
-    size: int
-    truthful: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        """Draw n outputs: random keys, of which the smallest are chosen."""
-        own = check_category(dataset, self.categories)
-        keys = rng.random((n, self.categories))
-        # Keys lie in [0, 1): -1 is always chosen, 2 never.
-        keys[:, own] = np.where(rng.random(n) < self.truthful, -1.0, 2.0)
-        chosen = np.argpartition(keys, self.size - 1, axis=1)[:, : self.size]
-        members = np.zeros((n, self.categories), dtype=np.bool_)
-        np.put_along_axis(members, chosen, True, axis=1)
-        return members
+    own = check_category(dataset, categories)
+    # Random keys in [0, 1), of which the smallest are chosen: -1 always is, 2 never.
+    keys = rng.random((n, categories))
+    keys[:, own] = np.where(rng.random(n) < truthful, -1.0, 2.0)
+    members = np.zeros((n, categories), dtype=np.bool_)
+    np.put_along_axis(members, np.argpartition(keys, size - 1, axis=1)[:, :size], True, axis=1)
+    return members
 
 
 def sue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
@@ -143,8 +119,9 @@ def sue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
     """
     epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
     kept = 1 / (1 + math.exp(-epsilon / 2))
-    coins = UnaryEncoding(categories, kept, 1 - kept)
-    return _entry("sue", "symmetric unary encoding of a category", epsilon, coins, partial(unary_law, kept, 1 - kept))
+    coins = partial(encode_unary, categories=categories, true_one=kept, false_one=1 - kept)
+    law = partial(unary_law, kept, 1 - kept)
+    return _entry("sue", "symmetric unary encoding of a category", epsilon, categories, coins, law)
 
 
 def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
@@ -156,8 +133,9 @@ def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
     """
     epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
     false_one = 1 / (1 + math.exp(epsilon))
-    coins = UnaryEncoding(categories, 0.5, false_one)
-    return _entry("oue", "optimised unary encoding of a category", epsilon, coins, partial(unary_law, 0.5, false_one))
+    coins = partial(encode_unary, categories=categories, true_one=0.5, false_one=false_one)
+    law = partial(unary_law, 0.5, false_one)
+    return _entry("oue", "optimised unary encoding of a category", epsilon, categories, coins, law)
 
 
 def hadamard_response(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
@@ -170,9 +148,9 @@ def hadamard_response(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
     """
     epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
     size = 1 << categories.bit_length()  # the least power of two above the number of categories
-    truthful = 1 / (1 + math.exp(-epsilon))
-    answers = HadamardResponse(categories, size, truthful)
-    return _entry("hadamard_response", "a column of a Hadamard matrix", epsilon, answers, partial(_halves_law, epsilon))
+    draw = partial(choose_column, categories=categories, size=size, truthful=1 / (1 + math.exp(-epsilon)))
+    law = partial(_halves_law, epsilon)
+    return _entry("hadamard_response", "a column of a Hadamard matrix", epsilon, categories, draw, law)
 
 
 def subset_selection(epsilon: float = 1.0, categories: int = 6) -> ZooEntry:
@@ -185,9 +163,9 @@ def subset_selection(epsilon: float = 1.0, categories: int = 6) -> ZooEntry:
     epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
     size = max(1, min(categories - 1, round(categories / (math.exp(epsilon) + 1))))
     truthful = size / (size + (categories - size) * math.exp(-epsilon))
-    sets = SubsetSelection(categories, size, truthful)
+    draw = partial(choose_subset, categories=categories, size=size, truthful=truthful)
     law = partial(_subset_law, epsilon, categories, size)
-    return _entry("subset_selection", "a random set of categories around one's own", epsilon, sets, law)
+    return _entry("subset_selection", "a random set of categories around one's own", epsilon, categories, draw, law)
 
 
 def unary_law(true_one: float, false_one: float) -> CellLaw:
@@ -203,9 +181,8 @@ def check_category(dataset: Any, categories: int) -> int:
     return int(dataset)
 
 
-def _entry(name: str, summary: str, epsilon: float, draw: Any, law: Any) -> ZooEntry:
-    given = {"epsilon": epsilon, "categories": draw.categories}
-    return entry(name, summary, draw, PureDP(epsilon), Pair(0, 1), law, **given)
+def _entry(name: str, summary: str, epsilon: float, categories: int, draw: Any, law: Any) -> ZooEntry:
+    return entry(name, summary, draw, PureDP(epsilon), Pair(0, 1), law, epsilon=epsilon, categories=categories)
 
 
 def _check_categories(value: int) -> int:
@@ -262,7 +239,7 @@ class TruncatedLaplace:
         """The density of the outputs inside [low, high] for the input `centre`, elementwise."""
         return np.asarray(np.exp(-np.abs(outputs - centre) / self.scale) / (self.scale * sum(self._sides(centre))))
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs: exponential noise to one side, cut off at its end by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         below, above = self._sides(centre)
@@ -288,7 +265,7 @@ class TruncatedGaussian:
         start, end = self._ends(centre)
         return np.asarray(_PEAK * np.exp(-(((outputs - centre) / self.sigma) ** 2) / 2) / (self.sigma * (end - start)))
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs by the inverse distribution function."""
         centre = _inside(dataset, self.low, self.high)
         start, end = self._ends(centre)

@@ -19,48 +19,28 @@ from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_la
 _MOST_USERS = 50
 
 
-@dataclass(frozen=True)
-class Responses:
-    """Every person's bit, flipped with some probability; bool outputs of shape (n, people).
-
-    Attributes:
-        lie: probability of a flip.
-    """
-
-    lie: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        """Draw n outputs."""
-        bits = _read_bits(dataset)
-        flips = rng.random((n, len(bits))) < self.lie
-        return np.not_equal(flips, bits, out=flips)
+def respond_bits(dataset: Any, n: int, rng: np.random.Generator, lie: float) -> Booleans:
+    """Every person's bit, flipped with probability `lie`; bool outputs of shape (n, people)."""
+    bits = np.asarray(dataset)
+    if bits.ndim != 1 or not np.isin(bits, (0, 1)).all():
+        raise InputError(f"dataset={dataset!r:.100} must be a list of bits, one per person")
+    flips = rng.random((n, len(bits))) < lie
+    return np.not_equal(flips, bits.astype(np.bool_), out=flips)
 
 
-@dataclass(frozen=True)
-class ShuffledResponses(Responses):
-    """The same answers in random order; bool outputs of shape (n, people)."""
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        """Draw n outputs: a fresh uniform permutation for every row."""
-        answers = super().__call__(dataset, n, rng)
-        # Sorting by random keys permutes uniformly; a tie of two 62-bit keys, which would sort by answer, has
-        # probability below 1e-15 per row.
-        keys = rng.integers(0, 1 << 62, answers.shape, dtype=np.int64)
-        keys <<= 1
-        keys |= answers
-        keys.sort(axis=1)
-        return (keys & 1).astype(np.bool_)
+def respond_shuffled(dataset: Any, n: int, rng: np.random.Generator, lie: float) -> Booleans:
+    """The same answers in a fresh random order for every row; bool outputs of shape (n, people)."""
+    answers = respond_bits(dataset, n, rng, lie)
+    # Sorting by random keys permutes uniformly; a tie of two 62-bit keys, which would sort by answer, has
+    # probability below 1e-15 per row.
+    keys = rng.integers(0, 1 << 62, answers.shape, dtype=np.int64) << 1 | answers
+    keys.sort(axis=1)
+    return (keys & 1).astype(np.bool_)
 
 
-@dataclass(frozen=True)
-class CountedResponses:
+def count_responses(dataset: Any, n: int, rng: np.random.Generator, lie: float) -> Integers:
     """How many people answered 1; int64 outputs of shape (n,)."""
-
-    lie: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
-        """Draw n outputs."""
-        return np.asarray(Responses(self.lie)(dataset, n, rng).sum(axis=1), dtype=np.int64)
+    return np.asarray(respond_bits(dataset, n, rng, lie).sum(axis=1), dtype=np.int64)
 
 
 def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
@@ -72,7 +52,9 @@ def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
     """
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
     summary = f"the bits of {users} people, each reported truthfully or flipped"
-    draw, claim, law = Responses(_lie(epsilon)), PureDP(epsilon), partial(_response_law, epsilon)
+    lie, claim = _lie(epsilon), PureDP(epsilon)
+    draw = partial(respond_bits, lie=lie)
+    law = partial(discrete_law, np.array([1 - lie, lie]), np.array([lie, 1 - lie]))
     return entry("randomized_responses", summary, draw, claim, _one_bit(users), law, epsilon=epsilon, users=users)
 
 
@@ -87,7 +69,7 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
     """
     epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
     output = check_choice("output", output, ("vector", "counts"))
-    draw = (ShuffledResponses if output == "vector" else CountedResponses)(_lie(epsilon))
+    draw = partial(respond_shuffled if output == "vector" else count_responses, lie=_lie(epsilon))
     summary = f"the bits of {users} people, each reported truthfully or flipped, in random order"
     claim, pair, law = PureDP(epsilon), _one_bit(users), partial(_count_law, epsilon, users)
     return entry("shuffled_responses", summary, draw, claim, pair, law, epsilon=epsilon, users=users, output=output)
@@ -99,18 +81,6 @@ def _lie(epsilon: float) -> float:
 
 def _one_bit(users: int) -> Pair:
     return Pair([1] + [0] * (users - 1), [0] * users)
-
-
-def _read_bits(dataset: Any) -> Booleans:
-    bits = np.asarray(dataset)
-    if bits.ndim != 1 or not np.isin(bits, (0, 1)).all():
-        raise InputError(f"dataset={dataset!r:.100} must be a list of bits, one per person")
-    return bits.astype(np.bool_)
-
-
-def _response_law(epsilon: float) -> CellLaw:
-    lie = _lie(epsilon)
-    return discrete_law(np.array([1 - lie, lie]), np.array([lie, 1 - lie]))
 
 
 def _count_law(epsilon: float, users: int) -> CellLaw:

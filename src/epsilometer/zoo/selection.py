@@ -47,17 +47,14 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach".
     """
     epsilon = check_epsilon(epsilon)
-    mechanism = Exponential(_rate_for(epsilon))
-    summary = "the exponential mechanism on the half-line, score -|s - t|"
-    law = partial(_exponential_law, mechanism)
-    return entry("exponential", summary, mechanism, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
 
-
-def _rate_for(epsilon: float) -> float:
     def loss(rate: float) -> float:
         return rate + math.log(2 - math.exp(-2 * rate)) - math.log(2 - math.exp(-rate))
 
-    return solve_increasing(loss, epsilon, 0.0, epsilon + 1.0)
+    mechanism = Exponential(solve_increasing(loss, epsilon, 0.0, epsilon + 1.0))
+    summary = "the exponential mechanism on the half-line, score -|s - t|"
+    law = partial(_exponential_law, mechanism)
+    return entry("exponential", summary, mechanism, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
 
 
 def _exponential_law(mechanism: Exponential) -> CellLaw:
@@ -83,17 +80,17 @@ class NoisyMax:
         """Draw n outputs."""
         best, winner = np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
         for position, query in enumerate(dataset):
-            laplace = self.noise == "laplace"
-            noisy = float(query) + (rng.laplace(0.0, self.scale, n) if laplace else rng.exponential(self.scale, n))
+            noise = rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.exponential(self.scale, n)
+            noisy = float(query) + noise
             winner[noisy > best] = position
             np.maximum(best, noisy, out=best)
         return winner if self.output == "index" else best
 
     def winning_densities(self, nodes: Floats, queries: Sequence[float]) -> list[Floats]:
         """For each query, the density at the nodes of "it is the greatest, with this value"."""
-        one_sided = self.noise == "exponential"
-        density_of = _exponential_density if one_sided else laplace_density
-        below_of = _exponential_below if one_sided else laplace_below
+        density_of, below_of = laplace_density, laplace_below
+        if self.noise == "exponential":
+            density_of, below_of = _exponential_density, _exponential_below
         densities = [density_of(nodes - query, self.scale) for query in queries]
         below = [below_of(nodes - query, self.scale) for query in queries]
         for winner, density in enumerate(densities):
@@ -234,8 +231,7 @@ class MostPopular:
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
         """Draw n outputs: the position of the maximum of Gumbel noise about scores is a draw by their exponentials."""
-        cumulative = np.cumsum(self.chances(dataset))[:-1]
-        return np.searchsorted(cumulative, rng.random(n), side="right").astype(np.int64)
+        return np.searchsorted(np.cumsum(self.chances(dataset))[:-1], rng.random(n), side="right").astype(np.int64)
 
     def chances(self, dataset: Any) -> Floats:
         """The probability of every element, shape (elements,)."""
@@ -258,9 +254,5 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     mechanism = MostPopular(epsilon, elements)
     pair = Pair([0] + [1] * (votes - 1), [1] * votes)
     summary = f"the most popular of {elements} elements by noisy counts of votes"
-    claim, law = PureDP(epsilon), partial(_votes_law, mechanism, pair)
+    claim, law = PureDP(epsilon), partial(discrete_law, mechanism.chances(pair.left), mechanism.chances(pair.right))
     return entry("noisy_max", summary, mechanism, claim, pair, law, epsilon=epsilon, elements=elements, votes=votes)
-
-
-def _votes_law(mechanism: MostPopular, pair: Pair) -> CellLaw:
-    return discrete_law(mechanism.chances(pair.left), mechanism.chances(pair.right))

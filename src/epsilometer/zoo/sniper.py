@@ -5,8 +5,6 @@ classifiers" (2021); mechanisms after Ding et al. (2018), Lyu, Su, Li (2017), Wa
 (2018), and Erlingsson, Pihur, Korolova (2014).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,70 +17,37 @@ from numpy.random import Generator
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import from_batch
 from epsilometer.zoo.additive import add_geometric, add_laplace, add_laplace_to_each
-from epsilometer.zoo.entry import ZooEntry, check_choice
+from epsilometer.zoo.entry import ZooEntry, check_choice, entry
+from epsilometer.zoo.laws import sparse_vector as laws
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independent_law, laplace_law
-from epsilometer.zoo.laws.sparse_vector import (
-    Scheme,
-    answer_probabilities,
-    answers_law,
-    compared_value_law,
-    two_compared_values_law,
-)
+from epsilometer.zoo.laws.sparse_vector import Scheme
 from epsilometer.zoo.responses import Rappor
 from epsilometer.zoo.selection import NoisyMax, index_law, value_law
-from epsilometer.zoo.sparse_vector import AnswerUntil, AnswerValuesUntil, answer_all
+from epsilometer.zoo.sparse_vector import AnswerUntil, answer_all
 
 _EPSILON = 0.1
 Draw = Callable[[Any, int, Generator], Any]
 
 
-@dataclass(frozen=True)
-class Clipped:
+def clipped(dataset: Any, n: int, rng: Generator, draw: Draw, most: int) -> Integers:
     """Whole numbers from 0 to `most`; int64 outputs of shape (n,)."""
-
-    draw: Draw
-    most: int
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Integers:
-        """Draw n outputs."""
-        return np.asarray(np.clip(self.draw(dataset, n, rng), 0, self.most))
+    return np.asarray(np.clip(draw(dataset, n, rng), 0, most))
 
 
-@dataclass(frozen=True)
-class Parallel:
+def parallel(dataset: Any, n: int, rng: Generator, parts: tuple[Draw, ...]) -> Floats:
     """Several mechanisms on the same dataset, their outputs side by side; floats of shape (n, d)."""
-
-    parts: tuple[Draw, ...]
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        return np.column_stack([part(dataset, n, rng) for part in self.parts])
+    return np.column_stack([part(dataset, n, rng) for part in parts])
 
 
-@dataclass(frozen=True)
-class Copies:
+def repeated(dataset: Any, n: int, rng: Generator, draw: Draw, copies: int) -> Floats:
     """The same mechanism several times, independently; floats of shape (n, copies)."""
-
-    draw: Draw
-    copies: int
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        return np.reshape(self.draw(dataset, n * self.copies, rng), (n, self.copies))
+    return np.reshape(draw(dataset, n * copies, rng), (n, copies))
 
 
-@dataclass(frozen=True)
-class PrefixSums:
+def prefix_sums(dataset: Any, n: int, rng: Generator, draw: Draw) -> Floats:
     """The sums of the first 1, 2, … numbers, each number with its own noise; floats of shape (n, d)."""
-
-    draw: Draw
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        noisy = self.draw(dataset, n, rng)
-        return np.cumsum(noisy, axis=1, out=noisy)
+    return np.cumsum(draw(dataset, n, rng), axis=1)
 
 
 @dataclass(frozen=True)
@@ -107,7 +72,7 @@ def _noisy_max(noise: str, output: str) -> _Published:
 def _sparse(scheme: Scheme, left: Sequence[float], right: Sequence[float], keeps_claim: bool = False) -> _Published:
     draw = partial(answer_all, scheme=scheme) if scheme.cutoff is None else AnswerUntil(scheme)
     left, right = _halves(*left), _halves(*right)
-    return _Published(draw, left, right, partial(answers_law, scheme, left, right), keeps_claim)
+    return _Published(draw, left, right, partial(laws.answers_law, scheme, left, right), keeps_claim)
 
 
 def _halves(first: float, second: float) -> list[float]:
@@ -116,30 +81,30 @@ def _halves(first: float, second: float) -> list[float]:
 
 def _svt3() -> _Published:
     scheme, left, right = Scheme(20.0, 20.0, 1), _halves(0.0, 1.0), _halves(1.0, 0.0)
-    draw = AnswerValuesUntil(scheme, 0.0, -1000.0, -2000.0)
-    return _Published(draw, left, right, partial(compared_value_law, scheme, left, right), False)
+    draw = AnswerUntil(scheme, 0.0, -1000.0, -2000.0)
+    return _Published(draw, left, right, partial(laws.compared_value_law, scheme, left, right), False)
 
 
 def _svt34() -> _Published:
     left, right = _halves(1.0, 1.0), _halves(2.0, 0.0)
     values, answers = Scheme(20.0, 40.0, 2), Scheme(40.0, 1 / 0.075, 2)
-    draw = Parallel((AnswerValuesUntil(values, 0.0, -1000.0, -2000.0), AnswerUntil(answers)))
+    draw = partial(parallel, parts=(AnswerUntil(values, 0.0, -1000.0, -2000.0), AnswerUntil(answers)))
     return _Published(draw, left, right, partial(_svt34_law, values, answers, left, right), False)
 
 
 def _svt34_law(values: Scheme, answers: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
-    return independent_law([two_compared_values_law(values, left, right), answers_law(answers, left, right)])
+    return independent_law([laws.two_compared_values_law(values, left, right), laws.answers_law(answers, left, right)])
 
 
 def _numerical_svt() -> _Published:
     scheme, fresh_scale, left, right = Scheme(30.0, 120.0, 2), 60.0, _halves(1.0, 0.0), _halves(0.0, 1.0)
-    draw = AnswerValuesUntil(scheme, fresh_scale, 0.0, -1000.0)
+    draw = AnswerUntil(scheme, fresh_scale, 0.0, -1000.0)
     return _Published(draw, left, right, partial(_numerical_svt_law, scheme, fresh_scale, left, right), True)
 
 
 def _numerical_svt_law(scheme: Scheme, fresh_scale: float, left: Sequence[float], right: Sequence[float]) -> CellLaw:
     """Every answer above comes with a number whose centres lie 1/fresh_scale scales apart, independently."""
-    sides = [answer_probabilities(scheme, queries) for queries in (left, right)]
+    sides = [laws.answer_probabilities(scheme, queries) for queries in (left, right)]
     numbers = [independent_law([laplace_law(1 / fresh_scale)] * count) for count in range(3)]
     cells = [
         [side[key] * (numbers[sum(key)].right if other else numbers[sum(key)].left) for key in sides[0]]
@@ -167,10 +132,12 @@ def _truncated_geometric() -> _Published:
     ratio = 8 / 9  # 1/(1 + 2^-k) with k = ceil(ln(2/epsilon)): what finite computers can draw exactly
     cells = np.array([1.0, ratio]) / (1 + ratio)
     law = partial(discrete_law, cells[::-1].copy(), cells)
-    return _Published(Clipped(partial(add_geometric, ratio=ratio), 5), 2, 1, law, True, -math.log(ratio))
+    draw = partial(clipped, draw=partial(add_geometric, ratio=ratio), most=5)
+    return _Published(draw, 2, 1, law, True, -math.log(ratio))
 
 
 _laplace_each = partial(add_laplace_to_each, scale=10.0)
+_many_laplaces = partial(repeated, draw=partial(add_laplace, scale=200.0), copies=20)
 _ALL: dict[str, Callable[[], _Published]] = {
     "LaplaceMechanism": lambda: _laplaces(partial(add_laplace, scale=10.0), 0.0, 1.0, 0.1, 1),
     "TruncatedGeometricMechanism": _truncated_geometric,
@@ -188,11 +155,9 @@ _ALL: dict[str, Callable[[], _Published]] = {
     "SparseVectorTechnique6": lambda: _sparse(Scheme(20.0, 20.0, None), (1.0, 0.0), (0.0, 1.0)),
     "Rappor": lambda: _rappor(0.625, 0.55),
     "OneTimeRappor": lambda: _rappor(0.525, 1.0),
-    "LaplaceParallel": lambda: _laplaces(Copies(partial(add_laplace, scale=200.0), 20), 1.0, 0.0, 0.005, 20),
+    "LaplaceParallel": lambda: _laplaces(_many_laplaces, 1.0, 0.0, 0.005, 20),
     "SVT34Parallel": _svt34,
-    "PrefixSum": lambda: _laplaces(
-        PrefixSums(partial(add_laplace_to_each, scale=10.0)), [1.0] * 10, [0.0] * 10, 0.1, 10, False
-    ),
+    "PrefixSum": lambda: _laplaces(partial(prefix_sums, draw=_laplace_each), [1.0] * 10, [0.0] * 10, 0.1, 10, False),
     "NumericalSVT": _numerical_svt,
 }
 SNIPER_NAMES = tuple(_ALL)
@@ -205,13 +170,6 @@ def sniper(mechanism: str = "PrefixSum") -> ZooEntry:
     are merged to 1/2000 of the greatest one.
     """
     made = _ALL[check_choice("mechanism", mechanism, SNIPER_NAMES)]()
-    return ZooEntry(
-        name=mechanism,
-        summary=f"DP-Sniper's {mechanism} as published, one of twenty by mechanism=",
-        mechanism=from_batch(made.draw, name=mechanism),
-        claim=PureDP(made.claimed),
-        worst_pair=Pair(made.left, made.right),
-        keeps_claim=made.keeps_claim,
-        parameters={"mechanism": mechanism},
-        law=made.law,
-    )
+    summary, claim = f"DP-Sniper's {mechanism} as published, one of twenty by mechanism=", PureDP(made.claimed)
+    pair, given = Pair(made.left, made.right), {"mechanism": mechanism}
+    return entry(mechanism, summary, made.draw, claim, pair, made.law, keeps_claim=made.keeps_claim, **given)

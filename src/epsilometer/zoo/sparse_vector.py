@@ -10,16 +10,10 @@ from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole, entry
-from epsilometer.zoo.laws.sparse_vector import (
-    ComparedValuesLaw,
-    Scheme,
-    answers_law,
-    compared_value_law,
-    first_above_law,
-)
+from epsilometer.zoo.laws import sparse_vector as laws
 
 
-def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: Scheme) -> Booleans:
+def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: laws.Scheme) -> Booleans:
     """Every query is answered; bool outputs of shape (n, d), True for "above"."""
     bar = _noisy_threshold(scheme, n, rng)
     answers = np.empty((n, len(dataset)), dtype=np.bool_)
@@ -38,7 +32,7 @@ class FirstAbove:
             that was compared. Outputs are then columns `position` and `value`, each of shape (n,).
     """
 
-    scheme: Scheme
+    scheme: laws.Scheme
     fresh_scale: float | None = None
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers | dict[str, Array]:
@@ -65,63 +59,41 @@ class AnswerUntil:
 
     Attributes:
         scheme: the noises and the threshold.
-        values: whether the compared values are released; float outputs: a value above, -inf below, nan not answered.
+        fresh_scale: if given, float outputs: a query above is released with fresh noise of this scale; 0 releases the
+            same value that was compared.
+        below: what then stands for an answer below.
+        stopped: what then stands for no answer.
     """
 
-    scheme: Scheme
-    values: bool = False
+    scheme: laws.Scheme
+    fresh_scale: float | None = None
+    below: float = -np.inf
+    stopped: float = np.nan
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Array:
         """Draw n outputs."""
         bar = _noisy_threshold(self.scheme, n, rng)
-        unanswered = np.float64(np.nan) if self.values else np.int8(-1)
-        answers = np.full((n, len(dataset)), unanswered)
+        answers: Array = np.full((n, len(dataset)), np.int8(-1) if self.fresh_scale is None else self.stopped)
         left = np.full(n, self.scheme.cutoff or 1)
         for position, query in enumerate(dataset):
             noisy = _noisy_query(self.scheme, query, n, rng)
             above, going = noisy >= bar, left > 0
-            answers[going, position] = (np.where(above, noisy, -np.inf) if self.values else above)[going]
+            answer: Array = above
+            if self.fresh_scale is not None:
+                value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
+                answer = np.where(above, value, self.below)
+            answers[going, position] = answer[going]
             left -= above & going
             if self.scheme.reset_scale > 0:
                 bar[above] = self.scheme.threshold + rng.laplace(0.0, self.scheme.reset_scale, int(above.sum()))
         return answers
 
 
-@dataclass(frozen=True)
-class AnswerValuesUntil:
-    """Stops after `cutoff` times "above" and releases values; float outputs of shape (n, d).
-
-    Attributes:
-        scheme: the noises and the threshold.
-        fresh_scale: scale of the noise on a released query; 0 releases the same value that was compared.
-        below: what stands for an answer below.
-        stopped: what stands for no answer.
-    """
-
-    scheme: Scheme
-    fresh_scale: float = 0.0
-    below: float = -np.inf
-    stopped: float = np.nan
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        answers = np.full((n, len(dataset)), self.stopped)
-        left = np.full(n, self.scheme.cutoff or 1)
-        for position, query in enumerate(dataset):
-            noisy = _noisy_query(self.scheme, query, n, rng)
-            above, going = noisy >= bar, left > 0
-            value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
-            answers[going, position] = np.where(above, value, self.below)[going]
-            left -= above & going
-        return answers
-
-
-def _noisy_threshold(scheme: Scheme, n: int, rng: np.random.Generator) -> Floats:
+def _noisy_threshold(scheme: laws.Scheme, n: int, rng: np.random.Generator) -> Floats:
     return rng.laplace(scheme.threshold, scheme.threshold_scale, n)
 
 
-def _noisy_query(scheme: Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
+def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
     if scheme.query_scale == 0:
         return np.full(n, float(query))
     return rng.laplace(float(query), scheme.query_scale, n)
@@ -140,7 +112,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 1.
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
+    scheme = laws.Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
     summary = "sparse vector, Lyu-Su-Li's own version"
     return _version("svt1", summary, epsilon, scheme, keeps_claim=True)
 
@@ -153,7 +125,7 @@ def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 2 (Dwork and Roth's book).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(2 * cutoff / epsilon, 4 * cutoff / epsilon, cutoff, threshold, 2 * cutoff / epsilon)
+    scheme = laws.Scheme(2 * cutoff / epsilon, 4 * cutoff / epsilon, cutoff, threshold, 2 * cutoff / epsilon)
     summary = "sparse vector with fresh threshold noise after each positive answer"
     return _version("svt2", summary, epsilon, scheme, keeps_claim=True)
 
@@ -171,10 +143,10 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
+    scheme = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
-    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, values=True)
-    law = partial(compared_value_law if cutoff == 1 else ComparedValuesLaw.on, scheme, pair.left, pair.right)
+    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, fresh_scale=0.0)
+    law = partial(laws.compared_value_law if cutoff == 1 else laws.ComparedValuesLaw.on, scheme, pair.left, pair.right)
     summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
     given = {"cutoff": cutoff, "threshold": threshold}
     return entry("svt3", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, epsilon=epsilon, **given)
@@ -189,7 +161,7 @@ def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 4 (Lee and Clifton, 2014).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(4 / epsilon, 4 / (3 * epsilon), cutoff, threshold)
+    scheme = laws.Scheme(4 / epsilon, 4 / (3 * epsilon), cutoff, threshold)
     return _version("svt4", "sparse vector with too little noise on the queries", epsilon, scheme)
 
 
@@ -203,7 +175,7 @@ def svt5(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     Reference: Lyu, Su, Li, Algorithm 5 (Stoddard, Chen, Machanavajjhala, 2014).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(2 / epsilon, 0.0, cutoff, threshold)
+    scheme = laws.Scheme(2 / epsilon, 0.0, cutoff, threshold)
     return _never_stopping("svt5", "sparse vector without noise on the queries", epsilon, scheme)
 
 
@@ -217,7 +189,7 @@ def svt6(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     Reference: Lyu, Su, Li, Algorithm 6 (Chen, Xiao, Zhang, Xu, 2015).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
+    scheme = laws.Scheme(2 / epsilon, 2 / epsilon, cutoff, threshold)
     return _never_stopping("svt6", "sparse vector with too little noise on the queries", epsilon, scheme)
 
 
@@ -230,11 +202,11 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", NumericSparse (Algorithm 3).
     """
     epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
-    scheme = Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
+    scheme = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
     pair = _only_last_above(threshold)
     summary = "sparse vector that releases the positive query with fresh noise"
     draw = FirstAbove(scheme, fresh_scale=3 / epsilon)
-    law = partial(first_above_law, scheme, pair.left, pair.right, 3 / epsilon)
+    law = partial(laws.first_above_law, scheme, pair.left, pair.right, 3 / epsilon)
     return entry("numerical_svt", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, threshold=threshold)
 
 
@@ -254,7 +226,7 @@ def _half_above_half_below(threshold: float) -> Pair:
     return Pair([threshold + 1] * half + [threshold - 1] * (QUERIES - half), [threshold] * QUERIES)
 
 
-def _version(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool = False) -> ZooEntry:
+def _version(name: str, summary: str, epsilon: float, scheme: laws.Scheme, keeps_claim: bool = False) -> ZooEntry:
     """Versions 1, 2, 4. Their pairs have the largest truths, or nearly so, among the usual patterns of queries."""
     last_differs = keeps_claim and scheme.cutoff == 1
     pair = _only_last_above(scheme.threshold) if last_differs else _half_above_half_below(scheme.threshold)
@@ -262,7 +234,7 @@ def _version(name: str, summary: str, epsilon: float, scheme: Scheme, keeps_clai
     return _answers(name, summary, epsilon, scheme, draw, pair, keeps_claim)
 
 
-def _never_stopping(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
+def _never_stopping(name: str, summary: str, epsilon: float, scheme: laws.Scheme) -> ZooEntry:
     """Versions 5, 6: with ten queries a cutoff of 10 never stops anything."""
     draw, pair = partial(answer_all, scheme=scheme), _half_above_half_below(scheme.threshold)
     if scheme.cutoff == QUERIES:
@@ -275,8 +247,8 @@ def _never_stopping(name: str, summary: str, epsilon: float, scheme: Scheme) -> 
 
 
 def _answers(
-    name: str, summary: str, epsilon: float, scheme: Scheme, draw: Any, pair: Pair, keeps_claim: bool = False
+    name: str, summary: str, epsilon: float, scheme: laws.Scheme, draw: Any, pair: Pair, keeps_claim: bool = False
 ) -> ZooEntry:
-    law = partial(answers_law, scheme, pair.left, pair.right)
+    law = partial(laws.answers_law, scheme, pair.left, pair.right)
     given = {"epsilon": epsilon, "cutoff": scheme.cutoff, "threshold": scheme.threshold}
     return entry(name, summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps_claim, **given)

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import GaussianDP, PureDP, RenyiDP, check_order
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_share, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, SubsampledGaussianLaw, density_law, laplace_law
 from epsilometer.zoo.laws.numerics import laplace_density
 
@@ -32,19 +33,16 @@ class NoisySum:
     scale: float
     rate: float = 1.0
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
         """Draw n outputs."""
         values = np.asarray(dataset, dtype=np.float64)
-        sums = np.full(n, values.sum()) if self.rate == 1.0 else self._subsampled(values, n, rng)
+        sums = np.full(n, values.sum())
+        if self.rate < 1.0:
+            rows = max(1, _PIECE // values.size)
+            for start in range(0, n, rows):
+                part = sums[start : start + rows]
+                part[:] = (rng.random((len(part), values.size)) < self.rate).astype(np.float64) @ values
         sums += rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.normal(0.0, self.scale, n)
-        return sums
-
-    def _subsampled(self, values: Floats, n: int, rng: np.random.Generator) -> Floats:
-        sums = np.empty(n)
-        rows = max(1, _PIECE // values.size)
-        for start in range(0, n, rows):
-            part = sums[start : start + rows]
-            np.matmul((rng.random((len(part), values.size)) < self.rate).astype(np.float64), values, out=part)
         return sums
 
 
@@ -86,7 +84,7 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
     Reference: Zhu and Wang, "Poisson subsampled Rényi differential privacy".
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
-    rate = check_share("rate", rate)
+    rate = check_positive("rate", rate, 1.0)
     summary = "a sum over a random part of the people plus Laplace noise"
     draw, claim = NoisySum("laplace", 1 / epsilon, rate), PureDP(math.log1p(rate * math.expm1(epsilon)))
     pair, law = one_person(size), partial(_subsampled_laplace_law, 1 / epsilon, rate)
@@ -106,14 +104,14 @@ def subsampled_gaussian(sigma: float = 1.0, rate: float = 0.5, size: int = 10, o
     Reference: Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism".
     """
     sigma, size = check_positive("sigma", sigma, 1e6), check_whole("size", size, 1, 1_000_000)
-    rate, order = check_share("rate", rate), check_order(order)
+    rate, order = check_positive("rate", rate, 1.0), check_order(order)
     law = partial(SubsampledGaussianLaw, sigma, rate)
     summary = "a sum over a random part of the people plus Gaussian noise"
     draw, claim, pair = NoisySum("gaussian", sigma, rate), RenyiDP(order, law().renyi(order)), one_person(size)
     return entry("subsampled_gaussian", summary, draw, claim, pair, law, sigma=sigma, rate=rate, size=size, order=order)
 
 
-def noisy_mean(dataset: Any, n: int, rng: np.random.Generator, noise_times_size: float) -> Floats:
+def noisy_mean(dataset: Any, n: int, rng: Generator, noise_times_size: float) -> Floats:
     """The mean of values clipped to [0, 1], plus Laplace noise; outputs of shape (n,).
 
     Args:
@@ -140,7 +138,7 @@ def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> Z
     return entry("dp_mean", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
 
 
-def noisy_descent(dataset: Any, n: int, rng: np.random.Generator, step: float, noise: float, steps: int) -> Floats:
+def noisy_descent(dataset: Any, n: int, rng: Generator, step: float, noise: float, steps: int) -> Floats:
     """Langevin steps on the mean of (θ − x)²/2, from 0; outputs are the last θ, shape (n,).
 
     Args:
@@ -150,13 +148,9 @@ def noisy_descent(dataset: Any, n: int, rng: np.random.Generator, step: float, n
     """
     pull = step * float(np.mean(np.asarray(dataset, dtype=np.float64)))
     spread = math.sqrt(2 * step) * noise
-    place, kick = np.zeros(n), np.empty(n)
+    place = np.zeros(n)
     for _ in range(steps):
-        rng.standard_normal(out=kick)
-        kick *= spread
-        place *= 1 - step
-        place += pull
-        place += kick
+        place = (1 - step) * place + pull + spread * rng.standard_normal(n)
     return place
 
 
@@ -175,14 +169,11 @@ def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 1
     summary = "gradient descent with Gaussian noise in every step, last parameter only"
     draw, claim = partial(noisy_descent, step=step, noise=noise, steps=steps), GaussianDP(mu)
     pair, law = one_person(size), partial(GaussianLaw, mu)
-    return entry(
-        "noisy_gradient_descent", summary, draw, claim, pair, law, step=step, noise=noise, steps=steps, size=size
-    )
+    given: dict[str, Any] = {"step": step, "noise": noise, "steps": steps, "size": size}
+    return entry("noisy_gradient_descent", summary, draw, claim, pair, law, **given)
 
 
-def clipped_descent(
-    dataset: Any, n: int, rng: np.random.Generator, sigma: float, steps: int, step: float = 0.1
-) -> Floats:
+def clipped_descent(dataset: Any, n: int, rng: Generator, sigma: float, steps: int, step: float = 0.1) -> Floats:
     """Gradient descent on a linear loss with clipped gradients and Gaussian noise; the last parameter, shape (n,).
 
     Args:

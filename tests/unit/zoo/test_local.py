@@ -109,8 +109,11 @@ def test_an_input_or_interval_that_makes_no_sense():
 
 
 def unary_table(mechanism, category):
-    rows = list(itertools.product((False, True), repeat=mechanism.categories))
-    chances = [mechanism.true_one if i == category else mechanism.false_one for i in range(mechanism.categories)]
+    rows = list(itertools.product((False, True), repeat=mechanism.keywords["categories"]))
+    chances = [
+        mechanism.keywords["true_one"] if i == category else mechanism.keywords["false_one"]
+        for i in range(mechanism.keywords["categories"])
+    ]
     return [math.prod(c if bit else 1 - c for bit, c in zip(row, chances, strict=True)) for row in rows], rows
 
 
@@ -146,15 +149,15 @@ def hadamard_table(epsilon, size, category):
 def test_hadamard_response_by_the_matrix(categories, epsilon, rng):
     entry = zoo.hadamard_response(epsilon, categories)
     mechanism = entry.mechanism.function
-    assert mechanism.size > categories
-    assert_truths(entry, *(hadamard_table(epsilon, mechanism.size, category) for category in (0, 1)))
+    assert mechanism.keywords["size"] > categories
+    assert_truths(entry, *(hadamard_table(epsilon, mechanism.keywords["size"], category) for category in (0, 1)))
     last = categories - 1
-    hits = np.bincount(mechanism(last, RUNS, rng), minlength=mechanism.size)
-    assert_counts(hits, hadamard_table(epsilon, mechanism.size, last))
+    hits = np.bincount(mechanism(last, RUNS, rng), minlength=mechanism.keywords["size"])
+    assert_counts(hits, hadamard_table(epsilon, mechanism.keywords["size"], last))
 
 
 def subset_table(mechanism, epsilon, category):
-    sets = list(itertools.combinations(range(mechanism.categories), mechanism.size))
+    sets = list(itertools.combinations(range(mechanism.keywords["categories"]), mechanism.keywords["size"]))
     weights = np.array([math.exp(epsilon) if category in members else 1.0 for members in sets])
     return weights / weights.sum(), sets
 

@@ -7,25 +7,23 @@ density exp(-|y - N|)/2, and it counts only above 0; the mechanisms raise the re
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, panel_law, quadrature_cells, quadrature_law
+from epsilometer.zoo.laws.exact import CellLaw, Density, PairLaw, panel_law, quadrature_cells, quadrature_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_density
 
-Density = Callable[[Floats], Floats]
+Ends = tuple[float, float]
 
 # Closer to its kinks than this no density changes; farther away lies less than 1e-12 of the mass.
 _NEAREST, _FARTHEST = 1e-9, 1e13
 
 
-def count_law(
-    left: Density, right: Density, centres: Sequence[float], counts: tuple[float, float], shift: float = 0.0
-) -> CellLaw:
+def count_law(left: Density, right: Density, centres: Sequence[float], counts: Ends, shift: float = 0.0) -> CellLaw:
     """The distributions of a mean on two datasets.
 
     Args:
@@ -77,12 +75,9 @@ def _falling_moments(fall: Floats) -> tuple[Floats, Floats]:
     zeroth = -np.expm1(-safe) / safe
     first = (zeroth - np.exp(-safe)) / safe
     # The quotients lose their digits near 0, where eight terms of the series give all of them.
-    orders = range(8)
-    terms = [(-fall) ** order / math.factorial(order) for order in orders]
-    near_zeroth = sum((term / (order + 1) for order, term in zip(orders, terms, strict=True)), np.zeros_like(fall))
-    near_first = sum((term / (order + 2) for order, term in zip(orders, terms, strict=True)), np.zeros_like(fall))
-    small = fall < 0.1
-    return np.where(small, near_zeroth, zeroth), np.where(small, near_first, first)
+    terms = [(-fall) ** order / math.factorial(order) for order in range(8)]
+    near = [sum((term / (order + more) for order, term in enumerate(terms)), np.zeros_like(fall)) for more in (1, 2)]
+    return np.where(fall < 0.1, near[0], zeroth), np.where(fall < 0.1, near[1], first)
 
 
 def gaussian_mean_density(distance: Floats, count: float) -> Floats:
@@ -90,7 +85,10 @@ def gaussian_mean_density(distance: Floats, count: float) -> Floats:
 
     That is the integral of y·phi(y·distance)·exp(-|y - count|)/2 over y.
     """
-    places = _count_panels(count)
+    # Places y > 0 that resolve exp(-|y - count|), and a Gaussian in y of any width.
+    last = count + REACH_IN_SCALES
+    doubling = last / 2.0 ** np.arange(math.ceil(math.log2(last * _FARTHEST)))
+    places = Panels.on(np.unique([0.0, count, *doubling, *np.arange(count, last)]))
     y = places.nodes.ravel()
     weights = places.weights.ravel() * y * np.exp(-np.abs(y - count)) / math.sqrt(8 * math.pi)
     result = []
@@ -100,13 +98,6 @@ def gaussian_mean_density(distance: Floats, count: float) -> Floats:
         stop = int(np.searchsorted(y, 40 / least)) if least > 0 else y.size
         result.append(np.exp(-((part[:, None] * y[:stop]) ** 2) / 2) @ weights[:stop])
     return np.concatenate(result).reshape(distance.shape)
-
-
-def _count_panels(count: float) -> Panels:
-    """Places y > 0 that resolve exp(-|y - count|), and a Gaussian in y of any width."""
-    last = count + REACH_IN_SCALES
-    doubling = last / 2.0 ** np.arange(math.ceil(math.log2(last * _FARTHEST)))
-    return Panels.on(np.unique([0.0, count, *doubling, *np.arange(count, last)]))
 
 
 def released_law(half: float, width: float) -> CellLaw:
@@ -119,8 +110,7 @@ def released_law(half: float, width: float) -> CellLaw:
     panels = Panels.around((0.0, 0.5), width / 100, _FARTHEST)
 
     def left(t: Floats) -> Floats:
-        spike = np.exp(-np.abs(t) / width - half) / (4 * width)
-        return laplace_mean_density(t, half, 0.0) + spike
+        return laplace_mean_density(t, half, 0.0) + np.exp(-np.abs(t) / width - half) / (4 * width)
 
     def right(t: Floats) -> Floats:
         # The total 1 over a negative count ñ: t = 1/ñ, spread over the negative numbers.
@@ -133,10 +123,6 @@ def released_law(half: float, width: float) -> CellLaw:
 
 class UnequalLaw(PairLaw):
     """What two noises of different widths have in common: in the tails the wider one is infinitely likelier."""
-
-    def pure_epsilon(self) -> float:
-        """Infinite."""
-        return math.inf
 
     def mu(self) -> float:
         """Infinite: the likelihood ratio has heavier tails than that of any two shifted Gaussians."""
@@ -167,8 +153,7 @@ class UnequalLaplaceLaw(UnequalLaw):
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`: three elementary integrals, outside and between the two centres."""
-        first, second = self.scales
-        return max(_laplace_renyi(self.shift, first, second, order), _laplace_renyi(self.shift, second, first, order))
+        return max(_laplace_renyi(self.shift, *scales, order) for scales in (self.scales, self.scales[::-1]))
 
 
 def _laplace_renyi(shift: float, scale: float, other: float, order: float) -> float:
@@ -197,9 +182,8 @@ class UnequalGaussianLaw(UnequalLaw):
 
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`."""
-        first, second = self.sigmas
-        forth = _gaussian_hockey_stick(self.shift, first, second, epsilon)
-        return max(forth, _gaussian_hockey_stick(self.shift, second, first, epsilon))
+        sides = (self.sigmas, self.sigmas[::-1])
+        return max(_gaussian_hockey_stick(self.shift, *sigmas, epsilon) for sigmas in sides)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`.
@@ -207,8 +191,7 @@ class UnequalGaussianLaw(UnequalLaw):
         Reference: Gil, Alajaji, Linder, "Rényi divergence measures for commonly used univariate continuous
         distributions".
         """
-        first, second = self.sigmas
-        return max(_gaussian_renyi(self.shift, first, second, order), _gaussian_renyi(self.shift, second, first, order))
+        return max(_gaussian_renyi(self.shift, *sigmas, order) for sigmas in (self.sigmas, self.sigmas[::-1]))
 
 
 def _gaussian_hockey_stick(shift: float, sigma: float, other: float, epsilon: float) -> float:
@@ -222,22 +205,17 @@ def _gaussian_hockey_stick(shift: float, sigma: float, other: float, epsilon: fl
     linear = -shift / other**2
     constant = shift**2 / (2 * other**2) + math.log(other / sigma) - epsilon
     discriminant = linear**2 - 4 * square * constant
-    wider = square > 0
     if discriminant <= 0:
         return 0.0  # the ratio stays below e^epsilon: it cannot be above it everywhere
     roots = sorted((-linear + sign * math.sqrt(discriminant)) / (2 * square) for sign in (-1, 1))
-    chance = _normal_outside if wider else _normal_between
-    p, q = (chance(*((root - centre) / width for root in roots)) for centre, width in ((0.0, sigma), (shift, other)))
+
+    def chance(centre: float, width: float) -> float:
+        low, high = ((root - centre) / (width * math.sqrt(2)) for root in roots)
+        return (math.erfc(-low) + math.erfc(high)) / 2 if square > 0 else (math.erf(high) - math.erf(low)) / 2
+
+    p, q = chance(0.0, sigma), chance(shift, other)
     # The product e^epsilon·q is at most 1; in logarithms it cannot overflow.
     return max(0.0, p - (math.exp(epsilon + math.log(q)) if q > 0 else 0.0))
-
-
-def _normal_between(low: float, high: float) -> float:
-    return (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
-
-
-def _normal_outside(low: float, high: float) -> float:
-    return (math.erfc(-low / math.sqrt(2)) + math.erfc(high / math.sqrt(2))) / 2
 
 
 def _gaussian_renyi(shift: float, sigma: float, other: float, order: float) -> float:

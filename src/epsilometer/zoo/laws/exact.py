@@ -14,6 +14,8 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise, solve_increasing
 
+Density = Callable[[Floats], Floats]
+
 # A cell of tiny weight at every edge: there the ratio may be greatest, and no node of the rule lies on an edge.
 _EDGE_WEIGHT = 1e-30
 # Smaller cells are tail; beyond them one side of a ratio underflows to 0, which would look like an impossible event.
@@ -27,13 +29,13 @@ _STEPS_OF_LOSS, _SLICES = 2000, 32
 class PairLaw(ABC):
     """What is known about the output distributions P (left) and Q (right). Unknown values are None."""
 
-    @abstractmethod
     def pure_epsilon(self) -> float | None:
         """The greatest |log P(E)/Q(E)| over all events; may be inf."""
+        return self.renyi(math.inf)
 
-    @abstractmethod
     def delta(self, epsilon: float) -> float | None:
         """The greatest P(E) - e^epsilon Q(E) over all events, larger of both directions; epsilon may be inf."""
+        return None
 
     @abstractmethod
     def renyi(self, order: float) -> float | None:
@@ -96,19 +98,14 @@ class CellLaw(PairLaw):
     right: Floats
     shifts: Floats
 
-    def pure_epsilon(self) -> float:
-        """See `PairLaw`."""
-        return self.renyi(math.inf)
-
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`."""
-        forth = _hockey_stick(self.left, self.right, self.shifts, epsilon)
-        return max(forth, _hockey_stick(self.right, self.left, self.shifts, epsilon))
+        sides = (self.left, self.right), (self.right, self.left)
+        return max(_hockey_stick(p, q, self.shifts, epsilon) for p, q in sides)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`."""
-        forth = _renyi(self.left, self.right, self.shifts, order)
-        return max(forth, _renyi(self.right, self.left, self.shifts, order))
+        return max(_renyi(p, q, self.shifts, order) for p, q in ((self.left, self.right), (self.right, self.left)))
 
 
 def discrete_law(left: Floats, right: Floats) -> CellLaw:
@@ -122,9 +119,7 @@ def laplace_law(shift: float) -> CellLaw:
     return CellLaw(np.ones(1), np.ones(1), np.array([shift]))
 
 
-def density_law(
-    left: Callable[[Floats], Floats], right: Callable[[Floats], Floats], breakpoints: Iterable[float], scale: float
-) -> CellLaw:
+def density_law(left: Density, right: Density, breakpoints: Iterable[float], scale: float) -> CellLaw:
     """Two densities on the line as the cells of a fine Gauss-Legendre rule; see `quadrature_law` for its accuracy.
 
     Args:
@@ -137,7 +132,7 @@ def density_law(
     return panel_law(panels, left, right)
 
 
-def panel_law(panels: Panels, left: Callable[[Floats], Floats], right: Callable[[Floats], Floats]) -> CellLaw:
+def panel_law(panels: Panels, left: Density, right: Density) -> CellLaw:
     """Two densities on the line as the cells of the given panels."""
     return quadrature_law(*(quadrature_cells(panels, side(panels.nodes), side(panels.edges)) for side in (left, right)))
 
@@ -162,8 +157,7 @@ def quadrature_law(left: Floats, right: Floats, *, merged_ratio: float = _MERGED
     keys = np.round(ratio / merged_ratio)
     keys[np.argmax(ratio)], keys[np.argmin(ratio)] = np.inf, -np.inf
     _, cells = np.unique(keys, return_inverse=True)
-    merged = [np.bincount(cells, side).astype(np.float64) for side in (left, right)]
-    return discrete_law(*merged)
+    return discrete_law(*(np.bincount(cells, side).astype(np.float64) for side in (left, right)))
 
 
 def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
@@ -173,7 +167,7 @@ def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
     must be finite, is kept.
     """
     parts = [without_shifts(law) for law in laws]
-    step = max(_MERGED_RATIO, sum(part.pure_epsilon() for part in parts) / _STEPS_OF_LOSS)
+    step = max(_MERGED_RATIO, sum(part.renyi(math.inf) for part in parts) / _STEPS_OF_LOSS)
     left = right = np.ones(1)
     for part in parts:
         both = quadrature_law(np.outer(left, part.left).ravel(), np.outer(right, part.right).ravel(), merged_ratio=step)
@@ -197,17 +191,13 @@ class GaussianLaw(PairLaw):
 
     shift: float
 
-    def pure_epsilon(self) -> float:
-        """Infinite: the ratio of the densities is unbounded."""
-        return math.inf
-
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`. Reference: Balle and Wang, "Improving the Gaussian mechanism", Theorem 8."""
         return gaussian_delta(self.shift, epsilon)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`."""
-        return order * self.shift**2 / 2
+        return order * self.shift**2 / 2  # the pure loss is infinite: the ratio of the densities is unbounded
 
     def mu(self) -> float:
         """See `PairLaw`."""
@@ -225,14 +215,6 @@ class ProductLaw(PairLaw):
     law: PairLaw
     copies: int
 
-    def pure_epsilon(self) -> float | None:
-        """See `PairLaw`."""
-        return self.renyi(math.inf)
-
-    def delta(self, epsilon: float) -> float | None:
-        """Not known."""
-        return None
-
     def renyi(self, order: float) -> float | None:
         """See `PairLaw`: divergences of independent parts add up."""
         one = self.law.renyi(order)
@@ -243,8 +225,7 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """delta(epsilon) of two unit Gaussians whose means lie `shift` apart."""
     if shift == 0 or math.isinf(epsilon):
         return 0.0
-    upper = _normal_tail(epsilon / shift - shift / 2)
-    lower = _normal_tail(epsilon / shift + shift / 2)
+    upper, lower = (_normal_tail(epsilon / shift + side * shift / 2) for side in (-1, 1))
     # The product e^epsilon * lower is at most 1; in logarithms it cannot overflow.
     return max(0.0, upper - (math.exp(epsilon + math.log(lower)) if lower > 0 else 0.0))
 
@@ -292,10 +273,8 @@ def _renyi(p: Floats, q: Floats, shifts: Floats, order: float) -> float:
         return float((ratio + shifts).max())
     if order == 1:
         return float((p * (ratio + shifts + np.expm1(-shifts))).sum())
-    noise = np.logaddexp(
-        math.log(order / (2 * order - 1)) + (order - 1) * shifts,
-        math.log((order - 1) / (2 * order - 1)) - order * shifts,
-    )
+    outside = math.log(order / (2 * order - 1)) + (order - 1) * shifts
+    noise = np.logaddexp(outside, math.log((order - 1) / (2 * order - 1)) - order * shifts)
     # Rounding may give slightly less than 0 for distributions that are almost equal.
     return max(0.0, float(np.logaddexp.reduce(np.log(p) + (order - 1) * ratio + noise)) / (order - 1))
 
@@ -313,10 +292,6 @@ class SubsampledGaussianLaw(PairLaw):
 
     sigma: float
     rate: float
-
-    def pure_epsilon(self) -> float:
-        """Infinite: the ratio of the densities is unbounded."""
-        return math.inf
 
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`: the ratio is monotone, so the best events are half-lines."""
@@ -347,9 +322,7 @@ class SubsampledGaussianLaw(PairLaw):
 
     def _log_ratio(self, x: Floats) -> Floats:
         shifted = math.log(self.rate) + (x - 0.5) / self.sigma**2
-        if self.rate == 1.0:
-            return shifted
-        return np.logaddexp(math.log1p(-self.rate), shifted)
+        return shifted if self.rate == 1.0 else np.logaddexp(math.log1p(-self.rate), shifted)
 
     def _above(self, epsilon: float) -> float:
         """P(x > t) − e^ε·Q(x > t) where the ratio passes e^ε."""

@@ -3,8 +3,6 @@
 NumPy only, so that using the zoo does not import SciPy.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -34,7 +32,7 @@ class Panels:
     edges: Floats
 
     @staticmethod
-    def between(breakpoints: Iterable[float], scale: float, reach: float, panels_per_scale: float = 2.0) -> Panels:
+    def between(breakpoints: Iterable[float], scale: float, reach: float, panels_per_scale: float = 2.0) -> "Panels":
         """Cover the line from `reach` below the first to `reach` above the last breakpoint.
 
         Args:
@@ -52,7 +50,7 @@ class Panels:
         return Panels.on(np.concatenate(edges))
 
     @staticmethod
-    def around(centres: Iterable[float], nearest: float, farthest: float, panels_per_doubling: int = 4) -> Panels:
+    def around(centres: Iterable[float], nearest: float, farthest: float, panels_per_doubling: int = 4) -> "Panels":
         """Cover the line with panels that grow with their distance from the centres.
 
         Args:
@@ -66,7 +64,7 @@ class Panels:
         return Panels.on(np.unique([centre + side for centre in centres for side in (distances, -distances)]))
 
     @staticmethod
-    def on(edges: Floats) -> Panels:
+    def on(edges: Floats) -> "Panels":
         """Panels between neighbouring edges, shape (k + 1,), increasing."""
         nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
         half = np.diff(edges)[:, None] / 2
@@ -105,10 +103,7 @@ def solve_increasing(function: Callable[[float], float], target: float, low: flo
         middle = (low + high) / 2
         if not low < middle < high:
             return middle
-        if function(middle) < target:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if function(middle) < target else (low, middle)
 
 
 def maximise(function: Callable[[float], float], low: float, high: float) -> float:

@@ -4,8 +4,6 @@ Given the threshold's noise, all answers are independent, so the probability of 
 over that noise; between the breakpoints 0 and q_i - T its integrand is analytic.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,8 +48,7 @@ def answers_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -
     """The distributions of the sequence of answers (1 above, 0 below) on two sequences of query values."""
     tables = [answer_probabilities(scheme, queries) for queries in (left, right)]
     keys = sorted(tables[0].keys() | tables[1].keys())
-    probabilities = [np.array([table.get(key, 0.0) for key in keys]) for table in tables]
-    return discrete_law(*probabilities)
+    return discrete_law(*(np.array([table.get(key, 0.0) for key in keys]) for table in tables))
 
 
 def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answers, float]:
@@ -59,7 +56,8 @@ def answer_probabilities(scheme: Scheme, queries: Sequence[float]) -> dict[Answe
     panels = scheme.panels(queries)
     fresh = laplace_density(panels.nodes, scheme.threshold_scale) * panels.weights
     below = [_below(scheme, panels, query) for query in queries]
-    above = [_above(scheme, panels, query) for query in queries]
+    # Not as the complement, so that small chances keep their digits.
+    above = [laplace_below(query - scheme.threshold - panels.nodes, scheme.query_scale) for query in queries]
     table: dict[Answers, float] = {}
     # Each open prefix of answers carries its joint weight with the threshold's noise at every node.
     open_prefixes: list[tuple[Answers, Floats]] = [((), fresh)]
@@ -80,16 +78,11 @@ def _below(scheme: Scheme, panels: Panels, query: float) -> Floats:
     return laplace_below(scheme.threshold + panels.nodes - query, scheme.query_scale)
 
 
-def _above(scheme: Scheme, panels: Panels, query: float) -> Floats:
-    """The complement of `_below`, computed separately so that small chances keep their digits."""
-    return laplace_below(query - scheme.threshold - panels.nodes, scheme.query_scale)
-
-
 def first_above_law(scheme: Scheme, left: Sequence[float], right: Sequence[float], value_scale: float) -> CellLaw:
     """The distributions of (position of the first answer above, that query with *fresh* Laplace noise)."""
     one = Scheme(scheme.threshold_scale, scheme.query_scale, 1, scheme.threshold)
     positions = [_by_position(answer_probabilities(one, queries)) for queries in (left, right)]
-    shifts = np.abs(np.asarray(left, dtype=float) - np.asarray(right, dtype=float)) / value_scale
+    shifts = np.abs(np.subtract(left, right)) / value_scale
     return CellLaw(positions[0], positions[1], np.append(shifts, 0.0))
 
 
@@ -143,7 +136,7 @@ def two_compared_values_law(scheme: Scheme, left: Sequence[float], right: Sequen
     return quadrature_law(*(np.concatenate(cells) for cells in sides))
 
 
-def _beyond(law: ComparedValuesLaw, position: int, side: int) -> Floats:
+def _beyond(law: "ComparedValuesLaw", position: int, side: int) -> Floats:
     """P(one query's noisy value lies beyond w, in each slice) at every node w; shape (slices, k, m)."""
     centres = sorted({float(queries[position]) for queries in law.queries})
     cuts = np.concatenate([[-np.inf], np.linspace(centres[0], centres[-1], _SLICES + 1), [np.inf]])
@@ -170,17 +163,13 @@ class ComparedValuesLaw(PairLaw):
     panels: Panels
 
     @classmethod
-    def on(cls, scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> ComparedValuesLaw:
+    def on(cls, scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> "ComparedValuesLaw":
         """The distributions on two sequences of query values."""
         return cls(scheme, (left, right), scheme.panels(left, right))
 
     def pure_epsilon(self) -> float:
         """See `PairLaw`."""
         return max(self._greatest_loss(answers) for answers in _sequences(self.scheme, len(self.queries[0])))
-
-    def delta(self, epsilon: float) -> float | None:
-        """Not known."""
-        return None
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`; order 1 as the limit from above."""

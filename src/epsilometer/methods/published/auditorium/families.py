@@ -1,7 +1,5 @@
 """Where the bounded function of the variational form comes from: cells, Chebyshev polynomials, a network."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,7 +76,8 @@ _RIDGE = 1e-4
 
 def variational_value(h: Floats, p: Floats, q: Floats, order: float) -> float:
     """R(h) for a function that takes the value h_j with probability p_j under P and q_j under Q."""
-    return _value_and_slope(h, _logarithm(p), _logarithm(q), order)[0]
+    with np.errstate(divide="ignore"):
+        return _value_and_slope(h, np.log(p), np.log(q), order)[0]
 
 
 def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
@@ -94,18 +93,20 @@ def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, boun
     Returns:
         Its values, shape (points,).
     """
-    return _bent(_combined(basis, best_coefficients(basis, p, q, order, bound)), bound)
+    coefficients = best_coefficients(basis, p, q, order, bound)
+    return _bent(coefficients if basis is None else basis @ coefficients, bound)
 
 
 def best_coefficients(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
     """The coefficients of that function before it is squashed into its bound, shape (k,)."""
     from scipy.optimize import minimize  # only needed by this method
 
-    log_p, log_q = _logarithm(p), _logarithm(q)
+    with np.errstate(divide="ignore"):
+        log_p, log_q = np.log(p), np.log(q)
     size = len(p) if basis is None else basis.shape[1]
 
     def loss(coefficients: Floats) -> tuple[float, Floats]:
-        h = _bent(_combined(basis, coefficients), bound)
+        h = _bent(coefficients if basis is None else basis @ coefficients, bound)
         value, slope = _value_and_slope(h, log_p, log_q, order)
         slope = slope * (1.0 - (h / bound) ** 2)
         gradient = slope if basis is None else basis.T @ slope
@@ -116,17 +117,8 @@ def best_coefficients(basis: Floats | None, p: Floats, q: Floats, order: float, 
     return np.asarray(fitted.x, dtype=np.float64)
 
 
-def _combined(basis: Floats | None, coefficients: Floats) -> Floats:
-    return coefficients if basis is None else basis @ coefficients
-
-
 def _bent(values: Floats, bound: float) -> Floats:
     return np.asarray(bound * np.tanh(values / bound), dtype=np.float64)
-
-
-def _logarithm(weights: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
 
 
 def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
@@ -164,7 +156,11 @@ def learn_functions(left: Outputs, right: Outputs, order: float, options: Option
     """Cells with the fits of the requested family, learned on training draws."""
     bound = _BOUND if options.bound is None else float(options.bound)
     if options.family == "network":
-        return [_network_way(left, right, order, bound, options)]
+        from epsilometer.methods.published.auditorium.network import network_fit  # needs an extra
+
+        learned = learn_scored(left, right, network_fit(order, bound, options.units, options.steps), fewest_columns=1)
+        # Outputs that hold no values give a network nothing to learn from.
+        return [way_of(learn_partitions(left, right)[0] if learned is None else learned)]
     ways: list[Way] = []
     if options.family in ("auto", "chebyshev"):
         ways += _polynomial_ways(left, right, order, bound, options.degree)
@@ -221,7 +217,9 @@ def _polynomial_ways(left: Outputs, right: Outputs, order: float, bound: float, 
             return []
         line = _even_line(values, _CELLS)
         degrees = _DEGREES if degree is None else (degree,)
-        fits = tuple(_CellFit(_cell_basis(line, each), order, bound) for each in degrees)
+        # 0 for NaN, another signature and another shape.
+        bases = [np.pad(_line_basis(line, each), ((0, 2), (0, 0))) for each in degrees]
+        fits = tuple(_CellFit(basis, order, bound) for basis in bases)
         return [make_way(Learned(_one_line(pairs[0][0].shape, line), left, right), fits)]
     learned = learn_scored(left, right, _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE))
     return [] if learned is None else [way_of(learned)]
@@ -235,14 +233,8 @@ def _even_line(values: Floats, cells: int) -> Line:
     return Line(np.unique(np.linspace(low, high, cells - 1)))
 
 
-def _cell_basis(line: Line, degree: int) -> Floats:
-    """T_1 … T_degree at the middle of each cell of the line; 0 for NaN, another signature and another shape."""
-    basis = np.zeros((line.n_cells + 2, degree))
-    basis[: line.n_cells] = _line_basis(line, degree)
-    return basis
-
-
 def _line_basis(line: Line, degree: int) -> Floats:
+    """T_1 … T_degree at the middle of each cell of the line; 0 for NaN."""
     edges = line.edges
     middles = np.concatenate([edges[:1], 0.5 * edges[:-1] + 0.5 * edges[1:], edges[-1:]])
     half = 0.5 * (edges[-1] - edges[0])
@@ -258,24 +250,15 @@ def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore
     def fit(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
         first = slice(0, _MOST_ROWS)
         sides = [[column.take(first) for column in block.columns] for block in (left, right)]
-        terms, tables = [], []
-        for number in columns:
-            term, table = _blank_term(sides[0][number], sides[1][number], number, degree)
-            terms.append(term)
-            tables.append(table)
-        rows = [
-            np.concatenate([table[term.index(side)] for side in sides])
-            for term, table in zip(terms, tables, strict=True)
-        ]
+        terms = [_blank_term(sides[0][number], sides[1][number], number, degree) for number in columns]
+        rows = [np.concatenate([table[term.index(side)] for side in sides]) for term, table in terms]
         n_left, n_right = (len(side[columns[0]]) for side in sides)
-        p, q = np.zeros(n_left + n_right), np.zeros(n_left + n_right)
-        p[:n_left], q[n_left:] = 1.0 / n_left, 1.0 / n_right
+        p = np.repeat([1.0 / n_left, 0.0], [n_left, n_right])
+        q = np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
         coefficients = best_coefficients(np.concatenate(rows, axis=1), p, q, order, bound)
-        parts = np.split(coefficients, np.cumsum([table.shape[1] for table in tables])[:-1])
-        weights = [table @ part for table, part in zip(tables, parts, strict=True)]
-        return AdditiveScore(
-            tuple(Term(term.column, term.cells, weight) for term, weight in zip(terms, weights, strict=True))
-        )
+        parts = np.split(coefficients, np.cumsum([table.shape[1] for _, table in terms])[:-1])
+        weighted = zip(terms, parts, strict=True)
+        return AdditiveScore(tuple(Term(term.column, term.cells, table @ part) for (term, table), part in weighted))
 
     return fit
 
@@ -289,14 +272,3 @@ def _blank_term(left: Column, right: Column, number: int, degree: int) -> tuple[
     labels = [label for side in (left, right) if isinstance(side, Labels) for label in side.labels]
     names = LabelAtoms(tuple(dict.fromkeys(labels))[:_MOST_NAMES])
     return Term(number, names, np.zeros(len(names) + 1)), np.eye(len(names) + 1)
-
-
-# --- a network -------------------------------------------------------------------------------------------------------
-
-
-def _network_way(left: Outputs, right: Outputs, order: float, bound: float, options: Options) -> Way:
-    from epsilometer.methods.published.auditorium.network import network_fit  # needs an extra
-
-    learned = learn_scored(left, right, network_fit(order, bound, options.units, options.steps), fewest_columns=1)
-    # Outputs that hold no values give a network nothing to learn from.
-    return way_of(learn_partitions(left, right)[0] if learned is None else learned)

@@ -5,12 +5,9 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +22,8 @@ from epsilometer.methods.base import Candidate, Method, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predictor
-from epsilometer.methods.log_ratios import Way, learn_ways, way_of
+from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
+from epsilometer.methods.published import own_options
 from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
@@ -34,19 +32,6 @@ from epsilometer.result import Finding
 _MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
 # Spreads of the training draws that a prediction subtracts; with one ε few candidates can be lucky.
 _DOUBT_FIXED, _DOUBT_FREE = 1.0, 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class ExcessEvent:
-    """The outputs that a classifier assigns to one side.
-
-    Attributes:
-        candidate: the event, with cross-validated frequencies.
-        epsilon: of the mixture.
-    """
-
-    candidate: Candidate
-    epsilon: float
 
 
 def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
@@ -65,65 +50,42 @@ def check_epsilon(epsilon: float | None) -> None:
         raise InputError(f"epsilon={epsilon!r} makes no sense: it must be a finite number of at least 0")
 
 
-def mixtures_of(claim: Claim, wished: float | None) -> Floats:
+def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
     """The ε to try: the requested one, the claimed one, or all when nothing is claimed."""
-    bounds_delta = isinstance(claim, ApproxDeltaDP)
-    claimed = claim.epsilon if isinstance(claim, PureDP | ApproxDP) else 0.0
-    if bounds_delta or wished is None:
-        return np.array([claimed]) if bounds_delta or claimed > 0.0 else _MIXTURES
-    return np.array([float(wished)])
+    if wished is not None and not isinstance(claim, ApproxDeltaDP):
+        return np.array([float(wished)])
+    return np.array([claim.epsilon]) if isinstance(claim, ApproxDeltaDP) or claim.epsilon > 0.0 else _MIXTURES
 
 
-def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> ExcessEvent:
-    """The event with the best predicted bound over all ways, fits, directions and ε."""
-    found = [
-        _best_of(way, number, flipped, task, mixtures)
+def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Candidate, float]:
+    """The event with the best predicted bound over all ways, fits, directions and ε, and its ε."""
+    looks = [
+        (_best_mixture(way, fit, flipped, task, mixtures), way, fit, flipped)
         for way in ways
-        for number in range(len(way.fits))
+        for fit in way.fits
         for flipped in (False, True)
     ]
-    best = max(found, key=lambda each: each.predicted)
-    above, below = best.sides()
-    totals = above[0] + above[1], below[0] + below[1]
-    chosen = _mask(best.way.fits[best.fit](*totals), np.array([best.epsilon]), totals[0] + totals[1])[0]
-    event = Event(best.way.partition, chosen).simplified()
-    return ExcessEvent(Candidate(event, best.flipped, best.p, best.q, best.predicted), best.epsilon)
+    (predicted, epsilon, p, q), way, fit, flipped = max(looks, key=lambda look: look[0][0])
+    above, below = (one + other for one, other in way.oriented(flipped))
+    chosen = _mask(fit(above, below), np.array([epsilon]), above + below)[0]
+    return Candidate(Event(way.partition, chosen).simplified(), flipped, p, q, predicted), epsilon
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """One way, fit and direction at its best mixture."""
-
-    way: Way
-    fit: int
-    flipped: bool
-    epsilon: float
-    predicted: float
-    p: float
-    q: float
-
-    def sides(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Counts of the larger distribution and of the other, in halves."""
-        return (self.way.right, self.way.left) if self.flipped else (self.way.left, self.way.right)
-
-
-def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats) -> _Look:
-    """Learned on one half, counted on the other."""
-    above, below = (way.right, way.left) if flipped else (way.left, way.right)
+def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats) -> tuple[float, float, float, float]:
+    """The best predicted bound, its ε, and the event's p and q; learned on one half, counted on the other."""
+    above, below = way.oriented(flipped)
     hits, misses = np.zeros(len(mixtures)), np.zeros(len(mixtures))
     for half in (0, 1):
-        masks = _mask(way.fits[number](above[half], below[half]), mixtures, above[half] + below[half])
+        masks = _mask(fit(above[half], below[half]), mixtures, above[half] + below[half])
         hits += masks @ above[1 - half]
         misses += masks @ below[1 - half]
-    sizes = [max(int(side[0].sum() + side[1].sum()), 1) for side in (above, below)]
+    sizes = max(int(sum(map(np.sum, above))), 1), max(int(sum(map(np.sum, below))), 1)
     # One more on the other side: an event never seen there is rare, not impossible.
     p, q = hits / sizes[0], (misses + 1.0) / (sizes[1] + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
-    predicted = predictor(task, (sizes[0], sizes[1]), n_fresh, doubt)(p, q)[0]
-    place = int(np.argmax(predicted))
-    value = float(predicted[place])
-    return _Look(way, number, flipped, float(mixtures[place]), value, float(p[place]), float(q[place]))
+    predicted = predictor(task, sizes, n_fresh, _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE)(p, q)[0]
+    best = int(np.argmax(predicted))
+    return float(predicted[best]), float(mixtures[best]), float(p[best]), float(q[best])
 
 
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
@@ -131,10 +93,8 @@ def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
     known = np.flatnonzero(seen > 0)
     ranked = known[np.argsort(scores[known], kind="stable")]
     masks = scores > mixtures[:, None]
-    if len(ranked):
-        masks[:, ranked[-1]] = True
-    if len(ranked) > 1:
-        masks[:, ranked[0]] = False
+    masks[:, ranked[-1:]] = True
+    masks[:, ranked[:-1][:1]] = False
     return masks
 
 
@@ -146,9 +106,8 @@ _SEED = 20_230_715
 
 def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
     """The largest sample of the mixture for which these draws practically always suffice."""
-    share = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
-    rooms = [max(n - _SPARE * math.sqrt(n), 0.0) / part for n, part in ((n_above, share), (n_below, 1.0 - share))]
-    return int(min(rooms))
+    p = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
+    return int(min(max(n - _SPARE * math.sqrt(n), 0.0) / share for n, share in ((n_above, p), (n_below, 1.0 - p))))
 
 
 def published_excess(above: Counts, below: Counts, epsilon: float, failure_probability: float) -> float:
@@ -167,11 +126,11 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
     m = mixture_size(above.trials, below.trials, epsilon)
     rng = np.random.default_rng(_SEED)
     from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
-    if m < 1 or from_above > above.trials or m - from_above > below.trials:
-        return -grow
-    hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above)) if from_above else 0
     rest = m - from_above
-    alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest)) if rest else 0
+    if m < 1 or from_above > above.trials or rest > below.trials:
+        return -grow
+    hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above))
+    alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest))
     accuracy = (hits + rest - alarms) / m
     margin = math.sqrt(-math.log(failure_probability) / (2.0 * m))
     return (1.0 + grow) * (accuracy - margin) - grow
@@ -230,7 +189,7 @@ class ClassifierProposal(EventProposal):
         above, below = self.candidate.oriented(left, right)
         excess = published_excess(above, below, self.epsilon, failure_probability)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
-        details: dict[str, Any] = {
+        details = {
             "mixture_epsilon": self.epsilon,
             "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
             "excess_lower": excess,
@@ -247,9 +206,7 @@ class HockeyStickMethod(Method):
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.hockey_stick.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "hockey_stick", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Pure and approximate privacy only; called before anything is drawn."""
@@ -257,15 +214,10 @@ class HockeyStickMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ClassifierProposal:
         """The classifier with the best predicted bound."""
-        self.check(task.claim)
-        mixtures = mixtures_of(task.claim, self.options.epsilon)
-        choice = choose_excess(self._ways(left, right), task, mixtures)
-        return ClassifierProposal(choice.candidate, task, choice.epsilon, self.options.certificate)
-
-    def _ways(self, left: Outputs, right: Outputs) -> list[Way]:
-        wished = self.options.classifier
-        boosted = learn_scored(left, right, fit_trees) if wished != "cells" else None
-        if wished == "boosting" and boosted is not None:
-            return [way_of(boosted)]
-        # Single numbers need no trees: cells see everything.
-        return learn_ways(left, right) + ([way_of(boosted)] if boosted is not None else [])
+        mixtures = mixtures_of(check_claim(NAME, task.claim), self.options.epsilon)
+        boosted = learn_scored(left, right, fit_trees) if self.options.classifier != "cells" else None
+        ways = [] if boosted is None else [way_of(boosted)]
+        if self.options.classifier != "boosting" or not ways:  # single numbers need no trees: cells see everything
+            ways = learn_ways(left, right) + ways
+        candidate, epsilon = choose_excess(ways, task, mixtures)
+        return ClassifierProposal(candidate, task, epsilon, self.options.certificate)

@@ -1,12 +1,12 @@
 """Outputs as points of a kernel's space: embedding, bandwidth, and a function learned from training draws."""
 
-from __future__ import annotations
-
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number
@@ -39,16 +39,15 @@ def fit_embedding(left: Block, right: Block, columns: Sequence[int]) -> Embeddin
 
 def _axis(left: Column, right: Column, number: int) -> NumberAxis | NameAxis:
     if isinstance(left, Numbers) and isinstance(right, Numbers):
-        sides = [np.asarray(side.values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)]
-        values = np.concatenate(sides)
+        values = np.concatenate([np.asarray(side.values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
         return NumberAxis(number, *_middle_and_spread(values[np.isfinite(values)]))
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for side in (left, right):
         assert isinstance(side, Labels)  # a column holds either numbers or names
-        for label, count in zip(side.labels, np.bincount(side.codes, minlength=len(side.labels)).tolist(), strict=True):
-            counts[label] = counts.get(label, 0) + count
-    frequent = sorted(counts, key=lambda label: -counts[label])[:_MOST_NAMES]
-    return NameAxis(number, LabelAtoms(tuple(frequent)))
+        seen = np.bincount(side.codes, minlength=len(side.labels)).tolist()
+        counts.update(dict(zip(side.labels, seen, strict=True)))
+    frequent = tuple(label for label, _ in counts.most_common(_MOST_NAMES))
+    return NameAxis(number, LabelAtoms(frequent))
 
 
 def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:
@@ -58,8 +57,7 @@ def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:
     low, middle, high = (float(each) for each in np.quantile(values, [0.25, 0.5, 0.75]))
     with np.errstate(over="ignore", invalid="ignore"):
         candidates = [(high - low) / _QUARTILES, float(values.std())]
-    spread = next((each for each in candidates if 1e-150 < each < 1e150), 1.0)
-    return middle, spread
+    return middle, next((each for each in candidates if 1e-150 < each < 1e150), 1.0)
 
 
 # Landmarks over all shapes: the function is a sum of this many kernels.
@@ -101,19 +99,16 @@ class Shape:
 
     def gram(self) -> Floats:
         """Kernel of the landmarks with each other."""
-        if self.embedding is None:
-            return np.ones((1, 1))
         scaled = self.landmarks / self.bandwidth
-        return kernel_matrix(self.kernel, scaled, scaled)
+        return np.ones((1, 1)) if self.embedding is None else kernel_matrix(self.kernel, scaled, scaled)
 
-    def check(self) -> Shape:
+    def check(self) -> "Shape":
         """This, unless the caller's own kernel is not one, or leaves [0, 1], as far as the landmarks can tell."""
         try:
             gram = self.gram()
         except Exception as error:
-            raise InputError(
-                f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
-            ) from error
+            text = f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
+            raise InputError(text) from error
         size = len(self.landmarks)
         if gram.shape != (size, size) or not np.isfinite(gram).all() or gram.min() < 0.0 or gram.max() > _SAFE_NORM:
             raise InputError(f"kernel={self.kernel!r:.80} must give one number between 0 and 1 for each pair of points")
@@ -142,19 +137,19 @@ def learn_shapes(
 ) -> list[Shape]:
     """A kernel for each shape, with the median distance as bandwidth and landmarks evenly from both sides."""
     found = []
-    total = len(left) + len(right)
     for a, b in blocks_of_both(left, right):
-        columns = range(len(a.columns))
-        if not columns:
+        if not a.columns:
             found.append(Shape(a.shape, None, 1.0, np.ones((1, 1))))
             continue
-        embedding = fit_embedding(a, b, columns)
-        points = np.concatenate(
-            [embedding.points([column.take(slice(0, _PAIRS)) for column in side.columns]) for side in (a, b)]
-        )
-        wanted = max(4, round(_LANDMARKS * (a.size + b.size) / total))
-        width = _bandwidth(points, bandwidth)
-        shape = Shape(a.shape, embedding, width, _spread_out(points, wanted), kernel)
+        embedding = fit_embedding(a, b, range(len(a.columns)))
+        first = slice(0, _PAIRS)
+        points = np.concatenate([embedding.points([c.take(first) for c in side.columns]) for side in (a, b)])
+        # Distinct points, evenly along the order of the first coordinate, so that the tails are seen, too.
+        landmarks = np.unique(points, axis=0)
+        wanted = max(4, round(_LANDMARKS * (a.size + b.size) / (len(left) + len(right))))
+        if len(landmarks) > wanted:
+            landmarks = landmarks[np.linspace(0, len(landmarks) - 1, wanted).astype(np.int64)]
+        shape = Shape(a.shape, embedding, _bandwidth(points, bandwidth), landmarks, kernel)
         found.append(shape.check() if callable(kernel) else shape)
     return found
 
@@ -177,27 +172,8 @@ def _median_distance(points: Floats) -> float:
     return float(np.median(distances)) if len(distances) else 1.0
 
 
-def _spread_out(points: Floats, wanted: int) -> Floats:
-    """Distinct points: evenly along the order of the first coordinate, so that the tails are seen, too."""
-    distinct = np.unique(points, axis=0)
-    if len(distinct) <= wanted:
-        return distinct
-    return distinct[np.linspace(0, len(distinct) - 1, wanted).astype(np.int64)]
-
-
-@dataclass(frozen=True, slots=True)
-class WitnessFunction:
-    """A function of norm at most 1, as cells.
-
-    Attributes:
-        partition: the cells of f.
-        lowest: shape (cells,), the least value of f in each cell.
-        highest: shape (cells,), the greatest.
-    """
-
-    partition: Partition
-    lowest: Floats
-    highest: Floats
+# A function as cells: the partition, and its least and greatest value in each cell, shape (cells,).
+FunctionCells = tuple[Partition, Floats, Floats]
 
 
 def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Floats]:
@@ -209,23 +185,7 @@ def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Float
         kernels = shape.kernels(blocks[shape.shape]) if shape.shape in blocks else np.zeros((0, len(shape.landmarks)))
         means.append(kernels.sum(axis=0) / max(len(first), 1))
         squares.append(kernels.T @ kernels / max(len(first), 1))
-    size = sum(len(each) for each in means)
-    table, start = np.zeros((size, size)), 0
-    for square in squares:
-        table[start : start + len(square), start : start + len(square)] = square
-        start += len(square)
-    return np.concatenate(means), table
-
-
-def gram_of(shapes: list[Shape]) -> Floats:
-    """Kernel of all landmarks with each other; 0 between shapes."""
-    size = sum(len(shape.landmarks) for shape in shapes)
-    gram, start = np.zeros((size, size)), 0
-    for shape in shapes:
-        part = shape.gram()
-        gram[start : start + len(part), start : start + len(part)] = part
-        start += len(part)
-    return gram
+    return np.concatenate(means), block_diag(*squares)  # outputs of two shapes have kernel 0
 
 
 def unit_weights(gram: Floats, difference: Floats, ridge: float) -> Floats:
@@ -235,13 +195,12 @@ def unit_weights(gram: Floats, difference: Floats, ridge: float) -> Floats:
     return np.asarray(weights / norm, dtype=np.float64) if norm > 1e-12 else np.zeros(len(weights))
 
 
-def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outputs) -> WitnessFunction:
+def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outputs) -> FunctionCells:
     """The function with these weights, cut into cells that are fine where training draws lie."""
-    blocks, lowest, highest, start = [], [], [], 0
+    blocks, lowest, highest = [], [], []
     seen = {a.shape: (a, b) for a, b in blocks_of_both(left.take(slice(0, _PAIRS)), right.take(slice(0, _PAIRS)))}
-    for shape in shapes:
-        part = weights[start : start + len(shape.landmarks)]
-        start += len(shape.landmarks)
+    ends = np.cumsum([len(shape.landmarks) for shape in shapes])[:-1]
+    for shape, part in zip(shapes, np.split(weights, ends), strict=True):
         if shape.embedding is None:
             blocks.append(BlockPartition(shape.shape, (), (Group((0,)),)))
             values = np.clip(np.array([part[0], 0.0]), -1.0, 1.0)
@@ -258,9 +217,7 @@ def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outp
         lowest.append(np.concatenate([[-1.0], edges, [-1.0, -1.0]]))
         highest.append(np.concatenate([edges, [1.0, 1.0, 1.0]]))
     # Outputs of unknown shape have kernel 0 with every landmark.
-    return WitnessFunction(
-        Partition(tuple(blocks)), np.concatenate([*lowest, [0.0]]), np.concatenate([*highest, [0.0]])
-    )
+    return Partition(tuple(blocks)), np.concatenate([*lowest, [0.0]]), np.concatenate([*highest, [0.0]])
 
 
 def _even_line(score: KernelScore, seen: tuple[Block, Block] | None) -> Line:

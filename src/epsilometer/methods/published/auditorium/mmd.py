@@ -5,13 +5,12 @@ Example:
     <Verdict.NOT_REFUTED: 'not refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
@@ -22,17 +21,11 @@ from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
+from epsilometer.methods.events.learning import half_of
+from epsilometer.methods.published import own_options
+from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
-from epsilometer.methods.published.auditorium.kernel_space import (
-    BandwidthOfPoints,
-    Shape,
-    as_function,
-    check_kernel,
-    gram_of,
-    landmark_means,
-    learn_shapes,
-    unit_weights,
-)
+from epsilometer.methods.published.auditorium.kernel_space import Shape
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
@@ -48,7 +41,7 @@ class Points:
 
     rows: Floats
 
-    def __add__(self, other: Points) -> Points:
+    def __add__(self, other: "Points") -> "Points":
         return Points(np.concatenate([self.rows, other.rows]))
 
 
@@ -80,31 +73,6 @@ def pair_terms(left: Floats, right: Floats, kernel: KernelOfPoints = "gaussian")
     return _kernel(x, other_x, kernel) - 2.0 * _kernel(x, y, kernel) + _kernel(y, other_y, kernel)
 
 
-def squared_lower(
-    left: Floats, right: Floats, failure_probability: float, kernel: KernelOfPoints = "gaussian"
-) -> float:
-    """A lower bound on MMD², by the empirical Bernstein bound.
-
-    Guarantee: exact, if the embedding and the bandwidth were fixed before the draws.
-    """
-    return bernstein_lower(pair_terms(left, right, kernel), -2.0, 2.0, failure_probability)
-
-
-def predicted_squared(
-    left: Floats, right: Floats, n_fresh: int, failure_probability: float, kernel: KernelOfPoints = "gaussian"
-) -> float:
-    """The bound to expect from `n_fresh` fresh draws, from the terms of training draws."""
-    terms = pair_terms(left, right, kernel)
-    if len(terms) < 2:
-        return -2.0
-    pairs, needed = max(n_fresh // 2, 2), math.log(2.0 / failure_probability)
-    return float(
-        terms.mean()
-        - terms.std() * (math.sqrt(2.0 * needed / pairs) + 1.0 / math.sqrt(len(terms)))
-        - 10.0 * needed / pairs
-    )
-
-
 def _kernel(one: Floats, other: Floats, kernel: KernelOfPoints) -> Floats:
     """The kernel of points of one shape; 0 where the shapes differ."""
     return np.where(one[:, 0] == other[:, 0], kernel_of_points(kernel, one[:, 1:], other[:, 1:]), 0.0)
@@ -126,36 +94,17 @@ def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "publish
     return MOST * (1.0 - shrink + 2.0 * delta * shrink) / (1.0 + shrink)
 
 
-def check_refutable(claim: PureDP | ApproxDP, threshold: str) -> None:
-    """Refuses a claim that no discrepancy can refute."""
-    allowed = greatest_discrepancy(claim.epsilon, claim.delta, threshold)
-    if allowed >= MOST:
-        raise InputError(
-            f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows a discrepancy of "
-            f"{allowed:.3g}, and with a kernel of at most 1 none exceeds √2 (without δ that is ε above ln(1 + √2) ≈ "
-            "0.88); use method='auto', or epsilometer.mmd.Options(threshold='total-variation')"
-        )
-
-
 def value_of_discrepancy(claim: PureDP | ApproxDP, discrepancy: float, threshold: str = "published") -> float:
     """A lower bound on the discrepancy in the claim's own parameter; 0 when it proves nothing."""
-    if isinstance(claim, ApproxDeltaDP):
-        return _least_delta(claim.epsilon, discrepancy, threshold)
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    if isinstance(claim, ApproxDeltaDP):  # both thresholds are straight lines in δ
+        start = greatest_discrepancy(claim.epsilon, 0.0, threshold)
+        slope = greatest_discrepancy(claim.epsilon, 1.0, threshold) - start
+        return min(max(discrepancy - start, 0.0) / slope, 1.0 - 2.0**-52) if slope > 0.0 else 0.0
 
     def is_refuted(epsilon: float) -> bool:  # both thresholds grow with ε
-        return greatest_discrepancy(epsilon, delta, threshold) < discrepancy
+        return greatest_discrepancy(epsilon, claim.delta, threshold) < discrepancy
 
     return rejected_end(is_refuted, 0.0, 50.0, _HALVINGS) if is_refuted(0.0) else 0.0
-
-
-def _least_delta(epsilon: float, discrepancy: float, threshold: str) -> float:
-    """Both thresholds are straight lines in δ."""
-    start = greatest_discrepancy(epsilon, 0.0, threshold)
-    slope = greatest_discrepancy(epsilon, 1.0, threshold) - start
-    if discrepancy <= start or slope <= 0.0:
-        return 0.0
-    return min((discrepancy - start) / slope, 1.0 - 2.0**-52)
 
 
 NAME = "mmd"
@@ -184,10 +133,10 @@ class Options:
     threshold: str | None = None
     certificate: str = "exact"
     kernel: KernelOfPoints = "gaussian"
-    bandwidth: BandwidthOfPoints = None
+    bandwidth: kernel_space.BandwidthOfPoints = None
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, self.bandwidth)
+        kernel_space.check_kernel(self.kernel, self.bandwidth)
         if self.threshold is not None:
             check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
@@ -254,10 +203,12 @@ class PairsProposal(Proposal):
 
     def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
         """The bound from disjoint pairs of the fresh draws."""
-        squared = squared_lower(left.rows, right.rows, failure_probability, self.options.kernel)
+        # Exact: embedding and bandwidth were fixed before these draws.
+        terms = pair_terms(left.rows, right.rows, self.options.kernel)
+        squared = bernstein_lower(terms, -2.0, 2.0, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold))
-        details: dict[str, Any] = {
+        details = {
             "squared_discrepancy_lower": squared,
             "threshold": self.options.threshold,
             "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
@@ -274,83 +225,72 @@ class MmdMethod(Method):
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.mmd.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "mmd", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Pure and approximate privacy that a discrepancy can refute; called before anything is drawn."""
-        check_refutable(check_claim(NAME, claim), self._threshold(claim))
-
-    def _threshold(self, claim: Claim) -> str:
-        if self.options.threshold is not None:
-            return self.options.threshold
         promised = check_claim(NAME, claim)
-        allowed = greatest_discrepancy(promised.epsilon, promised.delta, "published")
-        return "published" if allowed < MOST else "total-variation"
+        allowed = greatest_discrepancy(promised.epsilon, promised.delta, self._threshold(promised))
+        if allowed >= MOST:
+            raise InputError(
+                f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows a discrepancy of "
+                f"{allowed:.3g}, and with a kernel of at most 1 none exceeds √2 (without δ that is ε above ln(1 + √2) "
+                "≈ 0.88); use method='auto', or epsilometer.mmd.Options(threshold='total-variation')"
+            )
+
+    def _threshold(self, claim: PureDP | ApproxDP) -> str:
+        allowed = greatest_discrepancy(claim.epsilon, claim.delta, "published")
+        return self.options.threshold or ("published" if allowed < MOST else "total-variation")
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> FunctionProposal | PairsProposal:
         """Kernel, bandwidth and function from training draws."""
         self.check(task.claim)
+        claim = check_claim(NAME, task.claim)
+        options = replace(self.options, threshold=self._threshold(claim))
         with one_thread():
-            shapes = learn_shapes(left, right, self.options.kernel, self.options.bandwidth)
-            settled = MmdMethod(replace(self.options, threshold=self._threshold(task.claim)))
-            return settled._propose(shapes, left, right, task)
-
-    def _propose(
-        self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task
-    ) -> FunctionProposal | PairsProposal:
-        if self.options.certificate == "exact":
-            return self._propose_function(shapes, left, right, task)
-        points = [points_of(side, shapes).rows for side in (left, right)]
-        fresh, price = min(task.n_fresh), task.failure_probability
-        squared = predicted_squared(points[0], points[1], fresh, price, self.options.kernel)
-        predicted = self._value(task, math.sqrt(max(squared, 0.0))) + min(squared, 0.0)
-        return PairsProposal(shapes, task, self.options, predicted)
-
-    def _value(self, task: Task, discrepancy: float) -> float:
-        return value_of_discrepancy(check_claim(NAME, task.claim), discrepancy, self._threshold(task.claim))
-
-    def _propose_function(self, shapes: list[Shape], left: Outputs, right: Outputs, task: Task) -> FunctionProposal:
-        halves = [[_half(side, half) for side in (left, right)] for half in (0, 1)]
-        means = [[landmark_means(shapes, side) for side in half] for half in halves]
-        gram = gram_of(shapes)
-        tried = [_judge(gram, ridge, means, task) for ridge in _RIDGES]
-        ridge, difference, spread = max(tried, key=lambda each: each[1] - 2.5 * each[2])
-        shift = np.mean([half[0][0] - half[1][0] for half in means], axis=0)
-        weights = unit_weights(gram, shift, ridge)
-        function = as_function(shapes, weights, left, right)
-        middles = [float(weights @ (means[0][side][0] + means[1][side][0])) / 2.0 for side in (0, 1)]
-        needed = -math.log(task.failure_probability)
-        # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
-        stake = min(
-            math.sqrt(2.0 * needed) / max(spread * task.n_fresh[0], 1e-12), 0.3, 0.3 * task.n_fresh[1] / task.n_fresh[0]
-        )
-        bet = MeanBet(function.lowest, function.highest, float(np.clip(middles[1], -1.0, 1.0)), stake)
-        values = 0.5 * (function.lowest + function.highest)
-        # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
-        chosen = (values > 0.5 * (middles[0] + middles[1])) & (function.highest - function.lowest < 2.0)
-        cells = Event(function.partition, chosen)
-        expected = difference - math.sqrt(2.0 * needed) * spread
-        predicted = self._value(task, expected) if expected > 0.0 else expected
-        event = None if callable(self.options.kernel) else cells.simplified()
-        return FunctionProposal(event, cells, bet, task, self._threshold(task.claim), predicted)
+            shapes = kernel_space.learn_shapes(left, right, options.kernel, options.bandwidth)
+            if options.certificate == "exact":
+                return _fit_function(shapes, left, right, task, options)
+            points = [points_of(side, shapes).rows for side in (left, right)]
+            terms = pair_terms(points[0], points[1], options.kernel)
+        squared = -2.0
+        if len(terms) > 1:
+            pairs, needed = max(min(task.n_fresh) // 2, 2), math.log(2.0 / task.failure_probability)
+            doubt = math.sqrt(2.0 * needed / pairs) + 1.0 / math.sqrt(len(terms))
+            squared = float(terms.mean() - terms.std() * doubt - 10.0 * needed / pairs)
+        value = value_of_discrepancy(claim, math.sqrt(max(squared, 0.0)), str(options.threshold))
+        return PairsProposal(shapes, task, options, value + min(squared, 0.0))
 
 
-def _half(outputs: Outputs, number: int) -> Outputs:
-    middle = len(outputs) // 2
-    return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
+def _fit_function(shapes: list[Shape], left: Outputs, right: Outputs, task: Task, options: Options) -> FunctionProposal:
+    means = [[kernel_space.landmark_means(shapes, half_of(side, half)) for side in (left, right)] for half in (0, 1)]
+    gram = block_diag(*(shape.gram() for shape in shapes))
+    tried = [(ridge, *_judge(gram, ridge, means, task)) for ridge in _RIDGES]
+    ridge, difference, spread = max(tried, key=lambda each: each[1] - 2.5 * each[2])
+    weights = kernel_space.unit_weights(gram, np.mean([half[0][0] - half[1][0] for half in means], axis=0), ridge)
+    partition, lowest, highest = kernel_space.as_function(shapes, weights, left, right)
+    middles = [float(weights @ (means[0][side][0] + means[1][side][0])) / 2.0 for side in (0, 1)]
+    # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
+    best, (n_left, n_right) = math.sqrt(-2.0 * math.log(task.failure_probability)), task.n_fresh
+    stake = min(best / max(spread * n_left, 1e-12), 0.3, 0.3 * n_right / n_left)
+    bet = MeanBet(lowest, highest, float(np.clip(middles[1], -1.0, 1.0)), stake)
+    values = 0.5 * (lowest + highest)
+    # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
+    chosen = (values > 0.5 * (middles[0] + middles[1])) & (highest - lowest < 2.0)
+    cells = Event(partition, chosen)
+    expected, threshold = difference - best * spread, str(options.threshold)
+    predicted = value_of_discrepancy(check_claim(NAME, task.claim), expected, threshold) if expected > 0.0 else expected
+    event = None if callable(options.kernel) else cells.simplified()
+    return FunctionProposal(event, cells, bet, task, threshold, predicted)
 
 
-def _judge(
-    gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task
-) -> tuple[float, float, float]:
-    """The ridge, and the difference of means and its spread that it gives on draws that did not fit the function."""
+def _judge(gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task) -> tuple[float, float]:
+    """The difference of means and its spread that a ridge gives, on draws that did not fit the function."""
     differences, variances = [], []
     for half in (0, 1):
-        weights = unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
+        weights = kernel_space.unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
         fresh = means[1 - half]
         differences.append(float(weights @ (fresh[0][0] - fresh[1][0])))
         parts = [float(weights @ square @ weights) - float(weights @ mean) ** 2 for mean, square in fresh]
         variances.append(sum(max(part, 0.0) / n for part, n in zip(parts, task.n_fresh, strict=True)))
-    return ridge, float(np.mean(differences)), math.sqrt(float(np.mean(variances)))
+    return float(np.mean(differences)), math.sqrt(float(np.mean(variances)))

@@ -3,8 +3,6 @@
 The optimum of both directions is the same log-ratio, up to its sign: one network is trained on the sum of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -56,22 +54,21 @@ def _train(
 ) -> list[tuple[Floats, Floats]]:
     """Adam on batches; the same draws give the same weights."""
     jax, optax = _import_jax()
-    sides = [_repeated(side).astype(np.float32) for side in (left, right)]
-    starts = [side.shape[0] - _BATCH + 1 for side in sides]
+    # At least one batch.
+    sides = [np.tile(side, (-(-_BATCH // len(side)), 1)) if len(side) < _BATCH else side for side in (left, right)]
     optimiser = optax.adam(optax.cosine_decay_schedule(_RATE, steps))
     warm = int(_WARM_SHARE * steps)
 
     def loss(layers: Any, x: Any, y: Any, step: Any) -> Any:
         at_x, at_y = (_apply(jax, layers, side, bound) for side in (x, y))
         both = _divergence(jax, at_x, at_y, order) + _divergence(jax, -at_y, -at_x, order)
-        return jax.numpy.where(step < warm, _logistic(jax, at_x, at_y), -both)
+        logistic = jax.nn.softplus(-at_x).mean() + jax.nn.softplus(at_y).mean()
+        return jax.numpy.where(step < warm, logistic, -both)
 
     def advance(step: Any, state: Any) -> Any:
         layers, memory = state
-        x, y = (
-            jax.lax.dynamic_slice_in_dim(jax.numpy.asarray(side), (step * _BATCH) % start, _BATCH)
-            for side, start in zip(sides, starts, strict=True)
-        )
+        starts = [(step * _BATCH) % (len(side) - _BATCH + 1) for side in sides]
+        x, y = (jax.lax.dynamic_slice_in_dim(*each, _BATCH) for each in zip(sides, starts, strict=True))
         change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
         return optax.apply_updates(layers, change), memory
 
@@ -80,11 +77,6 @@ def _train(
 
     layers = jax.jit(train)(_first_layers(left.shape[1], units))
     return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
-
-
-def _repeated(points: Floats) -> Floats:
-    """At least one batch."""
-    return np.tile(points, (-(-_BATCH // len(points)), 1)) if len(points) < _BATCH else points
 
 
 def _first_layers(inputs: int, units: tuple[int, ...]) -> list[tuple[Any, Any]]:
@@ -108,7 +100,3 @@ def _divergence(jax: Any, at_p: Any, at_q: Any, order: float) -> Any:
     """R(h) on a batch, without its constants."""
     total = jax.scipy.special.logsumexp
     return order / (order - 1.0) * total((order - 1.0) * at_p) - total(order * at_q)
-
-
-def _logistic(jax: Any, at_left: Any, at_right: Any) -> Any:
-    return jax.nn.softplus(-at_left).mean() + jax.nn.softplus(at_right).mean()

@@ -5,11 +5,8 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,15 +23,8 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.log_ratios import make_way
-from epsilometer.methods.published.auditorium.hockey_stick import (
-    CERTIFICATES,
-    ExcessEvent,
-    check_choice,
-    check_claim,
-    check_epsilon,
-    choose_excess,
-    mixtures_of,
-)
+from epsilometer.methods.published import own_options
+from epsilometer.methods.published.auditorium import hockey_stick
 from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -136,8 +126,8 @@ class Options:
                 raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
         if check_whole("cells", self.cells) < 2:
             raise InputError(f"cells={self.cells!r} must be at least 2")
-        check_choice("certificate", self.certificate, CERTIFICATES)
-        check_epsilon(self.epsilon)
+        hockey_stick.check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
+        hockey_stick.check_epsilon(self.epsilon)
         poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense
 
 
@@ -165,14 +155,16 @@ class EstimateProposal(Proposal):
 
     Attributes:
         partition: the cells.
-        choice: direction and ε.
+        flipped: False for left ‖ right.
+        epsilon: of the divergence.
         task: what is asked.
         options: β and η.
         predicted: the estimate to expect.
     """
 
     partition: Partition
-    choice: ExcessEvent
+    flipped: bool
+    epsilon: float
     task: Task
     options: Options
     predicted: float
@@ -183,27 +175,24 @@ class EstimateProposal(Proposal):
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The published estimate; it has no guarantee and decides nothing."""
-        above, below = self.choice.candidate.oriented(left, right)
-        epsilon = self.choice.epsilon
-        found = estimate(above, below, epsilon, self.options.tolerance, self.options.margin)
-        bound = value_of_excess(check_claim(NAME, self.task.claim), epsilon, found.value)
-        details: dict[str, Any] = {
-            "epsilon": epsilon,
+        above, below = (right, left) if self.flipped else (left, right)
+        found = estimate(above, below, self.epsilon, self.options.tolerance, self.options.margin)
+        bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
+        details = {
+            "epsilon": self.epsilon,
             "cells": self.partition.n_cells,
             "estimate": found.value,
             "poisson_mean": found.mean,
             "draws_wanted": found.wanted,
             "draws_used": found.used,
-            "direction": "right ‖ left" if self.choice.candidate.flipped else "left ‖ right",
+            "direction": "right ‖ left" if self.flipped else "left ‖ right",
         }
-        confidence = 1.0 - failure_probability
-        return Finding(NAME, bound, self._guarantee(found), confidence, None, self.task.claim, details)
-
-    def _guarantee(self, found: HistogramEstimate) -> str:
-        text = "none: Algorithm 3 does not subtract the bias of its estimate"
+        guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
         if found.is_complete:
-            return f"{text}, up to {self.options.tolerance / 4:.2g}"
-        return f"{text}, and asked for {found.wanted:,} draws per side where there were {found.used:,}"
+            guarantee += f", up to {self.options.tolerance / 4:.2g}"
+        else:
+            guarantee += f", and asked for {found.wanted:,} draws per side where there were {found.used:,}"
+        return Finding(NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 
 
 class PoissonHistogramMethod(Method):
@@ -214,39 +203,33 @@ class PoissonHistogramMethod(Method):
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.poisson_histogram.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "poisson_histogram", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Pure and approximate privacy only; called before anything is drawn."""
-        check_claim(NAME, claim)
+        hockey_stick.check_claim(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> CellsProposal | EstimateProposal:
         """The direction (and ε) with the best predicted bound."""
-        self.check(task.claim)
+        mixtures = hockey_stick.mixtures_of(hockey_stick.check_claim(NAME, task.claim), self.options.epsilon)
         learned = self._cut(left, right)
-        way = make_way(learned, (_log_ratio_of_counts,))
-        choice = choose_excess([way], task, mixtures_of(task.claim, self.options.epsilon))
-        if self.options.certificate == "published":
-            return EstimateProposal(learned.partition, choice, task, self.options, choice.candidate.predicted)
-        return CellsProposal(choice.candidate, task, choice.epsilon, learned.partition.n_cells)
-
-    def _even_line(self) -> Line | None:
-        if self.options.bounds is None:
-            return None
-        return Line(np.linspace(*self.options.bounds, self.options.cells + 1)[1:-1])
+        candidate, epsilon = hockey_stick.choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
+        if self.options.certificate == "exact":
+            return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
+        predicted = candidate.predicted
+        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, predicted)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""
-        pairs = blocks_of_both(left, right)
         blocks = []
-        for a, b in pairs:
-            columns = [side.columns[0] for side in (a, b) if len(side.columns) == 1]
-            numbers = [column.values for column in columns if isinstance(column, Numbers)]
-            if len(numbers) != 2:
+        for a, b in blocks_of_both(left, right):
+            numbers = [c.values for side in (a, b) for c in side.columns if isinstance(c, Numbers)]
+            if len(a.columns) != 1 or len(numbers) != 2:
                 return learn_partitions(left, right)[:2][-1]
-            line = self._even_line() or learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
+            if self.options.bounds is None:
+                line = learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
+            else:
+                line = Line(np.linspace(*self.options.bounds, self.options.cells + 1)[1:-1])
             blocks.append(BlockPartition(a.shape, (None,), (Group((-1,), line),)))
         return Learned(Partition(tuple(blocks)), left, right)
 

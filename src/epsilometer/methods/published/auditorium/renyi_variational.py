@@ -6,11 +6,8 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +17,7 @@ from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
+from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
 from epsilometer.outputs import Event, Outputs
@@ -45,18 +43,16 @@ def published_error(order: float, bound: float, n: int, failure_probability: flo
     return math.log((1.0 + eta) / (1.0 - eta)) if eta < 1.0 else math.inf
 
 
-def published_divergence(
-    scores: Floats, left: Integers, right: Integers, order: float, failure_probability: float
-) -> float:
+def published_divergence(h: Floats, left: Integers, right: Integers, order: float, failure_probability: float) -> float:
     """The estimate on counts of cells less the published error; −inf where the error is infinite.
 
-    A constant added to h changes nothing, so C is half the range of the scores.
+    A constant added to h changes nothing, so C is half its range.
     """
     n = int(min(left.sum(), right.sum()))
-    error = published_error(order, half_range(scores), n, failure_probability)
+    error = published_error(order, half_range(h), n, failure_probability)
     if not n or not math.isfinite(error):
         return -math.inf
-    return variational_value(scores, left / left.sum(), right / right.sum(), order) - error
+    return variational_value(h, left / left.sum(), right / right.sum(), order) - error
 
 
 def half_range(scores: Floats) -> float:
@@ -102,11 +98,8 @@ class VariationalProposal(Proposal):
         """The exact bound from the cell counts of the fresh draws."""
         finding = self.bet.certify(left, right, pair, failure_probability)
         details = {**finding.details, "range": half_range(self.bet.score.scores), "threshold": self.threshold}
-        bound = self._value(finding.lower_bound)
+        bound = _value_of(self.task.claim, finding.lower_bound, self.bet.score.order, self.threshold)
         return replace(finding, method=NAME, lower_bound=bound, claim=self.task.claim, details=details)
-
-    def _value(self, divergence: float) -> float:
-        return _value_of(self.task.claim, divergence, self.bet.score.order, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +129,7 @@ class PublishedProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         order = self.score.order
         divergence = published_divergence(self.score.scores, above, below, order, failure_probability)
-        details: dict[str, Any] = {
+        details = {
             "order": order,
             "range": half_range(self.score.scores),
             "divergence_lower": max(divergence, 0.0),
@@ -154,9 +147,7 @@ class RenyiVariationalMethod(Method):
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.renyi_variational.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "renyi_variational", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Rényi and pure privacy only; called before anything is drawn."""
@@ -169,39 +160,33 @@ class RenyiVariationalMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> VariationalProposal | PublishedProposal:
         """The function (and for pure privacy the order) with the best predicted bound."""
         self.check(task.claim)
+        orders = _PURE_ORDERS if self.options.order is None else (float(self.options.order),)
+        if isinstance(task.claim, RenyiDP):
+            orders = (task.claim.order,)
+        found: list[VariationalProposal | PublishedProposal] = []
+        threshold = self.options.threshold
         with one_thread():
-            found = [self._propose_at(order, left, right, task) for order in self._orders(task.claim)]
+            for order in orders:
+                inner = _inner_task(task, order, threshold)
+                choice = choose_score(learn_functions(left, right, order, self.options), inner)
+                if self.options.certificate == "published":
+                    found.append(_clipped(choice.score, choice.flipped, task, threshold))
+                else:
+                    n_known = min(len(left), len(right))
+                    bet = restored_bet(choice.score, choice.flipped, inner, choice.predicted, n_known)
+                    found.append(_with_value(bet, task, threshold))
         return max(found, key=lambda each: each.predicted)
 
-    def _orders(self, claim: Claim) -> tuple[float, ...]:
-        if isinstance(claim, RenyiDP):
-            return (claim.order,)
-        return _PURE_ORDERS if self.options.order is None else (float(self.options.order),)
 
-    def _propose_at(
-        self, order: float, left: Outputs, right: Outputs, task: Task
-    ) -> VariationalProposal | PublishedProposal:
-        inner = _inner_task(task, order, self.options.threshold)
-        choice = choose_score(learn_functions(left, right, order, self.options), inner)
-        if self.options.certificate == "published":
-            return self._published(choice.score, choice.flipped, task)
-        bet = restored_bet(choice.score, choice.flipped, inner, choice.predicted, min(len(left), len(right)))
-        return _with_value(bet, task, self.options.threshold)
-
-    def _published(self, score: LogRatio, flipped: bool, task: Task) -> PublishedProposal:
-        """The range of h with the best expected bound: the published error grows exponentially with it."""
-        n = min(task.n_fresh)
-        expected = [np.round(share * n).astype(np.int64) for share in (score.p, score.q)]
-        middle, half = 0.5 * float(score.scores.max() + score.scores.min()), half_range(score.scores)
-        tried = []
-        for share in _SHARES:
-            scores = np.clip(score.scores, middle - share * half, middle + share * half)
-            bound = published_divergence(scores, expected[0], expected[1], score.order, task.failure_probability)
-            tried.append((bound, scores))
-        bound, scores = max(tried, key=lambda each: each[0])
-        predicted = _value_of(task.claim, bound, score.order, self.options.threshold)
-        clipped = replace(score, scores=scores)
-        return PublishedProposal(clipped, flipped, task, self.options.threshold, max(predicted, -1.0))
+def _clipped(score: LogRatio, flipped: bool, task: Task, threshold: str) -> PublishedProposal:
+    """The range of h with the best expected bound: the published error grows exponentially with it."""
+    p, q = (np.round(share * min(task.n_fresh)).astype(np.int64) for share in (score.p, score.q))
+    middle, half = 0.5 * float(score.scores.max() + score.scores.min()), half_range(score.scores)
+    tried = [np.clip(score.scores, middle - share * half, middle + share * half) for share in _SHARES]
+    bounds = [published_divergence(scores, p, q, score.order, task.failure_probability) for scores in tried]
+    best = int(np.argmax(bounds))
+    predicted = _value_of(task.claim, bounds[best], score.order, threshold)
+    return PublishedProposal(replace(score, scores=tried[best]), flipped, task, threshold, max(predicted, -1.0))
 
 
 def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:

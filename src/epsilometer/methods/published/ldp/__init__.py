@@ -9,8 +9,6 @@ Example:
     0.5
 """
 
-from __future__ import annotations
-
 from epsilometer.methods.published.ldp.estimating import LipschitzHint, LocalEstimate, estimate, lipschitz_hint, overall
 from epsilometer.methods.published.ldp.method import HistogramMethod, Options
 from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair

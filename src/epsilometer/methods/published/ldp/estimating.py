@@ -1,7 +1,5 @@
 """Two-sided estimates of local privacy: Algorithm 1 for one pair of inputs, Algorithm 2 for an interval of them."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from contextlib import closing
@@ -17,20 +15,10 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import as_pair
 from epsilometer.mechanisms import as_mechanism, as_subject
-from epsilometer.methods.published.ldp.formulas import (
-    CellCounts,
-    Cells,
-    Smoothness,
-    check_filled,
-    check_inside,
-    check_interval,
-    divergence,
-)
+from epsilometer.methods.published.ldp import formulas
+from epsilometer.methods.published.ldp.formulas import CellCounts, Smoothness
 from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
 
-NOTE = (
-    "a hint from pilot draws, not a bound: a density may be steeper between the cells, or on inputs that were not drawn"
-)
 # Fewer cells than this see no shape at all.
 _FEWEST_CELLS = 4
 
@@ -49,16 +37,14 @@ class LipschitzHint:
     lipschitz: float
     noise: float
     input_lipschitz: float | None
-    note: str = NOTE
+    note: str = (
+        "a hint from pilot draws, not a bound: a density may be steeper between the cells, or on inputs that were "
+        "not drawn"
+    )
 
 
 def lipschitz_hint(
-    mechanism: object,
-    inputs: Sequence[Any],
-    *,
-    domain: tuple[float, float],
-    n: int = 100_000,
-    seed: int | None = None,
+    mechanism: object, inputs: Sequence[Any], *, domain: tuple[float, float], n: int = 100_000, seed: int | None = None
 ) -> LipschitzHint:
     """Looks at the slopes of coarse histograms.
 
@@ -73,14 +59,13 @@ def lipschitz_hint(
     """
     if len(inputs) < 1 or n < _FEWEST_CELLS:
         raise InputError(f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed")
-    low, high = check_interval("domain", domain)
+    low, high = formulas.check_interval("domain", domain)
     # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
-    cells = Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
+    cells = formulas.Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
-    counts = []
-    for number, each in enumerate(inputs):
-        counts.append(cells.count(sampler.outputs(Phase.TRAIN, number, Pair(each, each), 0, n)))
-    check_inside(cells, *counts)
+    drawn = (sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n) for number, x in enumerate(inputs))
+    counts = [cells.count(outputs) for outputs in drawn]
+    formulas.check_inside(cells, *counts)
     width = (high - low) / cells.number
     densities = np.array([side.counts / n / width for side in counts])
     slopes = np.abs(np.diff(densities, axis=1)) / width
@@ -177,14 +162,13 @@ def estimate(
     plan = plan_pair(smoothness, precision, confidence, order, as_published)
     samples = check_n(n, plan, most_draws)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
-    cells = Cells(smoothness.domain, plan.cells)
+    cells = formulas.Cells(smoothness.domain, plan.cells)
     with closing(sampler.runner):
         folded = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
         left, right = folded[0].total, folded[1].total
-    check_inside(cells, left, right)
-    check_filled(cells, left, right)
-    value = divergence(left, right, plan.order)
-    return _result(plan, value, inputs, samples, None, sampler.seed)
+    formulas.check_inside(cells, left, right)
+    formulas.check_filled(cells, left, right)
+    return _result(plan, formulas.divergence(left, right, plan.order), inputs, samples, None, sampler.seed)
 
 
 def overall(
@@ -225,15 +209,18 @@ def overall(
     interval = _given("input_domain", mechanism, input_domain)
     slope = _given("input_lipschitz", mechanism, input_lipschitz)
     plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
-    places = _check_midpoints(midpoints, plan)
+    places = plan.midpoints if midpoints is None else midpoints
+    if isinstance(places, bool) or not isinstance(places, int | np.integer) or places < 2:
+        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
     samples = check_n(n, plan, most_draws, places)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
-    cells = Cells(smoothness.domain, plan.cells)
+    cells = formulas.Cells(smoothness.domain, plan.cells)
     inputs = middle_points(interval, places)
     with closing(sampler.runner):
-        counts = [_count(sampler, number, Pair(x, x), 0, samples, cells) for number, x in enumerate(inputs)]
-    check_inside(cells, *counts)
-    check_filled(cells, *counts)
+        drawn = [sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count) for i, x in enumerate(inputs)]
+        counts = [reduce(operator.add, (chunk.value for chunk in chunks)) for chunks in drawn]
+    formulas.check_inside(cells, *counts)
+    formulas.check_filled(cells, *counts)
     value, left, right = greatest_divergence(counts, plan.order)
     return _result(plan, value, Pair(inputs[left], inputs[right]), samples, places, sampler.seed)
 
@@ -253,7 +240,10 @@ def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> tu
     """The largest estimate over all ordered pairs of inputs, and the pair."""
     logs = np.log([side.counts / side.total for side in counts])
     if order is None:
-        return _greatest_ratio(logs)
+        # The largest difference of two rows in one column: the extremes of that column, whatever their order.
+        spans = logs.max(axis=0) - logs.min(axis=0)
+        cell = int(np.argmax(spans))
+        return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
     best = (-np.inf, 0, 0)
     for left, row in enumerate(logs):
         # Divergence from every input at once, shape (k,).
@@ -295,42 +285,7 @@ def _given(name: str, mechanism: object, value: Any) -> Any:
     return found
 
 
-def _count(sampler: Sampler, number: int, pair: Pair, side: int, n: int, cells: Cells) -> CellCounts:
-    chunks = sampler.chunks(Phase.CERTIFY, number, pair, side, n, cells.count)
-    return reduce(operator.add, (chunk.value for chunk in chunks))
-
-
-def _greatest_ratio(logs: Floats) -> tuple[float, int, int]:
-    """The largest difference of two rows in one column: the extremes of that column, whatever their order."""
-    spans = logs.max(axis=0) - logs.min(axis=0)
-    cell = int(np.argmax(spans))
-    return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
-
-
-def _check_midpoints(midpoints: int | None, plan: HistogramPlan) -> int:
-    assert plan.midpoints is not None  # a plan for an interval has them
-    if midpoints is None:
-        return plan.midpoints
-    if isinstance(midpoints, bool) or not isinstance(midpoints, int | np.integer) or midpoints < 2:
-        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
-    return int(midpoints)
-
-
-def _result(
-    plan: HistogramPlan, value: float, pair: Pair, samples: int, midpoints: int | None, seed: int
-) -> LocalEstimate:
-    return LocalEstimate(
-        estimate=value,
-        interval=(max(0.0, value - plan.precision), value + plan.precision),
-        precision=plan.precision,
-        confidence=plan.confidence,
-        guarantee=guarantee_of(plan, samples, midpoints),
-        assumption=plan.assumption,
-        order=plan.order,
-        pair=pair,
-        cells=plan.cells,
-        samples=samples,
-        midpoints=midpoints,
-        planned_samples=plan.samples,
-        seed=seed,
-    )
+def _result(plan: HistogramPlan, value: float, pair: Pair, n: int, midpoints: int | None, seed: int) -> LocalEstimate:
+    interval = max(0.0, value - plan.precision), value + plan.precision
+    promised = plan.precision, plan.confidence, guarantee_of(plan, n, midpoints), plan.assumption, plan.order
+    return LocalEstimate(value, interval, *promised, pair, plan.cells, n, midpoints, plan.samples, seed)

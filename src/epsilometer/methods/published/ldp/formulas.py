@@ -1,16 +1,12 @@
 """How many cells, mid-points and samples the histogram estimators need, and the estimates that counts give."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Integers
 from epsilometer.claims.base import as_number
-from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
 
@@ -58,34 +54,10 @@ class Smoothness:
         return f"densities are {self.lipschitz:.6g}-Lipschitz on [{low:g}, {high:g}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """What a precision asks for, apart from the number of samples.
-
-    Attributes:
-        cells: m.
-        deviation: the greatest deviation |ln(N_j/E N_j)| of a cell's count that the precision allows.
-    """
-
-    cells: int
-    deviation: float
-
-
-def pure_resolution(smoothness: Smoothness, precision: float) -> Resolution:
-    """m of equation (4), and γ/12 of equation (5)."""
-    needed = 6.0 * smoothness.lipschitz * smoothness.length / (smoothness.least_density * precision)
-    return Resolution(_count(needed), precision / 12.0)
-
-
-def renyi_resolution(smoothness: Smoothness, precision: float, order: float) -> Resolution:
-    """m of the first inequality below (7), and γ′ of the second."""
-    growth = renyi_amplification(smoothness, order)
-    needed = smoothness.lipschitz * smoothness.length * growth / (smoothness.least_density * precision)
-    return Resolution(_count(needed), min(precision / (2.0 * growth), math.log(2.0) / (2.0 * order - 1.0)))
-
-
-def renyi_amplification(smoothness: Smoothness, order: float) -> float:
-    """(2α − 1)·K/((α − 1)·K′): how much an error of the log densities may grow on its way to the divergence."""
+def amplification(smoothness: Smoothness, order: float | None) -> float:
+    """How much an error of the log densities may grow on its way to the estimate: 6, or (2α − 1)·K/((α − 1)·K′)."""
+    if order is None:
+        return 6.0
     spread = smoothness.greatest_density / smoothness.least_density
     try:
         # K/K′ as one power: the powers in K and K′ themselves may underflow.
@@ -94,18 +66,21 @@ def renyi_amplification(smoothness: Smoothness, order: float) -> float:
         raise InputError(f"order={order:g} asks for more than 1e300 cells here; take a smaller order") from None
 
 
-def pure_midpoints(smoothness: Smoothness, precision: float, input_lipschitz: float, input_length: float) -> int:
-    """k of Algorithm 2; at least 2, because one mid-point has no pair."""
-    return max(2, _count(3.0 * input_lipschitz * input_length / (smoothness.least_density * precision)))
+def resolution(smoothness: Smoothness, precision: float, order: float | None) -> tuple[int, float]:
+    """The number of cells m, and the greatest deviation |ln(N_j/E N_j)| of a cell's count that the precision allows.
+
+    Reference: equations (4) and (5); for Rényi the two inequalities below (7).
+    """
+    growth = amplification(smoothness, order)
+    cells = growth * smoothness.lipschitz * smoothness.length / (smoothness.least_density * precision)
+    most = math.inf if order is None else math.log(2.0) / (2.0 * order - 1.0)
+    return max(1, math.ceil(cells)), min(precision / (2.0 * growth), most)
 
 
-def renyi_midpoints(
-    smoothness: Smoothness, precision: float, order: float, input_lipschitz: float, input_length: float
-) -> int:
-    """k of Algorithm 2 for Rényi; at least 2."""
-    growth = renyi_amplification(smoothness, order)
-    needed = 1.5 * input_lipschitz * input_length * growth / (smoothness.least_density * precision)
-    return max(2, _count(needed))
+def midpoints_for(smoothness: Smoothness, precision: float, order: float | None, slope: float, length: float) -> int:
+    """k of Algorithm 2, for inputs of an interval of that length; at least 2, because one mid-point has no pair."""
+    growth = 3.0 if order is None else 1.5 * amplification(smoothness, order)
+    return max(2, math.ceil(growth * slope * length / (smoothness.least_density * precision)))
 
 
 def log_deviation_chance(n: float, share: float, deviation: float) -> float:
@@ -121,10 +96,11 @@ def log_deviation_chance(n: float, share: float, deviation: float) -> float:
     return float(np.logaddexp(above, below)) - math.log(-math.expm1(_log_empty_chance(n, share)))
 
 
-def least_samples(resolution: Resolution, share: float, confidence: float, n_empty: float, n_deviations: float) -> int:
+def least_samples(deviation: float, share: float, confidence: float, n_empty: float, n_deviations: float) -> int:
     """The smallest n with n_empty·(1 − y)^n + n_deviations·f(n, y, z) ≤ 1 − confidence.
 
     Args:
+        deviation: z, the allowed deviation of ln(count).
         share: y = wτ, the least probability of a cell.
         n_empty: how many cells must not be empty, over all samples.
         n_deviations: how many counts must not deviate; the published equation (5) has 4 here.
@@ -133,10 +109,17 @@ def least_samples(resolution: Resolution, share: float, confidence: float, n_emp
 
     def is_enough(n: int) -> bool:
         empty = math.log(n_empty) + _log_empty_chance(n, share)
-        deviating = math.log(n_deviations) + log_deviation_chance(n, share, resolution.deviation)
+        deviating = math.log(n_deviations) + log_deviation_chance(n, share, deviation)
         return float(np.logaddexp(empty, deviating)) <= log_failure
 
-    return _least(is_enough)
+    high = 1
+    while not is_enough(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:  # `bisect` is limited to 64-bit numbers
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 def check_interval(name: str, value: object) -> tuple[float, float]:
@@ -173,30 +156,9 @@ def check_confidence(confidence: float) -> float:
     return number
 
 
-def check_optional_order(order: float | None) -> float | None:
-    """A Rényi order, or None for pure privacy."""
-    return None if order is None else check_order(order)
-
-
 def _log_empty_chance(n: float, share: float) -> float:
     """ln (1 − y)^n."""
     return n * math.log1p(-share) if share < 1.0 else -math.inf
-
-
-def _count(needed: float) -> int:
-    return max(1, math.ceil(needed))
-
-
-def _least(is_enough: Callable[[int], bool]) -> int:
-    """The smallest whole number for which a monotone condition holds."""
-    high = 1
-    while not is_enough(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:  # `bisect` is limited to 64-bit numbers
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +173,7 @@ class CellCounts:
     counts: Integers
     outside: int
 
-    def __add__(self, other: CellCounts) -> CellCounts:
+    def __add__(self, other: "CellCounts") -> "CellCounts":
         return CellCounts(self.counts + other.counts, self.outside + other.outside)
 
     @property
@@ -234,23 +196,16 @@ class Cells:
 
     def count(self, outputs: Outputs) -> CellCounts:
         """The counts of a batch of outputs."""
-        counts = np.zeros(self.number, dtype=np.int64)
-        inside = 0
+        counts, (low, high) = np.zeros(self.number, dtype=np.int64), self.domain
         for block in outputs:
             if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
-                found = self._count_numbers(np.asarray(block.columns[0].values, dtype=np.float64))
-                counts += found
-                inside += int(found.sum())
-        return CellCounts(counts, len(outputs) - inside)
-
-    def _count_numbers(self, values: Floats) -> Integers:
-        low, high = self.domain
-        inside = (values >= low) & (values <= high)  # NaN is neither
-        if not inside.all():
-            values = values[inside]
-        places = ((values - low) * (self.number / (high - low))).astype(np.int64)
-        np.minimum(places, self.number - 1, out=places)
-        return np.bincount(places, minlength=self.number).astype(np.int64, copy=False)
+                values = np.asarray(block.columns[0].values, dtype=np.float64)
+                inside = (values >= low) & (values <= high)  # NaN is neither
+                if not inside.all():
+                    values = values[inside]
+                places = ((values - low) * (self.number / (high - low))).astype(np.int64)
+                counts += np.bincount(np.minimum(places, self.number - 1, out=places), minlength=self.number)
+        return CellCounts(counts, len(outputs) - int(counts.sum()))
 
 
 def check_filled(cells: Cells, *sides: CellCounts) -> None:
@@ -276,18 +231,12 @@ def check_inside(cells: Cells, *sides: CellCounts) -> None:
         )
 
 
-def log_ratios(above: CellCounts, below: CellCounts) -> Floats:
-    """ln of the ratio of frequencies, shape (m,); every count must be above 0."""
-    ratios: Floats = np.log(above.counts / above.total) - np.log(below.counts / below.total)
-    return ratios
-
-
 def divergence(above: CellCounts, below: CellCounts, order: float | None) -> float:
     """The estimate of ε* (order None: the largest log ratio) or of the Rényi divergence, of `above` from `below`.
 
     Reference: line 15 of Algorithm 1, and the returned value below (7), for samples of any sizes.
     """
-    ratios = log_ratios(above, below)
+    ratios = np.log(above.counts / above.total) - np.log(below.counts / below.total)
     if order is None:
         return float(ratios.max())
     logs = order * ratios + np.log(below.counts / below.total)

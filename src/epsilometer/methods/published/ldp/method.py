@@ -1,22 +1,15 @@
 """Method `ldp-histogram`: a two-sided estimate, and its lower end as the bound of an audit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.estimating import guarantee_of
-from epsilometer.methods.published.ldp.formulas import (
-    CellCounts,
-    Cells,
-    Smoothness,
-    check_inside,
-    check_precision,
-    divergence,
-)
+from epsilometer.methods.published.ldp.formulas import CellCounts
 from epsilometer.methods.published.ldp.plans import HistogramPlan, affordable_precision, plan_pair
 from epsilometer.outputs import Outputs
 from epsilometer.result import Finding
@@ -44,14 +37,9 @@ class Options:
     precision: float | None = None
 
     def __post_init__(self) -> None:
-        Smoothness(self.domain, self.lipschitz)  # raises if they make no sense
+        formulas.Smoothness(self.domain, self.lipschitz)  # raises if they make no sense
         if self.precision is not None:
-            check_precision(self.precision)
-
-    @property
-    def smoothness(self) -> Smoothness:
-        """The assumption."""
-        return Smoothness(self.domain, self.lipschitz)
+            formulas.check_precision(self.precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +59,9 @@ class HistogramProposal(Proposal):
     guarantee: str
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> formulas.Cells:
         """What is counted."""
-        return Cells(self.plan.smoothness.domain, self.plan.cells)
+        return formulas.Cells(self.plan.smoothness.domain, self.plan.cells)
 
     @property
     def detectable(self) -> float | None:
@@ -87,23 +75,16 @@ class HistogramProposal(Proposal):
 
     def certify(self, left: CellCounts, right: CellCounts, pair: Pair, failure_probability: float) -> Finding:
         """The lower end of the interval around the larger estimate of both directions."""
-        check_inside(self.cells, left, right)
-        n_empty = left.n_empty + right.n_empty
-        details = {"cells": self.plan.cells, "precision": self.plan.precision, "planned_samples": self.plan.samples}
+        formulas.check_inside(self.cells, left, right)
+        n_empty, plan = left.n_empty + right.n_empty, self.plan
+        details: dict[str, Any] = {"cells": plan.cells, "precision": plan.precision, "planned_samples": plan.samples}
         if n_empty:
-            reason = f"none: {n_empty} of {2 * self.plan.cells} cells are empty; take more samples or wider cells"
+            reason = f"none: {n_empty} of {2 * plan.cells} cells are empty; take more samples or wider cells"
             return Finding(_NAME, 0.0, reason, 1.0 - failure_probability, None, self.task.claim, details)
-        value = both_directions(left, right, self.plan.order)
-        low, high = max(0.0, value - self.plan.precision), value + self.plan.precision
-        return Finding(
-            method=_NAME,
-            lower_bound=low,
-            guarantee=self.guarantee,
-            confidence=1.0 - failure_probability,
-            witness=None,
-            claim=self.task.claim,
-            details={"estimate": value, "interval": [low, high], "assumption": self.plan.assumption, **details},
-        )
+        value = both_directions(left, right, plan.order)
+        low, high = max(0.0, value - plan.precision), value + plan.precision
+        details = {"estimate": value, "interval": [low, high], "assumption": plan.assumption, **details}
+        return Finding(_NAME, low, self.guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 
 
 class HistogramMethod(Method):
@@ -120,7 +101,7 @@ class HistogramMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
         """Refuses what cannot be estimated, before anything is drawn."""
-        self._options()
+        self._smoothness()
         _order(claim)
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
@@ -130,32 +111,30 @@ class HistogramMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> HistogramProposal:
         """Fixes the cells; training draws only predict the bound."""
-        options, order = self._options(), _order(task.claim)
+        smoothness, order = self._smoothness(), _order(task.claim)
         confidence, samples = 1.0 - task.failure_probability, min(task.n_fresh)
-        precision = options.precision or affordable_precision(options.smoothness, samples, confidence, order)
+        wished = None if self.options is None else self.options.precision
+        precision = wished or affordable_precision(smoothness, samples, confidence, order)
         if precision is None:
             raise InputError(f"{samples} draws per side are too few for any precision here; see epsilometer.plan")
-        plan = plan_pair(options.smoothness, precision, confidence, order)
-        proposal = HistogramProposal(plan, task, 0.0, guarantee_of(plan, samples))
-        return HistogramProposal(plan, task, _predict(proposal, left, right), proposal.guarantee)
+        plan = plan_pair(smoothness, precision, confidence, order)
+        cells = formulas.Cells(smoothness.domain, plan.cells)
+        tallies = cells.count(left), cells.count(right)
+        formulas.check_inside(cells, *tallies)
+        # With one more sample per cell, empty cells still give a guess.
+        padded = [CellCounts(side.counts + 1, 0) for side in tallies]
+        predicted = both_directions(padded[0], padded[1], order) - precision
+        return HistogramProposal(plan, task, predicted, guarantee_of(plan, samples))
 
-    def _options(self) -> Options:
+    def _smoothness(self) -> formulas.Smoothness:
         if self.options is None:
             raise InputError(f"the method {_NAME} needs options=epsilometer.ldp.Options(domain=(a, b), lipschitz=C)")
-        return self.options
+        return formulas.Smoothness(self.options.domain, self.options.lipschitz)
 
 
 def both_directions(left: CellCounts, right: CellCounts, order: float | None) -> float:
     """The larger estimate. Both are right if no count deviates, which is one event."""
-    return max(divergence(left, right, order), divergence(right, left, order))
-
-
-def _predict(proposal: HistogramProposal, left: Outputs, right: Outputs) -> float:
-    tallies = proposal.tally(left, 0), proposal.tally(right, 1)
-    check_inside(proposal.cells, *tallies)
-    # With one more sample per cell, empty cells still give a guess.
-    padded = [CellCounts(side.counts + 1, 0) for side in tallies]
-    return both_directions(padded[0], padded[1], proposal.plan.order) - proposal.plan.precision
+    return max(formulas.divergence(left, right, order), formulas.divergence(right, left, order))
 
 
 def _order(claim: Claim) -> float | None:

@@ -1,27 +1,14 @@
 """What a histogram estimate will cost, before anything is drawn."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.bisection import rejected_end
+from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.published.ldp.formulas import (
-    Resolution,
-    Smoothness,
-    check_confidence,
-    check_constant,
-    check_interval,
-    check_optional_order,
-    check_precision,
-    least_samples,
-    pure_midpoints,
-    pure_resolution,
-    renyi_midpoints,
-    renyi_resolution,
-)
+from epsilometer.methods.published.ldp import formulas
+from epsilometer.methods.published.ldp.formulas import Smoothness
 
 # More draws than this are refused unless the user raises the limit: a quarter of an hour with the fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
@@ -90,7 +77,7 @@ class HistogramPlan:
             "seconds": self.seconds,
         }
 
-    def check_affordable(self, most_draws: float = MOST_DRAWS) -> HistogramPlan:
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(
@@ -102,33 +89,14 @@ class HistogramPlan:
 
 
 def plan_pair(
-    smoothness: Smoothness,
-    precision: float,
-    confidence: float,
-    order: float | None = None,
-    as_published: bool = False,
+    smoothness: Smoothness, precision: float, confidence: float, order: float | None = None, as_published: bool = False
 ) -> HistogramPlan:
     """The plan of Algorithm 1: one pair of inputs.
 
     As published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
     The default pays for all m cells (4mf); the Rényi inequality already has that factor.
     """
-    precision, confidence = check_precision(precision), check_confidence(confidence)
-    order = check_optional_order(order)
-    resolution = _resolution(smoothness, precision, order)
-    samples = _pair_samples(smoothness, resolution, confidence, order, as_published)
-    return HistogramPlan(
-        precision=precision,
-        confidence=confidence,
-        order=order,
-        smoothness=smoothness,
-        cells=resolution.cells,
-        samples=samples,
-        midpoints=None,
-        draws=2 * samples,
-        as_published=as_published,
-        assumption=smoothness.describe(),
-    )
+    return _plan(smoothness, None, precision, confidence, order, as_published)
 
 
 def plan_overall(
@@ -145,31 +113,34 @@ def plan_overall(
     As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for each
     cell of each mid-point once: all pairs are right if no count deviates.
     """
-    precision, confidence = check_precision(precision), check_confidence(confidence)
-    order = check_optional_order(order)
-    low, high = check_interval("input_domain", input_domain)
-    slope = check_constant("input_lipschitz", input_lipschitz)
-    if order is None:
-        midpoints = pure_midpoints(smoothness, precision, slope, high - low)
-    else:
-        midpoints = renyi_midpoints(smoothness, precision, order, slope, high - low)
-    resolution = _resolution(smoothness, precision / 3.0, order)
-    if as_published:
-        samples = _pair_samples(smoothness, resolution, math.sqrt(confidence), order, True)
-    else:
-        samples = _union_samples(smoothness, resolution, confidence, order, midpoints)
-    return HistogramPlan(
-        precision=precision,
-        confidence=confidence,
-        order=order,
-        smoothness=smoothness,
-        cells=resolution.cells,
-        samples=samples,
-        midpoints=midpoints,
-        draws=midpoints * samples,
-        as_published=as_published,
-        assumption=f"{smoothness.describe()}, and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]",
-    )
+    return _plan(smoothness, (input_domain, input_lipschitz), precision, confidence, order, as_published)
+
+
+def _plan(
+    smoothness: Smoothness,
+    inputs: tuple[tuple[float, float], float] | None,
+    precision: float,
+    confidence: float,
+    order: float | None,
+    as_published: bool,
+) -> HistogramPlan:
+    precision, confidence = formulas.check_precision(precision), formulas.check_confidence(confidence)
+    order = None if order is None else check_order(order)
+    midpoints, n_inputs, assumption = None, 2, smoothness.describe()
+    each, pair_confidence = precision, confidence
+    if inputs is not None:
+        low, high = formulas.check_interval("input_domain", inputs[0])
+        slope = formulas.check_constant("input_lipschitz", inputs[1])
+        midpoints = n_inputs = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
+        assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
+        each, pair_confidence = precision / 3.0, math.sqrt(confidence) if as_published else confidence
+    cells, deviation = formulas.resolution(smoothness, each, order)
+    share = smoothness.length / cells * smoothness.least_density  # y = wτ, the least probability of a cell
+    counts = cells * (2 if as_published else n_inputs)
+    n_deviations = counts if order is not None else 4 if as_published else 2 * counts
+    samples = formulas.least_samples(deviation, share, pair_confidence, counts, n_deviations)
+    sizes = cells, samples, midpoints, n_inputs * samples
+    return HistogramPlan(precision, confidence, order, smoothness, *sizes, as_published, assumption)
 
 
 def affordable_precision(smoothness: Smoothness, samples: int, confidence: float, order: float | None) -> float | None:
@@ -182,28 +153,3 @@ def affordable_precision(smoothness: Smoothness, samples: int, confidence: float
         return None
     ends = math.log(_COARSEST), math.log(_FINEST)
     return math.exp(rejected_end(lambda logarithm: is_affordable(math.exp(logarithm)), *ends, _HALVINGS))
-
-
-def _resolution(smoothness: Smoothness, precision: float, order: float | None) -> Resolution:
-    return pure_resolution(smoothness, precision) if order is None else renyi_resolution(smoothness, precision, order)
-
-
-def _pair_samples(
-    smoothness: Smoothness, resolution: Resolution, confidence: float, order: float | None, as_published: bool
-) -> int:
-    if order is None and as_published:
-        return least_samples(resolution, _share(smoothness, resolution), confidence, 2 * resolution.cells, 4)
-    return _union_samples(smoothness, resolution, confidence, order, 2)
-
-
-def _union_samples(
-    smoothness: Smoothness, resolution: Resolution, confidence: float, order: float | None, inputs: int
-) -> int:
-    counts = inputs * resolution.cells
-    n_deviations = 2 * counts if order is None else counts
-    return least_samples(resolution, _share(smoothness, resolution), confidence, counts, n_deviations)
-
-
-def _share(smoothness: Smoothness, resolution: Resolution) -> float:
-    """y = wτ, the least probability of a cell."""
-    return smoothness.length / resolution.cells * smoothness.least_density

@@ -10,8 +10,6 @@ Example:
     True
 """
 
-from __future__ import annotations
-
 from epsilometer.methods.published.local.densities import tdde, tkde
 from epsilometer.methods.published.local.loss import LossFunction, loss_function
 from epsilometer.methods.published.local.method import LocalMethod

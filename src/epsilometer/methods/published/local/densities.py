@@ -1,7 +1,5 @@
 """Floored density estimates: Algorithms 1 (TKDE) and 2 (TDDE), at given places or on a grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,15 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import (
-    BandwidthChoice,
-    Kernel,
-    KernelChoice,
-    find_kernel,
-    own_bandwidth,
-    rule_of_thumb,
-    spreads,
-)
+from epsilometer.methods.published.local import kernels
+from epsilometer.methods.published.local.kernels import BandwidthChoice, Kernel, KernelChoice
 from epsilometer.methods.published.local.options import Options, check_bandwidth, check_floor, per_coordinate
 
 # Steps per bandwidth, and the fewest and most steps across the box, by number of dimensions. In one dimension a
@@ -44,7 +35,7 @@ class MarginGrid:
     margin: Integers
 
     @classmethod
-    def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> MarginGrid:
+    def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> "MarginGrid":
         """A grid fine enough for the given bandwidths, shape (sides, d)."""
         per_bandwidth, fewest, most = _STEPS[len(low)]
         gaussian = bandwidths / kernel.stretch
@@ -59,52 +50,33 @@ class MarginGrid:
         """Shape (d,)."""
         return (self.high - self.low) / self.steps
 
-    @property
-    def axes(self) -> list[Floats]:
-        """The places along each axis, inside the box."""
-        return [np.linspace(a, b, int(steps) + 1) for a, b, steps in zip(self.low, self.high, self.steps, strict=True)]
-
     def places(self) -> Floats:
-        """All places, shape (m, d), the last axis varying fastest."""
-        return np.stack([axis.ravel() for axis in np.meshgrid(*self.axes, indexing="ij")], axis=1)
+        """All places inside the box, shape (m, d), the last axis varying fastest."""
+        axes = [np.linspace(a, b, int(n) + 1) for a, b, n in zip(self.low, self.high, self.steps, strict=True)]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
-    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
+    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: "Limits | None" = None) -> Floats:
         """The kernel density at all places, shape (m,), without floor.
 
         Args:
             rows: shape (n, d).
             h: shape (d,).
         """
-        values = self._bin(rows if limits is None else reflected(rows, limits))
+        sizes = self.steps + 2 * self.margin + 1
+        with np.errstate(invalid="ignore", over="ignore"):
+            scaled = ((rows if limits is None else reflected(rows, limits)) - self.low) / self.step + self.margin
+            inside = np.all((scaled >= 0) & (scaled < sizes - 1), axis=1)
+        values = kernels.bin_linearly(scaled[inside], tuple(sizes.tolist()))
         for axis in range(len(h)):
             reach = int(self.margin[axis])
             weights = kernel.evaluate(np.arange(-reach, reach + 1) * self.step[axis] / h[axis]) / h[axis]
-            values = _convolve(values, weights, axis)
-        densities: Floats = np.maximum(values.ravel(), 0.0) / len(rows)
-        return densities
-
-    def _bin(self, rows: Floats) -> Floats:
-        """Linear binning: each draw is shared among the corners of its cell. Shape: steps + 2·margin + 1 each."""
-        shape = tuple(int(size) for size in self.steps + 2 * self.margin + 1)
-        with np.errstate(invalid="ignore", over="ignore"):
-            scaled = (rows - self.low) / self.step + self.margin
-            inside = np.all((scaled >= 0) & (scaled < np.array(shape) - 1), axis=1)
-        if not inside.all():
-            scaled = scaled[inside]
-        cell = scaled.astype(np.int64)
-        share = scaled - cell
-        strides = np.array([int(np.prod(shape[j + 1 :])) for j in range(len(shape))])
-        first = cell @ strides if len(shape) > 1 else cell[:, 0]
-        total = np.zeros(int(np.prod(shape)))
-        for corner in product((0, 1), repeat=len(shape)):
-            weight = np.prod(np.where(corner, share, 1.0 - share), axis=1) if len(shape) > 1 else share[:, 0]
-            if len(shape) == 1 and not corner[0]:
-                weight = 1.0 - weight
-            total += np.bincount(first + int(np.dot(corner, strides)), weight, len(total))
-        return total.reshape(shape)
+            # The part that the weights cover fully.
+            covered = kernels.convolve(np.moveaxis(values, axis, -1), weights)[..., 2 * reach : sizes[axis]]
+            values = np.moveaxis(covered, -1, axis)
+        return np.asarray(np.maximum(values.ravel(), 0.0) / len(rows))
 
 
-def reflected(rows: Floats, limits: Limits) -> Floats:
+def reflected(rows: Floats, limits: "Limits") -> Floats:
     """The draws and their mirror images at the ends of the support."""
     copies = rows
     for j in range(rows.shape[1]):
@@ -116,20 +88,6 @@ def reflected(rows: Floats, limits: Limits) -> Floats:
                 images.append(image)
         copies = np.concatenate(images) if len(images) > 1 else copies
     return copies
-
-
-def _convolve(values: Floats, weights: Floats, axis: int) -> Floats:
-    """The part of the convolution along one axis that the weights cover fully."""
-    size = values.shape[axis]
-    length = 1 << int(np.ceil(np.log2(size + len(weights))))
-    along = [1] * values.ndim
-    along[axis] = -1
-    spectrum = np.fft.rfft(values, length, axis=axis) * np.fft.rfft(weights, length).reshape(along)
-    whole = np.fft.irfft(spectrum, length, axis=axis)
-    keep = [slice(None)] * values.ndim
-    keep[axis] = slice(len(weights) - 1, size)
-    result: Floats = whole[tuple(keep)]
-    return result
 
 
 Limits = tuple[Floats, Floats]
@@ -171,14 +129,11 @@ def tkde(
     """
     chosen = Options(kernel=kernel, support=support, bandwidth=bandwidth, floor=floor)
     rows = as_rows("sample", sample)
-    d = rows.shape[1]
-    places, single = _as_places(t, d)
-    shape = find_kernel(kernel)
+    places, single = as_places(t, rows.shape[1])
+    shape = kernels.find_kernel(kernel)
     h = bandwidth_of("bandwidth", bandwidth, rows, shape)
-    limits = chosen.limits()
-    densities = kernel_density(rows, places, h, shape, None if limits is None else limits_in(limits, d))
-    least = floor if floor is not None else kernel_floor(len(rows), h, shape)
-    floored: Floats = np.maximum(densities, least)
+    densities = kernel_density(rows, places, h, shape, limits_in(chosen, len(h)))
+    floored: Floats = np.maximum(densities, kernel_floor(len(rows), h, shape) if floor is None else floor)
     return floored[0] if single else floored
 
 
@@ -204,9 +159,8 @@ def tdde(sample: object, t: object, floor: float | None = None) -> Floats:
     many = wanted[None] if single else wanted
     if many.ndim != outcomes.ndim or many.shape[1:] != outcomes.shape[1:]:
         raise InputError(f"t has shape {wanted.shape}, which does not fit a sample of shape {outcomes.shape}")
-    shares = [_equal(outcomes, each).mean() for each in many]
-    least = DRAWS_AT_FLOOR / len(outcomes) if floor is None else floor
-    floored: Floats = np.maximum(np.array(shares, dtype=np.float64), least)
+    shares = np.array([_equal(outcomes, each).mean() for each in many], dtype=np.float64)
+    floored: Floats = np.maximum(shares, DRAWS_AT_FLOOR / len(outcomes) if floor is None else floor)
     return floored[0] if single else floored
 
 
@@ -227,33 +181,26 @@ def kernel_density(rows: Floats, places: Floats, h: Floats, kernel: Kernel, limi
 
 def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
     """K((place − row)/h) of every row, reflections included; shape (n,)."""
-    product: Floats = np.ones(len(rows))
+    values: Floats = np.ones(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):  # 1e300 is far away, and nan nowhere
-        _multiply_kernels(product, rows, place, h, kernel, limits)
-    product[np.isnan(product)] = 0.0
-    return product
-
-
-def _multiply_kernels(
-    product: Floats, rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None
-) -> None:
-    for j in range(rows.shape[1]):
-        for start in range(0, len(rows), _IN_FLIGHT):
+        for j, start in product(range(rows.shape[1]), range(0, len(rows), _IN_FLIGHT)):
             part = slice(start, start + _IN_FLIGHT)
             column = rows[part, j]
             factor = kernel.evaluate((place[j] - column) / h[j])
             for end in () if limits is None else (limits[0][j], limits[1][j]):
                 if np.isfinite(end):
                     factor += kernel.evaluate((place[j] - (2.0 * end - column)) / h[j])
-            product[part] *= factor
+            values[part] *= factor
+    values[np.isnan(values)] = 0.0
+    return values
 
 
 def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel) -> Floats:
     """The given bandwidth, or that of the rule; shape (d,)."""
     if callable(given):
-        return own_bandwidth(name, given, rows)
+        return kernels.own_bandwidth(name, given, rows)
     if given is None or isinstance(given, str):
-        return rule_of_thumb(spreads(rows), len(rows), kernel, rule=given)
+        return kernels.rule_of_thumb(kernels.spreads(rows), len(rows), kernel, rule=given or "nrd0")
     check_bandwidth(name, given)
     return per_coordinate(name, np.atleast_1d(np.asarray(given, dtype=np.float64)), rows.shape[1])
 
@@ -269,8 +216,11 @@ def kernel_floor(n: int, h: Floats, kernel: Kernel, peak: float = 0.0) -> float:
     return max(DRAWS_AT_FLOOR * one_draw, min(DRAWS_AT_FLOOR_OF_VECTORS * one_draw, 0.1 * peak))
 
 
-def limits_in(limits: Limits, d: int) -> Limits:
-    """The support's ends, one per coordinate."""
+def limits_in(options: Options, d: int) -> Limits | None:
+    """The support's ends, one per coordinate; None where it has none."""
+    limits = options.limits()
+    if limits is None:
+        return None
     return per_coordinate("support", limits[0], d), per_coordinate("support", limits[1], d)
 
 
@@ -286,7 +236,8 @@ def as_rows(name: str, sample: ArrayLike) -> Floats:
     return rows
 
 
-def _as_places(t: ArrayLike, d: int) -> tuple[Floats, bool]:
+def as_places(t: ArrayLike, d: int) -> tuple[Floats, bool]:
+    """Places as shape (m, d), and whether there is only one."""
     places: Floats = np.asarray(t, dtype=np.float64)
     single = places.ndim == (0 if d == 1 else 1)
     if single:

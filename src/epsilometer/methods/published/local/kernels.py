@@ -1,11 +1,10 @@
 """Kernels, which spread each draw over its neighbourhood, and their bandwidths by a rule of thumb."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -138,9 +137,8 @@ def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) ->
     except Exception as error:
         raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
     if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
-        raise InputError(
-            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
-        )
+        text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
+        raise InputError(text)
     return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
 
 
@@ -163,16 +161,37 @@ def spreads(sample: Floats) -> Floats:
     return np.where(spread > 0.0, spread, np.where(sample[0] == 0.0, 1.0, np.abs(sample[0])))
 
 
-def rule_of_thumb(
-    spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str | None = None
-) -> Floats:
+def rule_of_thumb(spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str = "nrd0") -> Floats:
     """A bandwidth for each coordinate, shape (d,): 0.9 · spread · n^(−1/(d+4)), times n^(−undersmoothing).
 
     The factor 0.9 is that of R's "nrd0"; the normal reference rule varies by 15 % up to d = 4.
 
     Reference: Silverman, "Density estimation for statistics and data analysis", 3.31; `bw.nrd0` of R.
     """
-    bandwidth: Floats = (
-        RULES[rule or "nrd0"] * kernel.stretch * spread * float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
-    )
-    return bandwidth
+    rate = float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
+    return np.asarray(RULES[rule] * kernel.stretch * spread * rate, dtype=np.float64)
+
+
+def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:
+    """How much of the draws each point of a grid gets, when every draw is shared among the corners of its cell.
+
+    Args:
+        scaled: shape (n, d), the draws in steps of the grid from its first point, none outside it.
+        shape: of the grid, and of the result.
+    """
+    cell = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
+    share = scaled - cell
+    strides = np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
+    first, total = cell @ strides, np.zeros(math.prod(shape))
+    for corner in product((0, 1), repeat=len(shape)):
+        weight = np.prod(np.where(corner, share, 1.0 - share), axis=1)
+        total += np.bincount(first + int(np.dot(corner, strides)), weight, len(total))
+    return total.reshape(shape)
+
+
+def convolve(values: Floats, weights: Floats) -> Floats:
+    """The whole convolution along the last axis, by the fast Fourier transform, with zeros beyond the ends."""
+    size = values.shape[-1] + len(weights) - 1
+    length = 1 << (size - 1).bit_length()
+    spectrum = np.fft.rfft(values, length) * np.fft.rfft(weights, length)
+    return np.asarray(np.fft.irfft(spectrum, length)[..., :size], dtype=np.float64)

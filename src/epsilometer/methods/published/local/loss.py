@@ -1,7 +1,5 @@
 """The empirical loss function |ln f̂(t) − ln f̂'(t)| of two samples, and where it is greatest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,15 +7,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.densities import (
-    DRAWS_AT_FLOOR,
-    Limits,
-    MarginGrid,
-    bandwidth_of,
-    kernel_density,
-    kernel_floor,
-    limits_in,
-)
+from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import Outcomes, as_matrix, count_outcomes, find_kind
@@ -59,8 +49,8 @@ class LossFunction:
     n: tuple[int, int]
     bandwidths: Floats | None
     kernel: Kernel | None
-    region: Limits | None
-    limits: Limits | None
+    region: densities.Limits | None
+    limits: densities.Limits | None
     draws: tuple[Floats, Floats] | Outcomes
 
     @property
@@ -101,14 +91,16 @@ class LossFunction:
     def __call__(self, t: Any) -> Floats:
         """The loss at other places: a number, an array, or an outcome."""
         if isinstance(self.draws, Outcomes):
-            return _loss_of_outcome(self, t)
+            wanted = list(t) if isinstance(t, tuple | np.ndarray) else t
+            losses = (self.loss[number] for number in range(len(self.draws)) if self.draws[number] == wanted)
+            return np.asarray(next(losses, 0.0))  # never seen on either side: both densities are the floor
         assert self.kernel is not None
         assert self.bandwidths is not None
         d = self.bandwidths.shape[1]
         places = np.asarray(t, dtype=np.float64)
         flat = places.reshape(-1, d)
         both = [
-            np.maximum(kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
+            np.maximum(densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
             for rows, h in zip(self.draws, self.bandwidths, strict=True)
         ]
         return np.asarray(np.abs(np.log(both[0] / both[1])).reshape(places.shape if d == 1 else places.shape[:-1]))
@@ -132,8 +124,7 @@ def loss_function(
     Guarantee: none: an estimate; where densities fall below the floor it is too small.
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (20).
     """
-    settings = with_chosen(options, chosen)
-    return estimate_loss(_read(left_outputs), _read(right_outputs), settings)
+    return estimate_loss(as_outputs(left_outputs), as_outputs(right_outputs), with_chosen(options, chosen))
 
 
 def with_chosen(options: Options | None, chosen: dict[str, Any]) -> Options:
@@ -154,8 +145,8 @@ def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFuncti
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
-    floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
-    region, inside = options.box(), np.arange(len(outcomes.left))
+    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
+    region = options.box()
     if region is not None:
         numbers = outcomes.numbers()
         if numbers is None:
@@ -163,62 +154,32 @@ def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
         region = per_coordinate("region", region[0], 1), per_coordinate("region", region[1], 1)
         inside = np.flatnonzero((numbers >= region[0]) & (numbers <= region[1]))
         _check_any(len(inside), options)
-        outcomes = replace(
-            outcomes, left=outcomes.left[inside], right=outcomes.right[inside], where=outcomes.where[inside]
-        )
-    left, right = (
-        np.maximum(counts / n, floor) for counts, n in zip((outcomes.left, outcomes.right), outcomes.n, strict=True)
-    )
-    points = _Values(outcomes)
-    return LossFunction("discrete", points, left, right, floor, outcomes.n, None, None, region, None, outcomes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """The outcomes as a sequence; made one by one, because there may be many and few are needed."""
-
-    outcomes: Outcomes
-
-    def __len__(self) -> int:
-        return len(self.outcomes.left)
-
-    def __getitem__(self, number: int) -> Any:
-        if not -len(self) <= number < len(self):
-            raise IndexError(number)
-        return self.outcomes.value(number)
+        left, right = outcomes.left[inside], outcomes.right[inside]
+        outcomes = replace(outcomes, left=left, right=right, where=outcomes.where[inside])
+    p, q = np.maximum(outcomes.left / outcomes.n[0], floor), np.maximum(outcomes.right / outcomes.n[1], floor)
+    # The outcomes are a sequence that makes them one by one: there may be many, and few are needed.
+    return LossFunction("discrete", outcomes, p, q, floor, outcomes.n, None, None, region, None, outcomes)
 
 
 def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
     kernel = find_kernel(options.kernel)
     d = draws[0].shape[1]
-    limits = options.limits()
-    limits = None if limits is None else limits_in(limits, d)
-    bandwidths = np.stack([bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
+    limits = densities.limits_in(options, d)
+    bandwidths = np.stack([densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
     low, high = _region(draws, options, limits)
     n = len(draws[0]), len(draws[1])
     if min(n) >= _ENOUGH_TO_MISS:
-        _check_any(sum(_count_inside(rows, low, high) for rows in draws), options)
-    grid = MarginGrid.over(low, high, bandwidths, kernel)
+        _check_any(sum(np.all((rows >= low) & (rows <= high), axis=1).sum() for rows in draws), options)
+    grid = densities.MarginGrid.over(low, high, bandwidths, kernel)
     left, right = (grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True))
     peak = float(max(left.max(), right.max()))
-    floor = options.floor or kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
-    points = grid.places()
-    return LossFunction(
-        "continuous",
-        points[:, 0] if d == 1 else points,
-        np.maximum(left, floor),
-        np.maximum(right, floor),
-        floor=floor,
-        n=n,
-        bandwidths=bandwidths,
-        kernel=kernel,
-        region=(low, high),
-        limits=limits,
-        draws=draws,
-    )
+    floor = options.floor or densities.kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
+    places = grid.places()[:, 0] if d == 1 else grid.places()
+    p, q = np.maximum(left, floor), np.maximum(right, floor)
+    return LossFunction("continuous", places, p, q, floor, n, bandwidths, kernel, (low, high), limits, draws)
 
 
-def _region(draws: tuple[Floats, Floats], options: Options, limits: Limits | None) -> Limits:
+def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None) -> densities.Limits:
     box = options.box()
     d = draws[0].shape[1]
     if box is None:
@@ -234,10 +195,6 @@ def _region(draws: tuple[Floats, Floats], options: Options, limits: Limits | Non
     return low, high
 
 
-def _count_inside(rows: Floats, low: Floats, high: Floats) -> int:
-    return int(np.count_nonzero(np.all((rows >= low) & (rows <= high), axis=1)))
-
-
 def _check_any(inside: int, options: Options) -> None:
     if not inside:
         raise InputError(
@@ -245,13 +202,6 @@ def _check_any(inside: int, options: Options) -> None:
         )
 
 
-def _loss_of_outcome(loss: LossFunction, t: Any) -> Floats:
-    wanted = list(t) if isinstance(t, tuple | np.ndarray) else t
-    for number in range(len(loss.left_density)):
-        if loss.points[number] == wanted:
-            return np.asarray(loss.loss[number])
-    return np.asarray(0.0)  # never seen on either side: both densities are the floor
-
-
-def _read(outputs: object) -> Outputs:
+def as_outputs(outputs: object) -> Outputs:
+    """Outputs of a mechanism as they are; anything else is read."""
     return outputs if isinstance(outputs, Outputs) else read_outputs(outputs)

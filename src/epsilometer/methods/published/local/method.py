@@ -4,12 +4,8 @@ Reference: Askin, Kutta, Dette, "Statistical quantification of differential priv
 and 4. Decision record 0024 says where ours differs from the paper, and why.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +17,7 @@ from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
+from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.densities import Limits, kernel_values
 from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
@@ -32,7 +29,6 @@ from epsilometer.result import Finding, Witness
 
 NAME = "local"
 GUARANTEE = "asymptotic"
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 # Standard errors of the training draws that are subtracted against the winner's curse; measured where it is used.
 _CURSE = 2.0
 # Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add up to the same sum.
@@ -61,13 +57,16 @@ class Found:
     floor: float
     details: dict[str, Any] = field(default_factory=dict)
 
-    def finding(
-        self, proof: PointwiseLoss, witness: Witness | None, n: tuple[int, int], more: Mapping[str, Any] = NOTHING
-    ) -> Finding:
-        """The bound at t̂ as a finding; negative bounds say nothing and become 0."""
+    def finding(self, proof: PointwiseLoss, event: Event | None, left: Counts, right: Counts, pair: Pair) -> Finding:
+        """The bound at t̂ as a finding; negative bounds say nothing and become 0.
+
+        The witness is the event around t̂ with its counts and their own exact bounds.
+        """
+        failure, witness = proof.failure_probability, None
+        if event is not None:
+            witness = Witness.of(pair, event, self.direction < 0, left, right, failure)
         details = {
             **self.details,
-            **more,
             "location": self.location,
             "explored": self.explored,
             "estimate": max(proof.estimate, 0.0),
@@ -76,14 +75,9 @@ class Found:
             "left_density": proof.left_density,
             "right_density": proof.right_density,
             "floor": self.floor,
-            "n_fresh": list(n),
+            "n_fresh": [left.trials, right.trials],
         }
-        bound, confidence = max(proof.lower, 0.0), 1.0 - proof.failure_probability
-        return Finding(NAME, bound, GUARANTEE, confidence, witness, self.task.claim, details)
-
-    def witness(self, event: Event, counts: tuple[Counts, Counts], pair: Pair, failure_probability: float) -> Witness:
-        """The event around t̂ with its counts and their own exact bounds."""
-        return Witness.of(pair, event, self.direction < 0, *counts, failure_probability)
+        return Finding(NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +98,10 @@ class OutcomeProposal(Proposal):
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The bound from relative frequencies of the fresh draws."""
-        n = left.trials, right.trials
-        densities = max(left.share, self.found.floor), max(right.share, self.found.floor)
-        error = discrete_error(*densities, n)
-        proof = PointwiseLoss(*densities, error, failure_probability, self.found.direction)
-        return self.found.finding(proof, self.found.witness(self.event, (left, right), pair, failure_probability), n)
+        p, q = max(left.share, self.found.floor), max(right.share, self.found.floor)
+        error = discrete_error(p, q, (left.trials, right.trials))
+        proof = PointwiseLoss(p, q, error, failure_probability, self.found.direction)
+        return self.found.finding(proof, self.event, left, right, pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +118,7 @@ class KernelTally:
     weight: int
     hits: int
 
-    def __add__(self, other: KernelTally) -> KernelTally:
+    def __add__(self, other: "KernelTally") -> "KernelTally":
         return KernelTally(self.draws + other.draws, self.weight + other.weight, self.hits + other.hits)
 
 
@@ -157,11 +150,8 @@ class PlaceProposal(Proposal):
     @property
     def event(self) -> Event | None:
         """The window of one bandwidth around t̂; None in several dimensions."""
-        if len(self.place) > 1:
-            return None
-        return window_event(
-            self.shape, float(self.place[0] - self.bandwidth[0]), float((self.place + self.bandwidth)[0])
-        )
+        low, high = self.place - self.bandwidth, self.place + self.bandwidth
+        return None if len(low) > 1 else window_event(self.shape, float(low[0]), float(high[0]))
 
     def tally(self, outputs: Outputs, side: int) -> KernelTally:
         """Kernel values around t̂; outputs of another shape are far away."""
@@ -179,16 +169,14 @@ class PlaceProposal(Proposal):
 
     def certify(self, left: KernelTally, right: KernelTally, pair: Pair, failure_probability: float) -> Finding:
         """The bound from kernel densities of the fresh draws."""
-        n = left.draws, right.draws
         kernel = find_kernel(self.kernel)
         unit = kernel.peak ** len(self.place) * _UNIT / float(np.prod(self.bandwidth))
-        densities = [max(tally.weight * unit / max(tally.draws, 1), self.found.floor) for tally in (left, right)]
-        error = kernel_error(densities[0], densities[1], n, self.bandwidth, kernel)
-        proof = PointwiseLoss(densities[0], densities[1], error, failure_probability, self.found.direction)
-        event = self.event
+        p, q = (max(tally.weight * unit / max(tally.draws, 1), self.found.floor) for tally in (left, right))
+        error = kernel_error(p, q, (left.draws, right.draws), self.bandwidth, kernel)
+        proof = PointwiseLoss(p, q, error, failure_probability, self.found.direction)
         counts = Counts(left.hits, left.draws), Counts(right.hits, right.draws)
-        witness = None if event is None else self.found.witness(event, counts, pair, failure_probability)
-        return self.found.finding(proof, witness, n, {"proof_bandwidth": _plain(self.bandwidth)})
+        finding = self.found.finding(proof, self.event, *counts, pair)
+        return replace(finding, details={**finding.details, "proof_bandwidth": _plain(self.bandwidth)})
 
 
 class LocalMethod(Method):
@@ -199,9 +187,7 @@ class LocalMethod(Method):
     guarantee = GUARANTEE
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method local takes epsilometer.local.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "local", Options, options)
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
         """Refuses what cannot work, before anything is drawn."""
@@ -211,10 +197,9 @@ class LocalMethod(Method):
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
         """(n, N) if the options give one of them: n draws for each pair, N to prove; None lets the audit divide."""
         n, fresh = self.options.n, self.options.N
-        if n is None and fresh is None:
-            return None
         if n is None:
-            assert fresh is not None
+            if fresh is None:
+                return None
             n = (samples - fresh) // n_pairs
         fresh = samples - n_pairs * n if fresh is None else fresh
         if n < 1 or fresh < n or n_pairs * n + fresh > samples:
@@ -228,8 +213,9 @@ class LocalMethod(Method):
         """The place where the training draws show the greatest loss (or promise the greatest bound)."""
         check_claim(task.claim)
         loss = estimate_loss(left, right, self.options)
-        number = loss.best(self._penalty(loss, task))
-        found = self._found(loss, number, task)
+        penalty = self._penalty(loss, task)
+        number = loss.best(penalty)
+        found = self._found(loss, number, penalty, task)
         if isinstance(loss.draws, Outcomes):
             return OutcomeProposal(found, outcome_event(loss.draws, number))
         kernel = self.options.kernel
@@ -245,16 +231,18 @@ class LocalMethod(Method):
         quantile = -float(ndtri(task.failure_probability))
         return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
 
-    def _found(self, loss: LossFunction, number: int, task: Task) -> Found:
+    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> Found:
         explored = float(loss.loss[number])
-        predicted = explored - self._penalty(loss, task) * float(loss.deviations[number])
+        predicted = explored - penalty * float(loss.deviations[number])
         details: dict[str, Any] = {"kind": loss.kind, "select": self.options.select, "n_training": list(loss.n)}
-        details["chosen_from_draws"] = _chosen(self.options, loss.kind)
+        names = ["floor"] if loss.kind == "discrete" else ["floor", "region", "bandwidth", "proof_bandwidth"]
+        chosen = [name for name in names if getattr(self.options, name) is None]
+        details["chosen_from_draws"] = [*chosen, "kind"] if self.options.kind == "auto" else chosen
         if loss.region is not None:
             details["region"] = [_plain(loss.region[0]), _plain(loss.region[1])]
         if loss.bandwidths is not None:
-            kernel = find_kernel(self.options.kernel)
-            details |= {"kernel": kernel.name, "bandwidth": [_plain(side) for side in loss.bandwidths]}
+            details["kernel"] = find_kernel(self.options.kernel).name
+            details["bandwidth"] = [_plain(side) for side in loss.bandwidths]
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
         direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1
@@ -264,16 +252,8 @@ class LocalMethod(Method):
 def check_claim(claim: Claim) -> None:
     """The local approach is about pure ε."""
     if not isinstance(claim, PureDP):
-        raise InputError(
-            f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
-        )
-
-
-def _chosen(options: Options, kind: str) -> list[str]:
-    """Which settings the draws chose."""
-    names = ["floor"] if kind == "discrete" else ["floor", "region", "bandwidth", "proof_bandwidth"]
-    chosen = [name for name in names if getattr(options, name) is None]
-    return [*chosen, "kind"] if options.kind == "auto" else chosen
+        text = f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
+        raise InputError(text)
 
 
 def _plain(values: Floats) -> Any:

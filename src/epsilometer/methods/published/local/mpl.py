@@ -1,7 +1,5 @@
 """Algorithms 3 and 4: DPL on one pair, MPL on many, and the data-centric level of one dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +11,7 @@ from epsilometer.engine import Phase, Sampler, check_seed, open_runner
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
 from epsilometer.mechanisms import as_mechanism
-from epsilometer.methods.base import Proposal, Task
+from epsilometer.methods.base import Task
 from epsilometer.methods.published.local.kernels import find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss, with_chosen
 from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
@@ -105,7 +103,7 @@ def dpl(
     options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
     inputs = as_pair(pair)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
-    loss = estimate_loss(*_draw(sampler, Phase.TRAIN, 0, inputs, n), options)
+    loss = estimate_loss(*sampler.both(Phase.TRAIN, 0, inputs, n), options)
     return DataSpecificLoss(loss.estimate, loss.location, inputs, loss, sampler.seed)
 
 
@@ -153,15 +151,16 @@ def mpl(
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     task = Task(PureDP(0.0), (N, N), 1.0 - confidence)
     method = LocalMethod(options)
-    number, best = 0, method.propose(*_draw(sampler, Phase.TRAIN, 0, candidates[0], n), task)
-    for other, candidate in enumerate(candidates[1:], start=1):
-        proposal = method.propose(*_draw(sampler, Phase.TRAIN, other, candidate, n), task)
-        if proposal.predicted > best.predicted:
-            number, best = other, proposal
-    fresh = _draw(sampler, Phase.CERTIFY, number, candidates[number], N)
-    best = _with_fresh_bandwidth(best, fresh, options)
-    finding = _prove(best, fresh, candidates[number], 1.0 - confidence)
-    return _summarise(finding, best, candidates[number], number, (n, N), sampler.seed)
+    drawn = (sampler.both(Phase.TRAIN, number, pair, n) for number, pair in enumerate(candidates))
+    proposals = [method.propose(*sides, task) for sides in drawn]
+    number = max(range(len(proposals)), key=lambda each: proposals[each].predicted)
+    pair = candidates[number]
+    fresh = sampler.both(Phase.CERTIFY, number, pair, N)
+    best = _with_fresh_bandwidth(proposals[number], fresh, options)
+    finding = best.certify(best.tally(fresh[0], 0), best.tally(fresh[1], 1), pair, 1.0 - confidence)  # type: ignore[arg-type]
+    bound, details = finding.lower_bound, finding.details
+    found = bound, details["unclipped"], details["estimate"], best.found.location, pair, number, details["explored"]
+    return MaximumLoss(*found, finding.confidence, n, N, sampler.seed, finding)
 
 
 def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **settings: Any) -> MaximumLoss:
@@ -187,15 +186,6 @@ def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **s
     return mpl(mechanism, pairs, **settings)
 
 
-def _draw(sampler: Sampler, phase: Phase, number: int, pair: Pair, n: int) -> tuple[Outputs, Outputs]:
-    return sampler.both(phase, number, pair, n)
-
-
-def _prove(proposal: Proposal, fresh: tuple[Outputs, Outputs], pair: Pair, failure_probability: float) -> Finding:
-    left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
-    return proposal.certify(left, right, pair, failure_probability)
-
-
 def _with_fresh_bandwidth(
     proposal: OutcomeProposal | PlaceProposal, fresh: tuple[Outputs, Outputs], options: Options
 ) -> OutcomeProposal | PlaceProposal:
@@ -206,31 +196,5 @@ def _with_fresh_bandwidth(
     n = len(sides[0]), len(sides[1])
     if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
         return proposal
-    kernel = find_kernel(options.kernel)
-    bandwidth = proof_bandwidth((sides[0], sides[1]), n, options, kernel)
+    bandwidth = proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel))
     return replace(proposal, bandwidth=bandwidth)
-
-
-def _summarise(
-    finding: Finding,
-    proposal: OutcomeProposal | PlaceProposal,
-    pair: Pair,
-    number: int,
-    sizes: tuple[int, int],
-    seed: int,
-) -> MaximumLoss:
-    details = finding.details
-    return MaximumLoss(
-        lower_bound=finding.lower_bound,
-        unclipped=details["unclipped"],
-        estimate=details["estimate"],
-        location=proposal.found.location,
-        pair=pair,
-        number=number,
-        explored=details["explored"],
-        confidence=finding.confidence,
-        n=sizes[0],
-        N=sizes[1],
-        seed=seed,
-        finding=finding,
-    )

@@ -1,7 +1,5 @@
 """The settings of the local approach, checked before anything is drawn."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,21 +55,22 @@ class Options:
     select: str = "bound"
 
     def __post_init__(self) -> None:
-        for name in ("n", "N"):
-            check_size(name, getattr(self, name))
+        check_size("n", self.n)
+        check_size("N", self.N)
         if self.n is not None and self.N is not None and self.n > self.N:
             raise InputError(f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many draws")
         check_floor(self.floor)
-        for name in ("bandwidth", "proof_bandwidth"):
-            check_bandwidth(name, getattr(self, name))
-        gamma = self.undersmoothing
-        if not _is_real(gamma) or not 0.0 <= gamma < 1.0:
-            raise InputError(f"undersmoothing={gamma!r} must be at least 0 and below 1, e.g. 0.1")
+        check_bandwidth("bandwidth", self.bandwidth)
+        check_bandwidth("proof_bandwidth", self.proof_bandwidth)
+        if not _is_real(self.undersmoothing) or not 0.0 <= self.undersmoothing < 1.0:
+            raise InputError(f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1")
         find_kernel(self.kernel)
         region, support = self.box(), self.limits()
         _check_choice("kind", self.kind, KINDS)
         _check_choice("select", self.select, SELECTIONS)
-        if region is not None and support is not None and not _overlap(region, support):
+        if region is None or support is None:
+            return
+        if not (np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all():
             raise InputError(f"region={self.region!r} lies outside support={self.support!r}")
 
     def box(self) -> tuple[Floats, Floats] | None:
@@ -131,20 +130,15 @@ def per_coordinate(name: str, values: Floats, d: int) -> Floats:
 def _two_ends(name: str, ends: object, open_ends: bool = False) -> tuple[Floats, Floats]:
     if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
         raise InputError(f"{name}={ends!r} must be (low, high)")
-    low, high = (
-        np.atleast_1d(_as_floats(name, _closed(end, open_end) if open_ends else end))
-        for end, open_end in zip(ends, (-math.inf, math.inf), strict=True)
-    )
+    given = list(ends)
+    for number, open_end in enumerate((-math.inf, math.inf) if open_ends else ()):  # where None stands for infinity
+        end = given[number]
+        several = [open_end if each is None else each for each in end] if isinstance(end, tuple | list) else end
+        given[number] = open_end if end is None else several
+    low, high = (np.atleast_1d(_as_floats(name, end)) for end in given)
     if low.ndim > 1 or high.ndim > 1 or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
         raise InputError(f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates")
     return low, high
-
-
-def _closed(end: object, open_end: float) -> object:
-    """An end in which None stands for infinity."""
-    if isinstance(end, tuple | list):
-        return [open_end if each is None else each for each in end]
-    return open_end if end is None else end
 
 
 def _as_floats(name: str, value: object) -> Floats:
@@ -155,10 +149,6 @@ def _as_floats(name: str, value: object) -> Floats:
     if np.isnan(numbers).any():
         raise InputError(f"{name}={value!r} must not contain nan")
     return numbers
-
-
-def _overlap(region: tuple[Floats, Floats], support: tuple[Floats, Floats]) -> bool:
-    return bool((np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all())
 
 
 def _is_real(value: object) -> bool:

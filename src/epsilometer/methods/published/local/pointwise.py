@@ -1,7 +1,5 @@
 """A one-sided interval for the loss at one place (Section IV-B of the paper)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +9,18 @@ from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.densities import DRAWS_AT_FLOOR, kernel_floor, limits_in, tdde, tkde
+from epsilometer.methods.published.local.densities import (
+    DRAWS_AT_FLOOR,
+    as_places,
+    kernel_density,
+    kernel_floor,
+    limits_in,
+)
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
-from epsilometer.methods.published.local.loss import with_chosen
+from epsilometer.methods.published.local.loss import as_outputs, with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import as_matrix, count_outcomes, find_kind
-from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.outputs import Outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: O
             own = own_bandwidth("proof_bandwidth", given, rows)
             widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
         else:
-            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given))
+            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0"))
     return np.asarray(np.minimum(widths[0], widths[1]))
 
 
@@ -103,7 +107,7 @@ def interval(
     options = with_chosen(None, chosen)
     if isinstance(confidence, bool) or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
-    left, right = (_read(outputs) for outputs in (left_outputs, right_outputs))
+    left, right = (as_outputs(outputs) for outputs in (left_outputs, right_outputs))
     if min(len(left), len(right)) < 2:
         raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
     n = len(left), len(right)
@@ -114,18 +118,9 @@ def interval(
     kernel = find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or kernel_floor(min(n), h, kernel)
-    place = np.atleast_1d(np.asarray(t, dtype=np.float64)) if rows[0].shape[1] > 1 else t
-    estimates = [float(tkde(side, place, list(h), options.kernel, floor, _support(options, len(h)))) for side in rows]
-    error = kernel_error(estimates[0], estimates[1], n, h, kernel)
-    return PointwiseLoss(estimates[0], estimates[1], error, 1.0 - confidence)
-
-
-def _support(options: Options, d: int) -> tuple[list[float], list[float]] | None:
-    limits = options.limits()
-    if limits is None:
-        return None
-    low, high = limits_in(limits, d)
-    return low.tolist(), high.tolist()
+    places, limits = as_places(t, len(h))[0], limits_in(options, len(h))
+    p, q = (max(kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
+    return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
@@ -133,13 +128,9 @@ def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tup
     floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
     numbers = outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
-        column = [np.repeat(numbers, counts) for counts in (outcomes.left, outcomes.right)]
-        return float(tdde(column[0], float(t), floor)), float(tdde(column[1], float(t), floor))
-    wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
-    hits = [number for number in range(len(outcomes.left)) if outcomes.value(number) == wanted]
-    counts = [int(side[hits].sum()) for side in (outcomes.left, outcomes.right)]
-    return max(counts[0] / outcomes.n[0], floor), max(counts[1] / outcomes.n[1], floor)
-
-
-def _read(outputs: object) -> Outputs:
-    return outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
+        hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
+    else:
+        wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
+        hits = np.array([outcomes[number] == wanted for number in range(len(outcomes))])
+    p, q = outcomes.left[hits].sum() / outcomes.n[0], outcomes.right[hits].sum() / outcomes.n[1]
+    return max(float(p), floor), max(float(q), floor)

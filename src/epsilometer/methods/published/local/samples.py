@@ -1,29 +1,16 @@
 """Which kind of distribution the draws come from, their outcomes and counts, and the place of a loss as an event."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.options import MOST_DIMENSIONS
-from epsilometer.outputs import (
-    Block,
-    BlockPartition,
-    Event,
-    Group,
-    Labels,
-    Line,
-    Numbers,
-    Outputs,
-    Partition,
-    concatenate,
-)
-from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms
+from epsilometer.outputs import Block, BlockPartition, Event, Group, Labels, Numbers, Outputs, Partition, concatenate
+from epsilometer.outputs.lines import Atoms, LabelAtoms, Line, NumberAtoms
 
 # A value seen this often among the training draws is an atom, not an accident (as for the method events).
 _REPEATS = 5
@@ -59,10 +46,20 @@ class Outcomes:
     where: Integers
     drawn: Outputs
 
-    def value(self, outcome: int) -> Any:
-        """The outcome as plain data."""
-        block = self.drawn.blocks[int(self.where[outcome, 0])]
-        return row_value(block, int(self.where[outcome, 1]))
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, outcome: int) -> Any:
+        """An outcome as plain data: a number, a text, or a list of them."""
+        number, row = self.where[outcome]
+        block = self.drawn.blocks[int(number)]
+        leaves = [
+            column.labels[column.codes[row]] if isinstance(column, Labels) else column.values[row].item()
+            for column in block.columns
+        ]
+        if not leaves:
+            return block.shape
+        return leaves[0] if len(leaves) == 1 else leaves
 
     def numbers(self) -> Floats | None:
         """The outcomes as numbers, shape (k,); None when they are not single numbers of one shape."""
@@ -116,17 +113,6 @@ def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     return Outcomes(np.concatenate(lefts), np.concatenate(rights), (n_left, len(right)), np.concatenate(where), drawn)
 
 
-def row_value(block: Block, row: int) -> Any:
-    """One output as plain data: a number, a text, or a list of them."""
-    leaves = [
-        column.labels[column.codes[row]] if isinstance(column, Labels) else column.values[row].item()
-        for column in block.columns
-    ]
-    if not leaves:
-        return block.shape
-    return leaves[0] if len(leaves) == 1 else leaves
-
-
 def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
     """Whether a column has more rare values than a discrete distribution, on either side."""
     if isinstance(column, Labels) or column.values.dtype.kind != "f" or not len(column):
@@ -138,7 +124,7 @@ def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
     return _has_rare_values(values[is_left]) or _has_rare_values(values[~is_left])
 
 
-def _has_rare_values(values: NDArray[np.generic]) -> bool:
+def _has_rare_values(values: Array) -> bool:
     _, counts = np.unique(values, return_counts=True)
     rare = counts[counts < _REPEATS]
     return bool(rare.sum() > max(_RARE * len(values), 1.0) and rare[rare > 1].sum() < _COINCIDE * rare.sum())
@@ -165,11 +151,9 @@ def _check_continuous(drawn: Outputs, varying: list[bool]) -> None:
 def _atom(values: Floats) -> float | None:
     """A value that repeats, or is not finite; None when there is none."""
     strange = values[~np.isfinite(values)]
-    if len(strange):
-        return float(strange[0])
     distinct, counts = np.unique(values, return_counts=True)
-    most = int(np.argmax(counts))
-    return float(distinct[most]) if counts[most] >= _REPEATS else None
+    repeated = distinct[np.argmax(counts)] if counts.max() >= _REPEATS else None
+    return float(strange[0]) if len(strange) else repeated
 
 
 def _code_rows(block: Block) -> tuple[Integers, Integers]:
@@ -180,10 +164,8 @@ def _code_rows(block: Block) -> tuple[Integers, Integers]:
         return codes.astype(np.int64), first.astype(np.int64)
     some_row = np.full(int(keys.max(initial=0)) + 1, -1, dtype=np.int64)
     some_row[keys] = np.arange(len(keys))
-    seen = np.flatnonzero(some_row >= 0)
-    number = np.empty(len(some_row), dtype=np.int64)
-    number[seen] = np.arange(len(seen))
-    return number[keys], some_row[seen]
+    seen = some_row >= 0
+    return (np.cumsum(seen) - 1)[keys], some_row[seen]
 
 
 def _small_keys(block: Block) -> Integers | None:
@@ -224,47 +206,36 @@ def outcome_event(outcomes: Outcomes, outcome: int) -> Event:
     block = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])]
     row = int(outcomes.where[outcome, 1])
     if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
-        return number_event(block.shape, float(block.columns[0].values[row]))
-    partition = BlockPartition(block.shape, _atoms(block, row), (Group(_signature(block, row)),))
+        return _number_event(block.shape, float(block.columns[0].values[row]))
+    atoms: list[Atoms] = []
+    signature = []
+    for column in block.columns:
+        if isinstance(column, Labels):
+            atoms.append(LabelAtoms((column.labels[column.codes[row]],)))
+            signature.append(0)
+        elif column.values.dtype == np.bool_:  # both become atoms, for which counting has a short cut
+            atoms.append(NumberAtoms(np.array([0.0, 1.0])))
+            signature.append(int(column.values[row]))
+        else:
+            atoms.append(NumberAtoms(np.array([float(column.values[row])])))
+            signature.append(0)
+    partition = BlockPartition(block.shape, tuple(atoms), (Group(tuple(signature) or (0,)),))
     return Event(Partition((partition,)), np.array([True, False, False]))
 
 
-def number_event(shape: str, value: float) -> Event:
-    """The event that a single number has this value."""
+def _number_event(shape: str, value: float) -> Event:
     if np.isnan(value):
-        return _line_event(shape, Line(np.empty(0)), [False, True])
-    end = np.nextafter(value, np.inf)
+        return _line_event(shape, [], [False, True])
     if np.isposinf(value):
-        return _line_event(shape, Line(np.array([value])), [False, True, False])
-    return _line_event(shape, Line(np.array([value, end])), [False, True, False, False])
+        return _line_event(shape, [value], [False, True, False])
+    return window_event(shape, value, float(np.nextafter(value, np.inf)))
 
 
 def window_event(shape: str, low: float, high: float) -> Event:
     """The event that a single number lies in [low, high)."""
-    return _line_event(shape, Line(np.array([low, high])), [False, True, False, False])
+    return _line_event(shape, [low, high], [False, True, False, False])
 
 
-def _line_event(shape: str, line: Line, chosen: list[bool]) -> Event:
-    partition = BlockPartition(shape, (None,), (Group((-1,), line, 0),))
+def _line_event(shape: str, edges: list[float], chosen: list[bool]) -> Event:
+    partition = BlockPartition(shape, (None,), (Group((-1,), Line(np.array(edges)), 0),))
     return Event(Partition((partition,)), np.array([*chosen, False, False]))
-
-
-def _atoms(block: Block, row: int) -> tuple[Atoms, ...]:
-    return tuple(
-        LabelAtoms((column.labels[column.codes[row]],))
-        if isinstance(column, Labels)
-        else NumberAtoms(_truth_values if column.values.dtype == np.bool_ else np.array([float(column.values[row])]))
-        for column in block.columns
-    )
-
-
-def _signature(block: Block, row: int) -> tuple[int, ...]:
-    # Both truth values become atoms, for which counting has a short cut; of other columns only the value itself.
-    codes = tuple(
-        int(column.values[row]) if isinstance(column, Numbers) and column.values.dtype == np.bool_ else 0
-        for column in block.columns
-    )
-    return codes or (0,)
-
-
-_truth_values = np.array([0.0, 1.0])

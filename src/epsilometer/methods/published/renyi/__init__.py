@@ -7,8 +7,6 @@ Example:
     True
 """
 
-from __future__ import annotations
-
 from epsilometer.methods.published.renyi.bound import (
     FlooredBound,
     floored_divergence,

@@ -1,10 +1,9 @@
 """The published lower bound on a Rényi divergence: densities with a soft floor, and their spread."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -39,21 +38,6 @@ class Floor:
         return np.asarray(expit(self.sharpness * (q - self.level)), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class PlugInEstimate:
-    """A plug-in estimate.
-
-    Attributes:
-        divergence: D̂.
-        left_variance: of √n·D̂ through the draws behind p.
-        right_variance: of √m·D̂ through the draws behind q.
-    """
-
-    divergence: float
-    left_variance: float
-    right_variance: float
-
-
 def check_floor(floor: float, sharpness: float | None = None) -> Floor:
     """Both positive and finite; the sharpness is 1/floor unless given."""
     level = as_number("floor", floor)
@@ -83,15 +67,18 @@ def floored_divergence(
     left, right = _density("p", p), _density("q", q)
     if left.shape != right.shape:
         raise InputError(f"p has shape {left.shape} and q {right.shape}; they must be the same")
-    return estimate(left, right, check_order(order), check_floor(floor, sharpness), width).divergence
+    return estimate(left, right, check_order(order), check_floor(floor, sharpness), width)[0]
 
 
-def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> PlugInEstimate:
-    """The divergence and its spread; all shapes (k,). Everything in logarithms, so no power overflows."""
+def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> tuple[float, float, float]:
+    """The divergence D̂, and the variances of √n·D̂ and √m·D̂ through the draws behind p and q, all of shape (k,).
+
+    Everything is in logarithms, so no power overflows.
+    """
     seen = p > 0.0  # every integrand has a factor p
     p, q = p[seen], q[seen]
     if not len(p):
-        return PlugInEstimate(0.0, 0.0, 0.0)
+        return 0.0, 0.0, 0.0
     raised = floor.raised(q)
     ratio = np.log(p) - np.log(raised)
     logs = np.log(p) + (order - 1.0) * ratio
@@ -100,17 +87,13 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
     divergence = (top + math.log(integral * width)) / (order - 1.0)
     # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
     weight = np.exp(logs - top) / integral
-    slope = floor.slope(q)
-    left = _variance(weight / p, p, width) * order**2
-    right = _variance(slope * weight / raised, q, width) * (order - 1.0) ** 2
-    scale = (order - 1.0) ** 2
-    return PlugInEstimate(divergence, left / scale, right / scale)
+    left = _variance(weight / p, p, width) * order**2 / (order - 1.0) ** 2
+    return divergence, left, _variance(floor.slope(q) * weight / raised, q, width)
 
 
 def _variance(influence: Floats, density: Floats, width: float) -> float:
     """The variance of the influence (given without its factor 1/width) under the density."""
-    share = density * width
-    values = influence / width
+    share, values = density * width, influence / width
     return max(float(share @ values**2) - float(share @ values) ** 2, 0.0)
 
 
@@ -187,18 +170,8 @@ def lower_bound(
 
     Reference: Kutta, Askin, Dunsche, "Lower bounds for Rényi differential privacy in a black-box setting", (16).
     """
-    (bound,) = lower_bounds(
-        left_outputs,
-        right_outputs,
-        [order],
-        floor,
-        confidence,
-        sharpness=sharpness,
-        undersmoothing=undersmoothing,
-        kernel=kernel,
-        bandwidth=bandwidth,
-    )
-    return bound
+    smoothing: dict[str, Any] = {"undersmoothing": undersmoothing, "kernel": kernel, "bandwidth": bandwidth}
+    return lower_bounds(left_outputs, right_outputs, [order], floor, confidence, sharpness=sharpness, **smoothing)[0]
 
 
 def lower_bounds(
@@ -251,38 +224,20 @@ def lower_bound_of_pairs(
 def bound_from(
     densities: Densities, order: float, failure_probability: float, floor: float | None, sharpness: float | None
 ) -> FlooredBound:
-    """The bound from estimated densities."""
-    chosen = choose_floor(densities, floor, sharpness)
-    found = estimate(densities.p, densities.q, order, chosen, densities.width)
+    """The bound from estimated densities; without a given floor, with the lowest that enough draws reach."""
+    draws = min(densities.sizes) * densities.unit
+    chosen = check_floor(ENOUGH_AT_FLOOR / draws if floor is None else floor, sharpness)
+    found, left, right = estimate(densities.p, densities.q, order, chosen, densities.width)
     n, m = densities.sizes
-    variance = found.left_variance + found.right_variance * n / m
-    cost = float(-ndtri(failure_probability)) * math.sqrt(variance / n)
-    return FlooredBound(
-        found.divergence - cost,
-        found.divergence,
-        variance,
-        order,
-        chosen.level,
-        chosen.sharpness,
-        _doubts(densities, chosen),
-    )
-
-
-def choose_floor(densities: Densities, floor: float | None, sharpness: float | None) -> Floor:
-    """The given floor, or the lowest that enough draws reach."""
-    if floor is None:
-        floor = ENOUGH_AT_FLOOR / (min(densities.sizes) * densities.unit)
-    return check_floor(floor, sharpness)
-
-
-def _doubts(densities: Densities, floor: Floor) -> tuple[str, ...]:
-    at_floor = min(densities.sizes) * densities.unit * floor.level
-    if at_floor >= ENOUGH_AT_FLOOR * _ROUNDING:
-        return ()
-    return (
-        f"floor={floor.level:g} leaves n·floor = {at_floor:.3g} draws at its level, fewer than {ENOUGH_AT_FLOOR:g}: "
-        "the bound may well be above the truth; raise the floor or draw more",
-    )
+    variance = left + right * n / m
+    lower = found - float(-ndtri(failure_probability)) * math.sqrt(variance / n)
+    doubts: tuple[str, ...] = ()
+    if draws * chosen.level < ENOUGH_AT_FLOOR * _ROUNDING:
+        doubts = (
+            f"floor={chosen.level:g} leaves n·floor = {draws * chosen.level:.3g} draws at its level, fewer than "
+            f"{ENOUGH_AT_FLOOR:g}: the bound may well be above the truth; raise the floor or draw more",
+        )
+    return FlooredBound(lower, found, variance, order, chosen.level, chosen.sharpness, doubts)
 
 
 def _check_confidence(confidence: float) -> float:

@@ -1,25 +1,15 @@
 """Two samples as densities at the same points: relative frequencies, or kernel estimates with the plug-in bandwidth."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats
 from epsilometer.claims.base import as_number
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import (
-    KERNELS,
-    RULES,
-    BandwidthChoice,
-    Kernel,
-    KernelChoice,
-    find_kernel,
-    own_bandwidth,
-)
+from epsilometer.methods.published.local import kernels
+from epsilometer.methods.published.local.kernels import KERNELS, RULES, BandwidthChoice, Kernel, KernelChoice
 
 # The published experiments raise the bandwidth to this power, so that the bias vanishes faster than the spread.
 UNDERSMOOTHING = 1.1
@@ -33,8 +23,7 @@ def spread_of(counts: Floats, spacing: float) -> float:
     place = np.arange(len(counts)) * spacing
     mean = counts @ place / total
     deviation = math.sqrt(max(counts @ (place - mean) ** 2 / total, 0.0))
-    running = np.cumsum(counts) / total
-    low, high = np.interp([0.25, 0.75], running, place)
+    low, high = np.interp([0.25, 0.75], np.cumsum(counts) / total, place)
     quartiles = float(high - low) / _QUARTILES
     return min(deviation, quartiles) if quartiles > 0.0 else deviation
 
@@ -53,18 +42,12 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
     step = spacing / spread
     first = (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
     sixth = _derivative_functional(counts, step, 6, first)
-    if not sixth < 0.0:  # only rounding can lead here
-        return _thumb(spread, n)
-    second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
-    fourth = _derivative_functional(counts, step, 4, second)
-    if not fourth > 0.0:
-        return _thumb(spread, n)
-    return float(spread * (4.0 * math.pi) ** -0.1 * (1.0 / (fourth * n)) ** 0.2)
-
-
-def _thumb(spread: float, n: float) -> float:
-    """The normal reference rule."""
-    return float(1.06 * spread * n**-0.2)
+    if sixth < 0.0:
+        second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
+        fourth = _derivative_functional(counts, step, 4, second)
+        if fourth > 0.0:
+            return float(spread * (4.0 * math.pi) ** -0.1 * (1.0 / (fourth * n)) ** 0.2)
+    return float(1.06 * spread * n**-0.2)  # the normal reference rule; only rounding can lead here
 
 
 def undersmoothed(bandwidth: float, spread: float, power: float = UNDERSMOOTHING) -> float:
@@ -81,7 +64,7 @@ def smooth(counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KE
     if reach < 1:
         return counts.astype(np.float64)
     weights = kernel.evaluate(np.arange(-reach, reach + 1) * (spacing / bandwidth))
-    return np.maximum(_convolve(counts, weights / weights.sum()), 0.0)
+    return np.maximum(kernels.convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +86,7 @@ class Smoothing:
         power = as_number("undersmoothing", self.power)
         if not 1.0 <= power < math.inf:
             raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the bandwidth of the rule)")
-        find_kernel(self.kernel)
+        kernels.find_kernel(self.kernel)
         given = self.bandwidth
         if isinstance(given, str) and given not in ("dpik", *RULES):
             raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
@@ -115,7 +98,7 @@ class Smoothing:
         """The bandwidth for draws that were binned linearly to an even grid, counts of shape (k,)."""
         if callable(self.bandwidth):
             draws = np.repeat(np.arange(len(counts)) * spacing, np.rint(counts).astype(np.int64))
-            return float(own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
+            return float(kernels.own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
         if self.bandwidth is not None and not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
         spread, n = spread_of(counts, spacing), float(counts.sum())
@@ -124,7 +107,7 @@ class Smoothing:
         else:
             # Plug-in rules for two dimensions couple the axes; the normal reference rule does not.
             rule = plug_in_bandwidth(counts, spacing) if dimensions == 1 else spread * n ** (-1.0 / 6.0)
-        return undersmoothed(find_kernel(self.kernel).stretch * rule, spread, self.power)
+        return undersmoothed(kernels.find_kernel(self.kernel).stretch * rule, spread, self.power)
 
 
 def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: float) -> float:
@@ -132,18 +115,9 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
     n = counts.sum()
     reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
-    coefficients = np.zeros(degree + 1)
-    coefficients[degree] = 1.0
-    kernel = np.polynomial.hermite_e.hermeval(z, coefficients) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return float(counts @ _convolve(counts, kernel / bandwidth ** (degree + 1)) / n**2)
-
-
-def _convolve(counts: Floats, kernel: Floats) -> Floats:
-    """Along the last axis, with a kernel of odd length, by the fast Fourier transform; with zeros beyond the ends."""
-    size, reach = counts.shape[-1], len(kernel) // 2
-    length = 1 << (size + 2 * reach - 1).bit_length()
-    product = np.fft.rfft(counts, length) * np.fft.rfft(kernel, length)
-    return np.asarray(np.fft.irfft(product, length)[..., reach : reach + size], dtype=np.float64)
+    kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
+    return float(counts @ smoothed / n**2)
 
 
 Box = tuple[tuple[float, float], ...]
@@ -174,6 +148,12 @@ class Densities:
     sizes: tuple[int, int]
     unit: float = 1.0
 
+    @classmethod
+    def of_counts(cls, left: Array, right: Array) -> "Densities":
+        """Relative frequencies from counts of the same outputs, shape (k,)."""
+        sizes = int(left.sum()), int(right.sum())
+        return cls(left / sizes[0], right / sizes[1], 1.0, sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class EvenGrid:
@@ -197,28 +177,13 @@ class EvenGrid:
 
     def count(self, values: Floats) -> Floats:
         """Draws of shape (n, d) shared linearly among their grid neighbours, shape (points,)·d; others at the ends."""
-        total = np.zeros(self.points ** len(self.box))
+        shape, low = (self.points,) * len(self.box), [end for end, _ in self.box]
+        # A grid of a single point has no spacing: everything is at its first point.
+        steps, total = [spacing or 1.0 for spacing in self.spacings], np.zeros(shape)
         for start in range(0, len(values), _PIECE):
-            for place, weight in self._shares(values[start : start + _PIECE]):
-                total += np.bincount(place, weight, len(total))
-        return total.reshape((self.points,) * len(self.box))
-
-    def _shares(self, values: Floats) -> Iterator[tuple[Integers, Floats]]:
-        """The grid points around each draw, and the share of it that each gets."""
-        corners: list[tuple[Integers | int, Floats | float]] = [(0, 1.0)]
-        for axis, (low, _) in enumerate(self.box):
-            # A grid of a single point has no spacing: everything is at its first point.
-            height = (values[:, axis] - low) / (self.spacings[axis] or 1.0)
-            np.clip(height, 0.0, self.points - 1, out=height)
-            below = np.minimum(height.astype(np.int64), self.points - 2)
-            height -= below
-            corners = [
-                (place * self.points + below + step, weight * (height if step else 1.0 - height))
-                for place, weight in corners
-                for step in (0, 1)
-            ]
-        for place, weight in corners:
-            yield np.asarray(place), np.asarray(weight)
+            scaled = (values[start : start + _PIECE] - low) / steps
+            total += kernels.bin_linearly(np.clip(scaled, 0.0, self.points - 1), shape)
+        return total
 
     def densities(
         self, left: Floats, right: Floats, smoothing: Smoothing, sizes: tuple[int, int] | None = None
@@ -233,15 +198,12 @@ class EvenGrid:
         """
         sizes = sizes or (round(float(left.sum())), round(float(right.sum())))
         area = math.prod(self.spacings)
-        p, q = (
-            self._kernel_estimate(counts, smoothing) / (size * area)
-            for counts, size in zip((left, right), sizes, strict=True)
-        )
+        p, q = (self._kernel_estimate(counts, smoothing) / area for counts in (left, right))
         units = [spread_of(_marginal(left + right, axis), self.spacings[axis]) for axis in range(len(self.box))]
-        return Densities(p.ravel(), q.ravel(), area, sizes, math.prod(units))
+        return Densities(p.ravel() / sizes[0], q.ravel() / sizes[1], area, sizes, math.prod(units))
 
     def _kernel_estimate(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        smoothed, kernel = counts, find_kernel(smoothing.kernel)
+        smoothed, kernel = counts, kernels.find_kernel(smoothing.kernel)
         for axis, spacing in enumerate(self.spacings):
             width = smoothing.width(_marginal(counts, axis), spacing, len(self.box))
             smoothed = np.moveaxis(smooth(np.moveaxis(smoothed, axis, -1), spacing, width, kernel), -1, axis)
@@ -262,5 +224,4 @@ def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:
 
 
 def _marginal(counts: Floats, axis: int) -> Floats:
-    others = tuple(each for each in range(counts.ndim) if each != axis)
-    return np.asarray(counts.sum(axis=others), dtype=np.float64)
+    return np.asarray(np.moveaxis(counts, axis, 0).reshape(len(counts), -1).sum(axis=1), dtype=np.float64)

@@ -1,7 +1,5 @@
 """Method `renyi-floored`: the published bound inside an audit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -16,16 +14,10 @@ from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import lay_out
 from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
-from epsilometer.methods.published.renyi.densities import (
-    GRID_POINTS,
-    UNDERSMOOTHING,
-    Densities,
-    EvenGrid,
-    Smoothing,
-    grid_over,
-)
+from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, EvenGrid, Smoothing, grid_over
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -54,8 +46,7 @@ class CellView:
 
     def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Relative frequencies."""
-        sizes = int(left.sum()), int(right.sum())
-        return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
+        return Densities.of_counts(left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +87,7 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
         return GridView(a.shape, grid_over(_finite_rows(a), _finite_rows(b), _MARGIN))
     partition = learn_partitions(left, right)[0].partition
     counts = partition.count(left) + partition.count(right)
-    bins = lay_out(partition).bins
-    varying = sum(int(counts[line].sum()) for line in bins) + int(counts[-1])
+    varying = sum(int(counts[line].sum()) for line in lay_out(partition).bins) + int(counts[-1])
     if varying > _STRAY * counts.sum():
         raise InputError(
             "the outputs are neither discrete nor one or two numbers with a density: floored densities cannot treat "
@@ -107,25 +97,18 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
 
 
 def _has_density(left: Block, right: Block) -> bool:
-    columns = left.columns
-    if len(columns) not in GRID_POINTS or not all(
-        _is_real(side, i) for side in (left, right) for i in range(len(columns))
-    ):
+    columns = (*left.columns, *right.columns)
+    are_floats = all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns)
+    if not 1 <= len(left.columns) <= 2 or not are_floats:
         return False
     rows = np.concatenate([_finite_rows(left)[:_LOOK], _finite_rows(right)[:_LOOK]])
     return len(rows) > 1 and all(len(np.unique(column)) >= _DISTINCT * len(column) for column in rows.T)
 
 
-def _is_real(block: Block, number: int) -> bool:
-    column = block.columns[number]
-    return isinstance(column, Numbers) and column.values.dtype.kind == "f"
-
-
 def _finite_rows(block: Block) -> Floats:
     """Shape (k, columns), the rows without NaN and infinities."""
-    rows = np.stack(
-        [np.asarray(column.values, dtype=np.float64) for column in block.columns if isinstance(column, Numbers)], 1
-    )
+    columns = [np.asarray(column.values, dtype=np.float64) for column in block.columns if isinstance(column, Numbers)]
+    rows = np.stack(columns, axis=1)
     return rows[np.isfinite(rows).all(axis=1)]
 
 
@@ -155,12 +138,15 @@ class Options:
     def __post_init__(self) -> None:
         if self.floor is not None or self.sharpness is not None:
             check_floor(1e-5 if self.floor is None else self.floor, self.sharpness)
-        _ = self.smoothing  # checks itself
+        self.smoothing()  # checks itself
 
-    @property
     def smoothing(self) -> Smoothing:
         """How densities of continuous outputs are estimated."""
         return Smoothing(self.undersmoothing, self.kernel, self.bandwidth)
+
+    def bound(self, densities: Densities, order: float, failure_probability: float) -> FlooredBound:
+        """The bound from estimated densities."""
+        return bound_from(densities, order, failure_probability, self.floor, self.sharpness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +176,10 @@ class FlooredProposal(Proposal):
     def certify(self, left: Floats, right: Floats, pair: Pair, failure_probability: float) -> Finding:
         """The asymptotic bound from the counts of fresh draws."""
         above, below = (right, left) if self.flipped else (left, right)
-        densities = self.view.densities(above, below, self.options.smoothing)
-        bound = bound_from(densities, self.order, failure_probability, self.options.floor, self.options.sharpness)
+        densities = self.view.densities(above, below, self.options.smoothing())
+        bound = self.options.bound(densities, self.order, failure_probability)
         value = max(bound.lower_bound, 0.0) * _per_order(self.task, self.order)
-        confidence = 1.0 - failure_probability
-        return Finding(NAME, value, "asymptotic", confidence, None, self.task.claim, self._details(bound))
-
-    def _details(self, bound: FlooredBound) -> dict[str, object]:
-        return {
+        details = {
             "direction": "right ‖ left" if self.flipped else "left ‖ right",
             "order": self.order,
             "estimate": bound.estimate,
@@ -206,6 +188,7 @@ class FlooredProposal(Proposal):
             "sharpness": bound.sharpness,
             "warnings": list(bound.warnings),
         }
+        return Finding(NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details)
 
 
 class RenyiFlooredMethod(Method):
@@ -216,9 +199,7 @@ class RenyiFlooredMethod(Method):
     guarantee = "asymptotic"
 
     def __init__(self, options: Options | None = None) -> None:
-        if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100}: the method {NAME} takes epsilometer.renyi.Options")
-        self.options = options or Options()
+        self.options = own_options(NAME, "renyi", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Rényi divergences only; called before anything is drawn."""
@@ -231,32 +212,16 @@ class RenyiFlooredMethod(Method):
         view = choose_view(left, right)
         counts = view.count(left), view.count(right)
         orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
-        candidates = [
-            self._candidate(view, counts, order, flipped, task) for order in orders for flipped in (False, True)
-        ]
-        return max(candidates, key=lambda each: each.predicted)
-
-    def _candidate(
-        self,
-        view: CellView | GridView,
-        counts: tuple[Floats, Floats],
-        order: float,
-        flipped: bool,
-        task: Task,
-    ) -> FlooredProposal:
-        densities = view.densities(*(counts[::-1] if flipped else counts), self.options.smoothing)
-        found = bound_from(densities, order, task.failure_probability, self.options.floor, self.options.sharpness)
-        predicted = _predict(found, densities, task, flipped) * _per_order(task, order)
-        return FlooredProposal(view, order, flipped, task, self.options, predicted)
-
-
-def _predict(found: FlooredBound, densities: Densities, task: Task, flipped: bool) -> float:
-    """The estimate less the cost of the proof and the spread of the training draws."""
-    n_fresh = task.n_fresh[1 if flipped else 0]
-    cost = float(-ndtri(task.failure_probability))
-    return found.estimate - math.sqrt(found.variance) * (
-        cost / math.sqrt(n_fresh) + 1.0 / math.sqrt(densities.sizes[0])
-    )
+        cost, found = float(-ndtri(task.failure_probability)), []
+        for flipped in (False, True):
+            densities = view.densities(*(counts[::-1] if flipped else counts), self.options.smoothing())
+            # The cost of the proof and the spread of the training draws.
+            doubt = cost / math.sqrt(task.n_fresh[flipped]) + 1.0 / math.sqrt(densities.sizes[0])
+            for order in orders:
+                bound = self.options.bound(densities, order, task.failure_probability)
+                predicted = (bound.estimate - math.sqrt(bound.variance) * doubt) * _per_order(task, order)
+                found.append(FlooredProposal(view, order, flipped, task, self.options, predicted))
+        return max(found, key=lambda each: each.predicted)
 
 
 def _per_order(task: Task, order: float) -> float:

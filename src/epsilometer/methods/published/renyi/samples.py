@@ -1,15 +1,12 @@
 """From two samples, as a user has them, to densities."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array
 from epsilometer.errors import InputError
-from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, EvenGrid, Smoothing, grid_over
-
-Array = NDArray[np.generic]
+from epsilometer.methods.published.local.samples import count_outcomes
+from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, Smoothing, grid_over
+from epsilometer.outputs import read_outputs
 
 # The fewest draws of a side that have a spread.
 _FEWEST = 2
@@ -17,8 +14,6 @@ _FEWEST = 2
 _LOOK = 20_000
 # Single-precision floats that collide by chance stay below this share of them.
 _ACCIDENT = 1e-3
-# Combinations of whole numbers are counted in a table up to this many cells, by sorting beyond.
-_TABLE = 1 << 22
 
 
 def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoothing) -> Densities:
@@ -41,25 +36,13 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
             "The method auto has no such limit"
         )
     grid = grid_over(values[0], values[1])
-    return estimate_on(grid, values[0], values[1], smoothing)
-
-
-def estimate_on(grid: EvenGrid, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
-    """Kernel estimates on a given grid, draws of shape (n, d)."""
-    return grid.densities(grid.count(left), grid.count(right), smoothing)
+    return grid.densities(grid.count(values[0]), grid.count(values[1]), smoothing)
 
 
 def count_values(left: Array, right: Array) -> Densities:
     """Relative frequencies of the distinct rows."""
-    codes, n_codes = _row_codes(np.concatenate([left, right]))
-    counts = [np.bincount(part, minlength=n_codes) for part in (codes[: len(left)], codes[len(left) :])]
-    return from_counts(counts[0], counts[1])
-
-
-def from_counts(left: Integers, right: Integers) -> Densities:
-    """Relative frequencies from counts of the same outputs."""
-    sizes = int(left.sum()), int(right.sum())
-    return Densities(left / sizes[0], right / sizes[1], 1.0, sizes)
+    outcomes = count_outcomes(read_outputs(left), read_outputs(right))
+    return Densities.of_counts(outcomes.left, outcomes.right)
 
 
 def _read(name: str, outputs: object) -> Array:
@@ -79,34 +62,11 @@ def _is_discrete(left: Array, right: Array) -> bool:
     if left.dtype.kind != "f" or right.dtype.kind != "f":
         return True
     look = np.concatenate([left[:_LOOK], right[:_LOOK]])
-    distinct = len(np.unique(look, axis=0)) if look.shape[1] > 1 else len(np.unique(look))
-    repeated = 1.0 - distinct / len(look)
-    if repeated < _ACCIDENT:
+    # Sorting numbers is far quicker than sorting rows of one number.
+    _, counts = np.unique(look, axis=0 if look.shape[1] > 1 else None, return_counts=True)
+    if 1.0 - len(counts) / len(look) < _ACCIDENT:
         return False
-    if _single_share(look) > 0.05:
-        raise InputError(
-            "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
-        )
+    if np.count_nonzero(counts == 1) > 0.05 * len(look):
+        text = "some outputs repeat and others do not: floored densities cannot treat mixed distributions; use auto"
+        raise InputError(text)
     return True
-
-
-def _single_share(look: Array) -> float:
-    """The share of outputs that occur once."""
-    codes, n_codes = _row_codes(look)
-    return float(np.count_nonzero(np.bincount(codes, minlength=n_codes) == 1) / len(look))
-
-
-def _row_codes(rows: Array) -> tuple[Integers, int]:
-    """A number for each distinct row."""
-    if rows.dtype.kind in "iub":
-        low = [int(column.min()) for column in rows.T]
-        sizes = [int(column.max()) - least + 1 for column, least in zip(rows.T, low, strict=True)]
-        if np.prod([float(size) for size in sizes]) <= _TABLE:
-            codes = np.zeros(len(rows), dtype=np.int64)
-            for column, least, size in zip(rows.T, low, sizes, strict=True):
-                codes *= size
-                codes += column
-                codes -= least
-            return codes, int(np.prod(sizes))
-    distinct, codes = np.unique(rows, axis=0, return_inverse=True)
-    return codes.ravel(), len(distinct)
