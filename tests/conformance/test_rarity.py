@@ -49,7 +49,7 @@ def test_a_failure_names_what_was_counted():
 def test_the_sequential_test_decides_where_its_likelihood_ratio_says(rarely):
     """At a promise of 5 % against 30 %: (0.7/0.95)¹⁶ is the first power below 1 %, 6¹² the first above 10⁹."""
     assert rarely(lambda seed: False, 0.05, 0.3) == 16
-    with pytest.raises(AssertionError, match="12 events in 12 runs, promised a rate of at most 0.05"):
+    with pytest.raises(AssertionError, match="12 events in 12 runs"):
         rarely(lambda seed: True, 0.05, 0.3)
 
 
