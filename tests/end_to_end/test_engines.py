@@ -1,6 +1,7 @@
 """Audits on real workers: processes, a Dask scheduler with its workers, a Ray head; and what happens when they die."""
 
 import os
+import re
 import secrets
 import signal
 import socket
@@ -327,14 +328,20 @@ class TestFaults:
                 time.sleep(600)
             return dataset + rng.laplace()
 
-        wishes = {"samples": 2000, "seed": 0, "max_seconds": 4.0, "stop_early": stop_early, **engine}
+        wishes = {"samples": 2000, "seed": 0, "stop_early": stop_early, **engine}
+        for seconds in (4.0, 8.0, 16.0, 32.0):  # on a busy machine, it may take longer to come to the call that hangs
+            result = error = None
+            try:
+                result = em.audit(hanging, (17, 18), em.PureDP(3.0), max_seconds=seconds, **wishes)
+            except em.MechanismError as raised:
+                error = raised
+            if here.exists():
+                break
         if stop_early:
-            result = em.audit(hanging, (17, 18), em.PureDP(3.0), **wishes)
-            assert result.findings[0].details["stopped"] == "seconds"
+            assert result.findings[0].details["stopped"] == "seconds", error
             assert any("hanging on the input 1" in report.message for report in result.health)
         else:
-            with pytest.raises(em.MechanismError, match=r"max_seconds=4 .*hanging on the input 1[78].* draws"):
-                em.audit(hanging, (17, 18), em.PureDP(3.0), **wishes)
+            assert re.search(rf"max_seconds={seconds:g} .*hanging on the input 1[78].* draws", str(error)), result
         while is_running(int(here.read_text())):  # the worker is ended, not the task
             time.sleep(0.1)
 
