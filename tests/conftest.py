@@ -8,13 +8,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import faulthandler
 import itertools
+import math
 import re
 import signal
 import sys
 import threading
 import tomllib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -165,3 +166,26 @@ def repeatable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator of this test's own, the same in any order and selection of tests."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def rarely(rng: np.random.Generator) -> Callable[..., int]:
+    """Asserts that something happens at most at a promised rate, in as few runs as that takes: Wald's sequential test.
+
+    It runs until the events speak for the promise or against it. One that is kept is called broken with probability at
+    most 1e-9, and a rate of `broken` or more passes with probability at most 1 %: likelihood ratios are martingales, so
+    both hold however long it takes. To tell 5 % from 30 % takes 20 runs or so. A fixed number with the same false alarm
+    has to be 120 for the same power.
+    """
+
+    def check(happens: Callable[[int], bool], rate: float, broken: float) -> int:
+        against, events = 0.0, 0
+        for run in itertools.count(1):
+            event = bool(happens(int(rng.integers(2**62))))
+            events += event
+            against += math.log(broken / rate) if event else math.log((1.0 - broken) / (1.0 - rate))
+            assert against < math.log(1e9), f"{events} events in {run} runs, promised a rate of at most {rate:g}"
+            if against < math.log(0.01):
+                return run
+
+    return check

@@ -11,6 +11,7 @@ from epsilometer.testing import MethodConformance
 
 
 class TestOnALine(MethodConformance):
+    runs = 24  # fails at 12 bounds above the truth; tests/statistical/test_local.py repeats it more often
     claims = (em.PureDP(0.5),)
 
     def draw(self, side, n, rng):
@@ -25,8 +26,6 @@ class TestOnALine(MethodConformance):
 
 
 class TestInThePlane(TestOnALine):
-    runs = 40
-
     def draw(self, side, n, rng):
         return read_outputs(rng.laplace(side, 1.0, (n, 2)))
 

@@ -44,3 +44,23 @@ def test_the_truth_of_a_coin_looks_at_both_faces():
 def test_a_failure_names_what_was_counted():
     with pytest.raises(AssertionError, match="10 wrong bounds in 10 runs, promised a rate"):
         assert_rare(10, 10, 0.01, what="wrong bounds")
+
+
+def test_the_sequential_test_decides_where_its_likelihood_ratio_says(rarely):
+    """At a promise of 5 % against 30 %: (0.7/0.95)¹⁶ is the first power below 1 %, 6¹² the first above 10⁹."""
+    assert rarely(lambda seed: False, 0.05, 0.3) == 16
+    with pytest.raises(AssertionError, match="12 events in 12 runs"):
+        rarely(lambda seed: True, 0.05, 0.3)
+
+
+def test_the_sequential_test_tells_a_kept_promise_from_a_broken_one(rarely, rng):
+    """The former fails with 1e-9 each; of the latter, 16 of 200 pass with less than 1e-9."""
+    passed = 0
+    for _ in range(200):
+        rarely(lambda seed: rng.random() < 0.05, 0.05, 0.3)
+        try:
+            rarely(lambda seed: rng.random() < 0.3, 0.05, 0.3)
+        except AssertionError:
+            continue
+        passed += 1
+    assert_rare(passed, 200, 0.01)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import epsilometer as em
 from epsilometer.environment import package_version
 
 COMMAND = [sys.executable, "-m", "epsilometer"]
+# Signs of life, which commands give on a busy machine.
+PROGRESS = re.compile(r"^(?!epsilometer: ).*(?: draws\b|ms per draw: ).*\n", re.MULTILINE)
 
 
 @pytest.fixture
@@ -20,7 +23,7 @@ def run(tmp_path):
     """Runs the command in an empty folder."""
 
     def run(*arguments, **settings):
-        return subprocess.run(
+        done = subprocess.run(
             [*COMMAND, *map(str, arguments)],
             cwd=tmp_path,
             capture_output=True,
@@ -28,6 +31,8 @@ def run(tmp_path):
             check=False,
             **settings,
         )
+        done.stderr = PROGRESS.sub("", done.stderr)
+        return done
 
     return run
 

@@ -1,16 +1,13 @@
 """DP-Auditorium's mechanisms: the broken ones are refuted where theory says so, the private ones are not.
 
-Every test states the greatest probability of a miss per run and fails when so many misses have a chance below 1e-9.
+Every test states the greatest probability of a miss per run, and the one that it notices with 99 % probability.
 """
 
-import numpy as np
 import pytest
 
 import epsilometer as em
 from epsilometer import zoo
-from epsilometer.testing import assert_rare
 
-RUNS = 12
 # (entry, ε, samples): at least six times the draws that 99 % power needs with the best event known beforehand
 # (`epsilometer_experiments.auditorium.draws_needed`); 40 seeds each were all refuted.
 BROKEN = [
@@ -29,30 +26,24 @@ BROKEN = [
 PRIVATE = ["dp_laplace", "joint_median", "noisy_max"]
 
 
-def seeds(rng: np.random.Generator, runs: int) -> list[int]:
-    return [int(seed) for seed in rng.integers(2**62, size=runs)]
-
-
 @pytest.mark.parametrize(("name", "epsilon", "samples"), BROKEN)
-def test_broken_mechanisms_are_refuted(name, epsilon, samples, rng):
+def test_broken_mechanisms_are_refuted(name, epsilon, samples, rarely):
     entry = zoo.find(name, epsilon=epsilon)
-    results = [em.audit(entry, samples=samples, seed=seed) for seed in seeds(rng, RUNS)]
-    assert_rare(sum(not result.is_refuted for result in results), RUNS, 0.02)
+    rarely(lambda seed: not em.audit(entry, samples=samples, seed=seed).is_refuted, 0.02, 0.75)
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])
-def test_private_mechanisms_are_refuted_as_rarely_as_promised(name, epsilon, rng):
-    entry, runs = zoo.find(name, epsilon=epsilon), 60
-    results = [em.audit(entry, samples=5_000, seed=seed) for seed in seeds(rng, runs)]
-    assert_rare(sum(result.is_refuted for result in results), runs, 0.05)
+def test_private_mechanisms_are_refuted_as_rarely_as_promised(name, epsilon, rarely):
+    entry = zoo.find(name, epsilon=epsilon)
+    rarely(lambda seed: em.audit(entry, samples=5_000, seed=seed).is_refuted, 0.05, 0.35)
 
 
-def test_the_released_private_mean_is_refuted_with_an_event_that_says_why(rng):
+def test_the_released_private_mean_is_refuted_with_an_event_that_says_why():
     """A negative noisy count leaves the mean almost without noise: outputs at 0 that the other dataset never has."""
     entry = zoo.dp_laplace_released(1.0)
-    result = em.audit(entry, samples=20_000, seed=seeds(rng, 1)[0])
+    result = em.audit(entry, samples=20_000, seed=1)
     assert result.is_refuted
     assert result.lower_bound > 1.5  # the truth is 26.8; 200 seeds gave at least 2.8
-    again = em.replay(result, entry, samples=20_000, seed=seeds(rng, 1)[0])
+    again = em.replay(result, entry, samples=20_000, seed=2)
     assert again.is_refuted

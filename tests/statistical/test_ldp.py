@@ -14,36 +14,39 @@ CONFIDENCE = 0.9
 
 @pytest.mark.parametrize("part", [1, 200])
 @pytest.mark.parametrize("epsilon", [0.2, 0.52])
-def test_pure_estimates_are_within_the_precision(epsilon, part):
+def test_pure_estimates_are_within_the_precision(epsilon, part, rarely):
     """At the planned n as promised; at a 200th of it practice still holds."""
     entry = em.zoo.truncated_laplace(epsilon)
-    runs, missed = 200, 0
     planned = em.plan(mechanism=entry, precision=0.5, confidence=CONFIDENCE).samples
-    for seed in range(runs):
-        n = None if part == 1 else planned // part
+    n = None if part == 1 else planned // part
+
+    def misses(seed):
         result = em.ldp.estimate(entry, precision=0.5, confidence=CONFIDENCE, n=n, seed=seed)
-        missed += not result.interval[0] <= epsilon <= result.interval[1]
-    assert_rare(missed, runs, 1 - CONFIDENCE)
+        return not result.interval[0] <= epsilon <= result.interval[1]
+
+    rarely(misses, 1 - CONFIDENCE, 0.3)
 
 
-def test_renyi_estimates_are_within_the_precision():
+def test_renyi_estimates_are_within_the_precision(rarely):
     entry = em.zoo.truncated_laplace(0.2)
     truth = entry.truth(em.RenyiDP, order=2.0)
-    runs, missed = 100, 0
-    for seed in range(runs):
+
+    def misses(seed):
         result = em.ldp.estimate(entry, precision=0.5, confidence=CONFIDENCE, order=2.0, seed=seed)
         assert result.guarantee.startswith("conditional")
-        missed += not result.interval[0] <= truth <= result.interval[1]
-    assert_rare(missed, runs, 1 - CONFIDENCE)
+        return not result.interval[0] <= truth <= result.interval[1]
+
+    rarely(misses, 1 - CONFIDENCE, 0.35)
 
 
-def test_the_overall_level_is_within_the_precision():
+def test_the_overall_level_is_within_the_precision(rarely):
     entry = em.zoo.truncated_gaussian(0.2)
-    runs, missed = 40, 0
-    for seed in range(runs):
+
+    def misses(seed):
         result = em.ldp.overall(entry, precision=1.0, confidence=CONFIDENCE, seed=seed)
-        missed += not result.interval[0] <= 0.2 <= result.interval[1]
-    assert_rare(missed, runs, 1 - CONFIDENCE)
+        return not result.interval[0] <= 0.2 <= result.interval[1]
+
+    rarely(misses, 1 - CONFIDENCE, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -55,16 +58,17 @@ def test_the_overall_level_is_within_the_precision():
         (em.GaussianDP(1), 1.2, 0.5),
     ],
 )
-def test_planned_audits_have_their_power(claim, truth, event_probability, rng):
+def test_planned_audits_have_their_power(claim, truth, event_probability, rarely, rng):
     """The certificate itself, on counts of the planned event; the plan may be off by 5 %."""
     plan = em.plan(claim=claim, truth=truth, event_probability=event_probability)
-    n, runs = plan.samples - training_size(plan.samples), 200
-    refuted = 0
-    for _ in range(runs):
+    n = plan.samples - training_size(plan.samples)
+
+    def is_refuted(_):
         left, right = (Counts(int(rng.binomial(n, chance)), n) for chance in plan.event)
-        refuted += refutes(claim, left, right)
-    assert_rare(runs - refuted, runs, 1 - plan.power + 0.05)
-    assert_rare(refuted, runs, plan.power + 0.05)
+        return refutes(claim, left, right)
+
+    rarely(lambda run: not is_refuted(run), 1 - plan.power + 0.05, 1 - plan.power + 0.2)
+    rarely(is_refuted, plan.power + 0.05, 1 - 0.1 * (1 - plan.power))
 
 
 def refutes(claim, left, right):
@@ -75,14 +79,11 @@ def refutes(claim, left, right):
     return epsilon_test(left, right, 0.05, delta).rejects(claim.epsilon, delta)
 
 
-def test_a_planned_audit_refutes():
+def test_a_planned_audit_refutes(rarely):
     """The whole audit, which has to find its event: Laplace noise of level 1.5 that claims 1."""
     samples = 2 * em.plan(claim=em.PureDP(1.0), truth=1.5).samples
-    runs = 30
-    refuted = sum(
-        em.audit(em.zoo.laplace(1.5), claim=em.PureDP(1.0), samples=samples, seed=i).is_refuted for i in range(runs)
-    )
-    assert_rare(runs - refuted, runs, 0.3)
+    entry, claim = em.zoo.laplace(1.5), em.PureDP(1.0)
+    rarely(lambda seed: not em.audit(entry, claim=claim, samples=samples, seed=seed).is_refuted, 0.3, 0.8)
 
 
 LOCAL = ["truncated_laplace", "truncated_gaussian", "sue", "oue", "rappor", "rappor_longitudinal"]

@@ -1,6 +1,6 @@
 """DP-Auditorium's testers: bounds above the truth are as rare as promised, and known leaks are found.
 
-100 runs fail at 23 bounds above the truth, where 5 % are promised.
+Where 5 % of the bounds may be above the truth, 30 % are noticed with a probability of 99 %.
 """
 
 import numpy as np
@@ -8,9 +8,8 @@ import pytest
 
 import epsilometer as em
 from epsilometer import zoo
-from epsilometer.testing import assert_rare
 
-RUNS, LEVEL, SAMPLES = 100, 0.05, 2000
+LEVEL, BROKEN, SAMPLES = 0.05, 0.3, 2000
 CASES = {
     "hockey-stick, numbers": ("hockey-stick", None, zoo.laplace(0.7), em.PureDP, {}),
     "hockey-stick, mixed": ("hockey-stick", None, zoo.clamped_laplace(1.0), em.PureDP, {}),
@@ -37,28 +36,28 @@ CASES = {
 }
 
 
-def seeds(rng: np.random.Generator, runs: int = RUNS) -> list[int]:
+def seeds(rng: np.random.Generator, runs: int) -> list[int]:
     return [int(seed) for seed in rng.integers(2**62, size=runs)]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bounds_are_rarely_above_the_truth(case, rng):
+def test_bounds_are_rarely_above_the_truth(case, rarely):
     method, options, entry, notion, fixed = CASES[case]
     truth = entry.truth(notion, **fixed)
-    settings = {"samples": SAMPLES, "method": method, "options": options}
-    bounds = [em.measure(entry, None, notion, seed=seed, **settings, **fixed).lower_bound for seed in seeds(rng)]
-    assert_rare(sum(bound > truth for bound in bounds), RUNS, LEVEL)
+    settings = {"samples": SAMPLES, "method": method, "options": options, **fixed}
+    rarely(lambda seed: em.measure(entry, None, notion, seed=seed, **settings).lower_bound > truth, LEVEL, BROKEN)
 
 
 @pytest.mark.parametrize("certificate", ["exact", "published"])
-def test_equal_laws_have_no_discrepancy(certificate, rng):
+def test_equal_laws_have_no_discrepancy(certificate, rarely, rng):
     """There a discrepancy of 0 is the truth, and nothing is to spare."""
     options = em.mmd.Options(certificate=certificate)
-    above = 0
-    for seed in seeds(rng):
+
+    def tells_apart(seed):
         left, right = rng.normal(size=(2, SAMPLES))
-        above += em.compare(left, right, em.PureDP, method="mmd", options=options, seed=seed).lower_bound > 0.0
-    assert_rare(above, RUNS, LEVEL)
+        return em.compare(left, right, em.PureDP, method="mmd", options=options, seed=seed).lower_bound > 0.0
+
+    rarely(tells_apart, LEVEL, BROKEN)
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,8 @@ class TestAudit:
     @pytest.mark.parametrize(("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", ""))
     def test_true_claims_of_every_notion(self, claim, notion, fixed):
         keeps = claim.with_value(LEAK.truth(claim) * 1.001)
-        result = em.audit(LEAK, claim=keeps, samples=4000, seed=1)
-        assert result.verdict is em.Verdict.NOT_REFUTED
-        assert result.detectable is None or result.detectable > keeps.value
+        # What it could have refuted is looked at in test_power.py: to find that out takes seconds.
+        assert em.audit(LEAK, claim=keeps, samples=4000, seed=1).verdict is em.Verdict.NOT_REFUTED
 
     def test_claims_in_words(self):
         assert em.audit(LEAK, claim="eps=1", samples=4000, seed=1).verdict is em.Verdict.REFUTED
@@ -138,7 +137,7 @@ class TestSeeds:
 
     def test_same_answer_on_one_and_two_workers(self):
         mechanism = em.zoo.laplace(epsilon=1.0)
-        one, two = (em.audit(mechanism, samples=200_000, seed=5, jobs=jobs) for jobs in (1, 2))
+        one, two = (em.audit(mechanism, claim="eps=.5", samples=200_000, seed=5, jobs=jobs) for jobs in (1, 2))
         assert stripped(one) == stripped(two)
 
     def test_a_fresh_seed_is_recorded(self):
@@ -477,7 +476,7 @@ class TestReplay:
 
 
 def test_results_hold_no_pickle():
-    result = em.audit(em.zoo.svt3(epsilon=1.0), samples=4000, seed=1)
+    result = em.audit(em.zoo.svt3(epsilon=1.0), samples=500, seed=1)
     data = json.loads(result.to_json())
 
     def plain(value):

@@ -18,7 +18,7 @@ LEVELS = [0.05, 0.1]
 SLACK = 1e-10
 
 ALL_COUNTS = [(1, 1), (3, 7), (8, 8), (12, 5), (20, 20)]
-LARGE = [(30, 30), (30, 13), (11, 30)]
+PAIRED = [(n, m, level) for n, m in ALL_COUNTS for level in LEVELS]
 
 
 def null_boundary(epsilon, delta):
@@ -64,8 +64,7 @@ def delta_bounds(n, m, level, epsilon):
     )
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("n", "m"), ALL_COUNTS + LARGE)
+@pytest.mark.parametrize(("n", "m", "level"), [*PAIRED, (30, 30, 0.05), (30, 13, 0.1), (11, 30, 0.05)])
 def test_size_of_the_epsilon_test(n, m, level):
     for delta in DELTAS if level == 0.05 else DELTAS[:1]:
         for epsilon in EPSILONS:
@@ -90,9 +89,14 @@ def test_rejection_is_monotone_in_both_counts(n, m, delta, epsilon):
     assert np.array_equal(every, rejected(lambda x, y: epsilon_test(x, y, 0.1, delta), n, m, epsilon, delta))
 
 
-@pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("n", "m"), [*ALL_COUNTS, (26, 26), (11, 30)])
+@pytest.mark.parametrize(
+    ("n", "m", "level", "delta"),
+    [
+        *((n, m, level, delta) for n, m in ALL_COUNTS[:-1] for level in LEVELS for delta in DELTAS),
+        # Large ones take seconds: each level with each delta.
+        *((20, 20, 0.05, 0.01), (26, 26, 0.05, 0.0), (11, 30, 0.1, 0.01), (30, 11, 0.1, 0.0)),
+    ],
+)
 def test_the_epsilon_bound_is_rarely_above_the_truth(n, m, level, delta):
     bounds = epsilon_bounds(n, m, level, delta)
     for epsilon in EPSILONS:
@@ -106,8 +110,7 @@ def test_the_epsilon_bound_is_rarely_above_the_truth(n, m, level, delta):
         assert probability(bounds > max(truth, 0.0) + SLACK, np.ones(1), np.array([q]))[0] <= level + SLACK
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("n", "m"), [*ALL_COUNTS, (30, 13)])
+@pytest.mark.parametrize(("n", "m", "level"), [*PAIRED, (30, 13, 0.05)])
 def test_the_delta_bound_is_rarely_above_the_truth(n, m, level):
     for epsilon in EPSILONS:
         bounds = delta_bounds(n, m, level, epsilon)

@@ -46,7 +46,8 @@ def test_several_dimensions_have_none():
 def test_every_audit_of_numbers_can_draw_its_loss(name, method):
     if (name, method) == ("clamped_laplace", "local"):
         pytest.skip("a mixed law")
-    result = em.audit(em.zoo.find(name), samples=20_000, seed=0, method=method)
+    # Refuted: what else could have been refuted takes a second to find out.
+    result = em.audit(em.zoo.find(name), claim="eps=.5", samples=20_000, seed=0, method=method)
     panel = loss_panel(result)
     assert panel.estimate == pytest.approx(1.0, abs=0.5)
     assert len(result.plot_loss().axes) >= 2

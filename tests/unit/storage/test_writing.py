@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -23,13 +24,15 @@ def kind(request, monkeypatch):
     return request.param
 
 
-@pytest.fixture
+@contextmanager
 def small_files():
-    """No file may become larger than 1000 bytes."""
+    """No file may become larger than 1000 bytes: not that of pytest's own output either, so not for a whole test."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def names(folder):
@@ -61,10 +64,10 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, kind, error):
 
 
 @pytest.mark.parametrize("size", [1001, 100_000])
-def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path, kind, small_files, size):
+def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path, kind, size):
     path = tmp_path / "r.json"
     path.write_text("OLD")
-    with pytest.raises(OSError, match="File too large") as caught:
+    with small_files(), pytest.raises(OSError, match="File too large") as caught:
         write_whole(path, "x" * size)
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
     assert path.read_text() == "OLD"
