@@ -401,7 +401,7 @@ def changed(result: AuditResult, **fields: Any) -> AuditResult:
     return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | fields)
 
 
-_LATE = ("detectable", "p_value")
+_LATE = ("detectable", "p_value", "identity")
 for _name in _LATE:
     setattr(AuditResult, _name, _WhenAsked(vars(AuditResult)[_name]))
 

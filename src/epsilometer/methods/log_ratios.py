@@ -56,8 +56,8 @@ def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
     """Every way that may be best."""
     ways = [way_of(learned) for learned in learn_partitions(left, right)]
     pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and _is_continuous(*pairs[0]):
-        ways.append(_kernel_way(left, right, *pairs[0]))
+    if len(pairs) == 1 and (values := finite_numbers(*pairs[0])) is not None:
+        ways.append(_kernel_way(left, right, pairs[0][0].shape, values))
     return ways
 
 
@@ -74,34 +74,23 @@ def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
 
 def finite_numbers(left: Block, right: Block) -> Floats | None:
     """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
-    return _finite(left, right) if _is_continuous(left, right) else None
-
-
-# --- one number: a kernel on even cells ------------------------------------------------------------------------------
-
-
-def _is_continuous(left: Block, right: Block) -> bool:
-    """Whether the outputs are single numbers that hardly repeat."""
-    if len(left.columns) != 1 or not all(isinstance(side.columns[0], Numbers) for side in (left, right)):
-        return False
-    values = _finite(left, right)
-    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
-        return False
-    look = values[:: max(1, len(values) // 4096)]
-    return len(np.unique(look)) > 0.5 * len(look)
-
-
-def _finite(left: Block, right: Block) -> Floats:
-    sides = [np.asarray(side.columns[0].values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)]  # type: ignore[union-attr]  # checked to be Numbers
+    columns = [side.columns[0] for side in (left, right) if len(side.columns) == 1]
+    sides = [np.asarray(each.values[:_MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
+    if len(sides) < 2:
+        return None
     pooled = np.concatenate(sides)
-    return pooled[np.isfinite(pooled)]
+    values = pooled[np.isfinite(pooled)]
+    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
+        return None
+    look = values[:: max(1, len(values) // 4096)]
+    return values if len(np.unique(look)) > 0.5 * len(look) else None
 
 
-def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
-    values = _finite(a, b)
+def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Way:
+    """One number: a kernel on even cells."""
     low, high = float(values.min()), float(values.max())
     line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
-    partition = Partition((BlockPartition(a.shape, (None,), (Group((-1,), line),)),))
+    partition = Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
     spacing = (high - low) / (_CELLS - 2)
     middle = np.quantile(values, [0.25, 0.75])
     spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 
@@ -69,13 +69,12 @@ class Leaf:
 
     path: str
     kind: str
+    # How many columns hold it: none for a missing value, two for a number that one cannot hold.
+    n_columns: int = field(init=False)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns hold it: none for a missing value, two for a number that one cannot hold."""
-        if self.is_missing:
-            return 0
-        return 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+    def __post_init__(self) -> None:
+        n_columns = 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+        object.__setattr__(self, "n_columns", n_columns)
 
     @property
     def is_missing(self) -> bool:

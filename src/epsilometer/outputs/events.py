@@ -212,37 +212,27 @@ class Event:
             first += 1
         return total
 
-    def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event."""
-        return int(np.count_nonzero(self.contains(outputs)))
-
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still separates it from the rest."""
-        named, first = [], 0
-        for block in self.partition.blocks:
-            named.append(_by_name(block, self.chosen[first : first + block.n_cells]))
-            first += block.n_cells
-        partition = Partition(tuple(block for block, _ in named))
-        chosen = np.concatenate([*(mask for _, mask in named), self.chosen[-1:]])
-        return Event(partition, chosen, self.among)._coarsest()
-
-    def _coarsest(self) -> Event:
         blocks, chosen, first = [], [], 0
         for block in self.partition.blocks:
-            other = first + block.n_cells - 1  # the cell of all signatures that are not among the groups
+            inside = self.chosen[first : first + block.n_cells]  # the last cell: all signatures not among the groups
+            first += len(inside)
+            if block.groups and block.groups[0].score:
+                block, inside = _by_name(block, inside)
             groups: list[Group] = []
             masks: list[Booleans] = []
+            place = 0
             for group in block.groups:
-                mask = self.chosen[first : first + group.n_cells]
-                first += group.n_cells
+                mask = inside[place : place + group.n_cells]
+                place += len(mask)
                 # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
-                if mask.any() or self.chosen[other]:
-                    group, mask = _without_score(group, mask)
+                if mask.any() or inside[-1]:
+                    group, mask = _without_score(group, mask) if group.score else (group, mask)
                     line, mask = group.line.merged(mask) if group.line else (None, mask)
                     groups.append(replace(group, line=line))
                     masks.append(mask)
-            first = other + 1
-            mask = np.concatenate([*masks, self.chosen[other:first]])
+            mask = np.concatenate([*masks, inside[-1:]])
             if mask.any() or self.chosen[-1]:
                 blocks.append(replace(block, groups=tuple(groups)))
                 chosen.append(mask)
