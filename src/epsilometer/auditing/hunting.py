@@ -19,7 +19,7 @@ from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
-from epsilometer.result import AuditResult, HealthReport
+from epsilometer.result import AuditResult, HealthReport, changed
 
 # Of a round, so many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
 _PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
@@ -72,6 +72,7 @@ class HuntRun(SearchRun):
         outside: leaks beyond the domain while it is not searched.
     """
 
+    finder: Search
     tallies: dict[str, Tally] = field(default_factory=dict)
     seen: list[Shown] = field(default_factory=list)
     one_sided: list[tuple[Pair, str]] = field(default_factory=list)
@@ -83,12 +84,6 @@ class HuntRun(SearchRun):
     _plain_number: int = 0
     _asked: int = 0
 
-    @property
-    def search(self) -> Search:
-        """The finder, which here is always a `Search`."""
-        assert isinstance(self.finder, Search)
-        return self.finder
-
     def _audit(self) -> AuditResult:
         curve = Curve.of(self.run.question.claim)
         looking = Looking(self.run.sampler.mechanism, curve, self.run.settings.seed)
@@ -96,7 +91,7 @@ class HuntRun(SearchRun):
         if deadline is not None:  # before the first looks nothing is known about how long a certificate takes
             deadline.reserve = deadline.seconds / 2.0
         try:
-            while attempts := self.search.round():
+            while attempts := self.finder.round():
                 found = self._look_at(looking, attempts)
                 for each in sorted(found, key=lambda each: -each.score):
                     if self._stops_at_refutation and self._hunt(looking, each):
@@ -104,7 +99,7 @@ class HuntRun(SearchRun):
                 self.run.settings.tell(
                     f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored"
                 )
-                limit = self.search.max_seconds
+                limit = self.finder.max_seconds
                 if limit is not None and time.monotonic() - began > limit:
                     break
                 self._keep_time()
@@ -112,7 +107,7 @@ class HuntRun(SearchRun):
             if deadline is None or deadline.is_over:
                 raise
             self.late = str(late)
-            made = [(each, pair) for each in attempts if (pair := self.search.made(each)) is not None]
+            made = [(each, pair) for each in attempts if (pair := self.finder.made(each)) is not None]
             within = [Shown(*each, 0.0) for each in made if each[1].within is not False]
             self.seen = self.seen or within  # the first round hung: some pair of it may not
         self._take_all_time()
@@ -129,7 +124,7 @@ class HuntRun(SearchRun):
 
     def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
-        pairs = [self.search.made(attempt) for attempt in attempts]
+        pairs = [self.finder.made(attempt) for attempt in attempts]
         known = [(attempt, pair) for attempt, pair in zip(attempts, pairs, strict=True) if pair is not None]
         looks = self._looked(looking, [(pair, 0) for _, pair in known])
         scores: list[float | None] = []
@@ -161,8 +156,8 @@ class HuntRun(SearchRun):
                 tally = self.tallies[attempt.family]
                 tally.best = max(tally.best, plain.score)
         for score in scores:
-            self.search.ask()
-            self.search.tell(score)
+            self.finder.ask()
+            self.finder.tell(score)
         self.looks += len(looks)
         counted = [each for each in found if self._counts(each.pair)]
         outside = [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
@@ -171,7 +166,7 @@ class HuntRun(SearchRun):
         return counted
 
     def _counts(self, pair: Pair) -> bool:
-        return self.search.beyond or pair.within is not False
+        return self.finder.beyond or pair.within is not False
 
     def _looked(self, looking: Looking, asked: list[tuple[Pair, int]]) -> list[Look]:
         """The looks at some pairs, wherever they are made; those that the journal knows are not repeated.
@@ -217,7 +212,7 @@ class HuntRun(SearchRun):
 
     def _shrunk(self, looking: Looking, seen: Shown) -> Shown:
         """The simplest pair that still looks like a leak."""
-        builder = self.search.builder
+        builder = self.finder.builder
         if builder is None:
             return seen
         draws = _FEW if seen.score >= _PLAIN_SIGHT else PLAIN
@@ -227,7 +222,7 @@ class HuntRun(SearchRun):
             for ways in (builder.simpler, builder.without_two):
                 simpler = [each for each in ways(seen.attempt) if builder.complexity(each) < least]
                 simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
-                made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
+                made = [(attempt, pair) for attempt in simpler if (pair := self.finder.made(attempt)) is not None]
                 made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
                 looks = self._looked(looking, [(pair, draws) for _, pair in made])
                 shows = [each for each, look in zip(made, looks, strict=True) if look.score >= wanted]
@@ -246,7 +241,7 @@ class HuntRun(SearchRun):
         return again.score >= max(0.75 * math.sqrt(_AGAIN) * wanted, _PROMISING)
 
     def _described(self, seen: Shown) -> Shown:
-        builder = self.search.builder
+        builder = self.finder.builder
         return seen if builder is None else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
 
     def _certify_outside(self) -> None:
@@ -275,7 +270,7 @@ class HuntRun(SearchRun):
         result = super(HuntRun, self)._result()
         first = result.findings[0]
         first = replace(first, details={**first.details, "tried": self._tried(result)})
-        return replace(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
+        return changed(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
 
     def _tried(self, result: AuditResult) -> dict[str, Any]:
         """What was looked at, as plain data."""
@@ -284,7 +279,7 @@ class HuntRun(SearchRun):
             name: {"tried": tally.tried, "refused": tally.refused, "best": round(tally.best, 2)}
             for name, tally in sorted(self.tallies.items(), key=lambda each: -each[1].tried)
         }
-        search = self.search
+        search = self.finder
         return {
             **{"relation": search.relation, "beyond": search.beyond, "looks": self.looks, "trials": search.trials},
             "coupled": self.coupled,

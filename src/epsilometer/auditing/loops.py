@@ -158,7 +158,8 @@ class AuditRun:
         tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
         folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
         for side in (0, 1):  # a journal may still have to write those of the draws
-            self.fingerprints[side] = folded[side].fingerprints.copy()
+            prints = folded[side].fingerprints
+            self.fingerprints[side] = prints.copy() if journal.is_kept else prints
         tallies = folded[0].total, folded[1].total
         finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
         # A search pays several certificates from one failure probability.

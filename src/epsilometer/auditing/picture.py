@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.arrays import Booleans, Floats
+from epsilometer.arrays import Booleans
 from epsilometer.outputs import Block, Event, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column, leaves_of
 from epsilometer.outputs.events import LogRatio, name_of_part, score_words
@@ -52,7 +52,27 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
     for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
         data[name] = [int(np.count_nonzero(side == atom)) for atom in repeated]
     rest = values if alone is None else [side[~mask] for side, mask in zip(values, alone, strict=True)]
-    return data | _bins_of([side[np.isfinite(side)] for side in rest])
+    sides = [side[np.isfinite(side)] for side in rest]
+    if min(map(len, sides)) < 2 * _REPEATS:
+        return data
+    ends = np.array([np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
+        return data
+    data |= {"low": low, "high": high}
+    widths = []
+    for name, side in zip(("left", "right"), sides, strict=True):
+        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
+        inside = side[(side >= low) & (side <= high)]
+        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+        data[name] = np.bincount(places, minlength=BINS).tolist()
+        # The bandwidth by Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
+        low_quartile, high_quartile = np.quantile(side, [0.25, 0.75])
+        with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+            deviation = float(side.std(ddof=1))
+        spread = min(deviation, float(high_quartile - low_quartile) / 1.34) or deviation or abs(float(side[0])) or 1.0
+        widths.append(float(0.9 * spread * len(side) ** -0.2))
+    return data | {"bandwidth": min(widths)}
 
 
 def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
@@ -65,28 +85,6 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
         kept = kept[np.argsort(numbers[kept], kind="stable")]
     atoms = [outcomes.value(int(number)) for number in kept]
     return {"atoms": atoms, "left_atoms": outcomes.left[kept].tolist(), "right_atoms": outcomes.right[kept].tolist()}
-
-
-def _bins_of(sides: list[Floats]) -> dict[str, Any]:
-    if min(len(side) for side in sides) < 2 * _REPEATS:
-        return {}
-    ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
-    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
-        return {}
-    counts, widths = [], []
-    for side in sides:
-        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
-        inside = side[(side >= low) & (side <= high)]
-        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
-        counts.append(np.bincount(places, minlength=BINS).tolist())
-        # The bandwidth by Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
-        low_quartile, high_quartile = np.quantile(side, [0.25, 0.75])
-        with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
-            deviation = float(side.std(ddof=1))
-        spread = min(deviation, float(high_quartile - low_quartile) / 1.34) or deviation or abs(float(side[0])) or 1.0
-        widths.append(float(0.9 * spread * len(side) ** -0.2))
-    return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
 
 
 # Draws per side in the picture of the outputs, its bins, the values that get a bar of their own, and its columns.

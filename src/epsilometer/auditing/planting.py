@@ -82,9 +82,8 @@ class EventPlant:
 
         def draw(side: int, n: int, rng: Rng) -> Integers:
             hits = rng.random(n) < shares[side]
-            return np.where(
-                hits, within[rng.integers(len(within), size=n)], without[rng.integers(len(without), size=n)]
-            )
+            rows = [each[rng.integers(len(each), size=n)] for each in (within, without)]
+            return np.where(hits, *rows)
 
         return draw
 

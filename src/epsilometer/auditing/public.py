@@ -16,7 +16,7 @@ import numpy as np
 from epsilometer.auditing.journals import FileJournal, audit_key
 from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.search import SearchRun, check_search, run_search
+from epsilometer.auditing.search import check_search, run_search
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
@@ -301,11 +301,11 @@ def _run(
             settings = replace(settings, journal=opened.enter_context(closing(journal)))
         opened.enter_context(watched(settings.progress, total))
         if isinstance(inputs, Finder):
-            run = SearchRun
             if isinstance(inputs, Search):
-                from epsilometer.auditing.hunting import HuntRun as run  # only needed to look at many pairs
+                from epsilometer.auditing.hunting import HuntRun  # only needed to look at many pairs
 
-            return run_search(source, inputs, question, settings, run)
+                return run_search(source, inputs, question, settings, HuntRun)
+            return run_search(source, inputs, question, settings)
         if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.choosing import Layout, lay_out
+from epsilometer.methods.events.choosing import Layout, lay_out, smooth_lines
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 
@@ -64,7 +64,14 @@ def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
 def way_of(learned: Learned) -> Way:
     """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
     layout = lay_out(learned.partition)
-    return make_way(learned, (*_count_fits(layout), *_score_fits(learned.partition, layout)))
+    # Ratios of counts, smoothed along the lines, with pseudo-counts.
+    widths = _BIN_WIDTHS if layout.bins else (0,)
+    fits: list[Fit] = [
+        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
+    ]
+    if layout.group[-1] > 3:
+        fits.append(partial(_grouped, group=layout.group, prior=16.0))
+    return make_way(learned, (*fits, *_score_fits(learned.partition, layout)))
 
 
 def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
@@ -104,18 +111,9 @@ def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Wa
 # --- cells of any kind -----------------------------------------------------------------------------------------------
 
 
-def _count_fits(layout: Layout) -> list[Fit]:
-    """Ratios of counts, smoothed along the lines, with pseudo-counts."""
-    widths = _BIN_WIDTHS if layout.bins else (0,)
-    fits: list[Fit] = [
-        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
-    ]
-    return [*fits, partial(_grouped, group=layout.group, prior=16.0)] if layout.group[-1] > 3 else fits
-
-
 def _counted(left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float) -> Floats:
     """Counts averaged over neighbouring cells of a line with a Gaussian kernel, plus pseudo-counts."""
-    smooth = [_smooth(count, lines, width) for count in (left, right)]
+    smooth = [smooth_lines(count, lines, width, full=False) for count in (left, right)]
     return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
 
 
@@ -152,16 +150,3 @@ def _signed(left: Integers, right: Integers, scores: Floats) -> Floats:
 
 def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:
     return np.log((left + prior) / max(n_left, 1)) - np.log((right + prior) / max(n_right, 1))
-
-
-def _smooth(count: Integers, lines: tuple[Integers, ...], width: float) -> Floats:
-    """Counts averaged with a bell of the given width, line by line."""
-    smooth = count.astype(np.float64)
-    if width == 0:
-        return smooth
-    for line in lines:
-        reach = min(len(line) - 1, math.ceil(4 * width))
-        if reach > 0:
-            bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            smooth[line] = np.convolve(count[line], bell / bell.sum())[reach:-reach]
-    return smooth

@@ -1,5 +1,6 @@
 """Chooses one event and one direction on training draws, by two-fold cross-validation."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -75,13 +76,13 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
     priors = _BIN_PRIORS if len(layout.bins) == 1 and not len(layout.atoms[0]) - 1 else _ATOM_PRIORS
     widths = _BIN_WIDTHS if layout.bins else (0,)
     for width in widths:
-        smooth_above, smooth_below = (_smooth_lines(count, layout.bins, width) for count in (above, below))
+        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
         for prior in priors:
             ratio = np.log((smooth_above + prior) / (smooth_below + prior))
             found["bins", width, prior] = np.argsort(-ratio, kind="stable")
     if any(len(line) > 4 for line in layout.atoms):
         for width in _ATOM_WIDTHS:
-            smooth_above, smooth_below = (_smooth_lines(count, layout.atoms, width) for count in (above, below))
+            smooth_above, smooth_below = (smooth_lines(count, layout.atoms, width) for count in (above, below))
             ratio = np.log((smooth_above + 1.0) / (smooth_below + 1.0))
             found["atoms", width] = np.argsort(-ratio, kind="stable")
     if layout.group[-1] > 3:
@@ -99,23 +100,25 @@ def _group_orderings(above: Integers, below: Integers, layout: Layout) -> dict[H
     share_below = (2.0 * totals[1] / (totals[0] + totals[1]))[layout.group]
     found: dict[Hashable, Integers] = {}
     for width, prior in _GROUP_SETTINGS:
-        smooth_above, smooth_below = (_smooth_lines(count, layout.bins, width) for count in (above, below))
+        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
         ratio = np.log((smooth_above + prior * share_above) / (smooth_below + prior * share_below))
         found["group", width, prior] = np.argsort(-ratio, kind="stable")
     return found
 
 
-def _smooth_lines(count: Integers, lines: tuple[Integers, ...], width: int) -> Floats:
-    """Counts averaged over neighbours with a bell of the given width, line by line."""
+def smooth_lines(count: Integers, lines: tuple[Integers, ...], width: float, full: bool = True) -> Floats:
+    """Counts averaged over neighbours with a bell of the given width, line by line; `full` also at the ends."""
     smooth = count.astype(np.float64)
     if width == 0:
         return smooth
     for line in lines:
-        reach = min(len(line) - 1, 4 * width)
+        reach = min(len(line) - 1, math.ceil(4 * width))
         if reach > 0:
             bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            total = np.convolve(count[line], bell)[reach:-reach]
-            smooth[line] = total / np.convolve(np.ones(len(line)), bell)[reach:-reach]
+            bell = bell if full else bell / bell.sum()
+            smooth[line] = np.convolve(count[line], bell)[reach:-reach]
+            if full:
+                smooth[line] /= np.convolve(np.ones(len(line)), bell)[reach:-reach]
     return smooth
 
 

@@ -64,7 +64,10 @@ def expected_bounds(
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
         z = -float(ndtri(task.failure_probability))
-        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * _spread_of_ratio(p, q, claim.delta, n_train)
+        n, m = n_train
+        with np.errstate(divide="ignore", invalid="ignore"):  # the spread of ln((p − δ)/q), both estimated
+            spread = np.sqrt(p * (1.0 - p) / (n * (p - claim.delta) ** 2) + (1.0 - q) / (m * np.maximum(q, 1e-300)))
+        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * np.asarray(spread)
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
     q = np.minimum(q + 0.7 * doubt * np.sqrt(q * (1.0 - q) / n_train[1]), 1.0)
@@ -86,14 +89,6 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[in
     proves = (s > 0.0) & (constant > 0.0)
     # Events that prove nothing are still ranked.
     return np.where(proves, np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0]), p - q - 100.0)
-
-
-def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> Floats:
-    """The standard deviation of ln((p − δ)/q) when both are estimated from n draws."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(
-            np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * np.maximum(q, 1e-300)))
-        )
 
 
 def _expected_limits(
