@@ -24,7 +24,7 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.log_ratios import Way, learn_ways, way_of
 from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
@@ -120,7 +120,7 @@ def _best_of(way: Way, number: int, flipped: bool, task: Task, mixtures: Floats)
     p, q = hits / sizes[0], (misses + 1.0) / (sizes[1] + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
-    predicted = predictor(task, (sizes[0], sizes[1]), n_fresh, doubt)(p, q)[0]
+    predicted = predict(task, p, q, (sizes[0], sizes[1]), n_fresh, doubt)[0]
     place = int(np.argmax(predicted))
     value = float(predicted[place])
     return _Look(way, number, flipped, float(mixtures[place]), value, float(p[place]), float(q[place]))

@@ -182,10 +182,10 @@ class RenyiVariationalMethod(Method):
         self, order: float, left: Outputs, right: Outputs, task: Task
     ) -> VariationalProposal | PublishedProposal:
         inner = _inner_task(task, order, self.options.threshold)
-        choice = choose_score(learn_functions(left, right, order, self.options), inner)
+        score, flipped, predicted = choose_score(learn_functions(left, right, order, self.options), inner)
         if self.options.certificate == "published":
-            return self._published(choice.score, choice.flipped, task)
-        bet = restored_bet(choice.score, choice.flipped, inner, choice.predicted, min(len(left), len(right)))
+            return self._published(score, flipped, task)
+        bet = restored_bet(score, flipped, inner, predicted, min(len(left), len(right)))
         return _with_value(bet, task, self.options.threshold)
 
     def _published(self, score: LogRatio, flipped: bool, task: Task) -> PublishedProposal:
