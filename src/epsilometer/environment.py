@@ -5,9 +5,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -41,17 +39,8 @@ def describe_environment() -> dict[str, str | int]:
     }
 
 
-def today() -> str:
-    """Date and time, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def identity_of(code: Any, digest: Callable[[], str]) -> dict[str, Any]:
+def identity_of(mechanism: Any) -> dict[str, Any]:
     """What was audited: a digest of the code, its file and, if that is under version control, the commit.
-
-    Args:
-        code: a function, a class or an object of one.
-        digest: computes the digest; may raise anything.
 
     Returns:
         `code_digest`, `file`, `commit`, `dirty` (whether the files differ from the commit), each where it is known, and
@@ -59,9 +48,10 @@ def identity_of(code: Any, digest: Callable[[], str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     try:
-        found["code_digest"] = digest()
+        found["code_digest"] = mechanism.digest()
     except Exception:  # an open connection has no content; the audit is none the worse for it
         found["code_digest"] = ""
+    code = getattr(mechanism, "function", mechanism)
     while hasattr(code, "func"):  # a partial function
         code = code.func
     kind = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)

@@ -197,7 +197,8 @@ class AuditResult:
         environment: versions and machine.
         seconds: how long it took.
         date: when it ended, in UTC.
-        identity: of the code: `code_digest`, `file`, `commit`, `dirty`, where they are known.
+        identity: of the code: `code_digest`, `file`, `commit`, `dirty`, where they are known. That of a function is
+            worked out when it is first asked for, or stored.
         p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
             claim, 1 if not even 0.5 would; None for a measurement or untrusted draws. Worked out when asked for.
 
@@ -395,7 +396,7 @@ def changed(result: AuditResult, **others: Any) -> AuditResult:
     return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | others)
 
 
-_LATE = ("detectable", "p_value")
+_LATE = ("detectable", "p_value", "identity")
 for _name in _LATE:
     setattr(AuditResult, _name, _WhenAsked(vars(AuditResult)[_name]))
 

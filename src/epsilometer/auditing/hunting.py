@@ -19,7 +19,7 @@ from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
-from epsilometer.result import AuditResult, HealthReport
+from epsilometer.result import AuditResult, HealthReport, changed
 
 # Of a round, so many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
 _PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
@@ -72,6 +72,7 @@ class HuntRun(SearchRun):
         outside: leaks beyond the domain while it is not searched.
     """
 
+    finder: Search
     tallies: dict[str, Tally] = field(default_factory=dict)
     seen: list[Shown] = field(default_factory=list)
     one_sided: list[tuple[Pair, str]] = field(default_factory=list)
@@ -83,12 +84,6 @@ class HuntRun(SearchRun):
     _plain_number: int = 0
     _asked: int = 0
 
-    @property
-    def search(self) -> Search:
-        """The finder, which here is always a `Search`."""
-        assert isinstance(self.finder, Search)
-        return self.finder
-
     def _audit(self) -> AuditResult:
         curve = Curve.of(self.run.question.claim)
         looking = Looking(self.run.sampler.mechanism, curve, self.run.settings.seed)
@@ -96,13 +91,15 @@ class HuntRun(SearchRun):
         if deadline is not None:  # before the first looks nothing is known about how long a certificate takes
             deadline.reserve = deadline.seconds / 2.0
         try:
-            while attempts := self.search.round():
+            while attempts := self.finder.round():
                 found = self._look_at(looking, attempts)
                 for each in sorted(found, key=lambda each: -each.score):
                     if self._stops_at_refutation and self._hunt(looking, each):
                         return self._result()
-                self._show_looks()
-                limit = self.search.max_seconds
+                self.run.settings.tell(
+                    f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored"
+                )
+                limit = self.finder.max_seconds
                 if limit is not None and time.monotonic() - began > limit:
                     break
                 self._keep_time()
@@ -110,25 +107,36 @@ class HuntRun(SearchRun):
             if deadline is None or deadline.is_over:
                 raise
             self.late = str(late)
-            made = [(each, pair) for each in attempts if (pair := self.search.made(each)) is not None]
+            made = [(each, pair) for each in attempts if (pair := self.finder.made(each)) is not None]
             within = [Shown(*each, 0.0) for each in made if each[1].within is not False]
             self.seen = self.seen or within  # the first round hung: some pair of it may not
         self._take_all_time()
-        self._explore_best(looking)
-        if self._is_decided():
-            return self._result()
+        # The best pairs that were not promising are explored, so that one of them can be certified.
+        for shown in self.seen[: 0 if self._has_candidates else _EXPLORED]:
+            self.trials.append(self._try(shown.pair))
+            if self._is_decided():
+                return self._result()
+        if not self.trials and self.first_refusal:
+            raise MechanismError(f"the mechanism failed on all of {self.looks} pairs, first with: {self.first_refusal}")
         self._certify_outside()
         self._certify_best()
         return self._result()
 
     def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
-        pairs = [self.search.made(attempt) for attempt in attempts]
+        pairs = [self.finder.made(attempt) for attempt in attempts]
         known = [(attempt, pair) for attempt, pair in zip(attempts, pairs, strict=True) if pair is not None]
-        looks = self._looked(looking, [(0, pair, 0) for _, pair in known])
+        looks = self._looked(looking, [(pair, 0) for _, pair in known])
         scores: list[float | None] = []
         for (attempt, pair), look in zip(known, looks, strict=True):
-            self._note(attempt, pair, look)
+            tally = self.tallies.setdefault(attempt.family, Tally())
+            tally.tried += 1
+            self.coupled += look.coupled
+            if look.failed == "both":
+                tally.refused += 1
+                self.first_refusal = self.first_refusal or look.said
+            elif look.failed:
+                self.one_sided.append((pair, look.said))
             scores.append(None if look.failed else look.score)
         most = _PLAIN_LOOKS if any(look.coupled for look in looks) else _UNCOUPLED_LOOKS
         chosen: list[int] = []
@@ -138,7 +146,7 @@ class HuntRun(SearchRun):
             chosen += sorted(usable, key=lambda place: -looks[place].score)[: most if counts else most // 2]
             # One that moved less, too: what shows only in the distribution does not move.
             chosen += [place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen][:1]
-        tasks = [(self._number(), known[place][1], PLAIN) for place in chosen]
+        tasks = [(known[place][1], PLAIN) for place in chosen]
         found = []
         for place, plain in zip(chosen, self._looked(looking, tasks), strict=True):
             attempt, pair = known[place]
@@ -148,8 +156,8 @@ class HuntRun(SearchRun):
                 tally = self.tallies[attempt.family]
                 tally.best = max(tally.best, plain.score)
         for score in scores:
-            self.search.ask()
-            self.search.tell(score)
+            self.finder.ask()
+            self.finder.tell(score)
         self.looks += len(looks)
         counted = [each for each in found if self._counts(each.pair)]
         outside = [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
@@ -157,26 +165,18 @@ class HuntRun(SearchRun):
         self.seen = sorted([*self.seen, *counted], key=lambda each: -each.score)[:50]
         return counted
 
-    def _number(self) -> int:
-        self._plain_number += 1
-        return self._plain_number
-
     def _counts(self, pair: Pair) -> bool:
-        return self.search.beyond or pair.within is not False
+        return self.finder.beyond or pair.within is not False
 
-    def _note(self, attempt: Attempt, pair: Pair, look: Look) -> None:
-        tally = self.tallies.setdefault(attempt.family, Tally())
-        tally.tried += 1
-        self.coupled += look.coupled
-        if look.failed == "both":
-            tally.refused += 1
-            self.first_refusal = self.first_refusal or look.said
-        elif look.failed:
-            self.one_sided.append((pair, look.said))
+    def _looked(self, looking: Looking, asked: list[tuple[Pair, int]]) -> list[Look]:
+        """The looks at some pairs, wherever they are made; those that the journal knows are not repeated.
 
-    def _looked(self, looking: Looking, tasks: list[tuple[int, Pair, int]]) -> list[Look]:
-        """The looks at some pairs, wherever they are made; those that the journal knows are not repeated."""
+        Args:
+            asked: pairs, and the draws per side of a plain look; 0 for a coupled one, which needs no number.
+        """
         sampler, journal = self.run.sampler, self.run.settings.journal
+        tasks = [(self._plain_number + place if n else 0, pair, n) for place, (pair, n) in enumerate(asked, 1)]
+        self._plain_number += sum(n > 0 for _, n in asked)
         self._asked += 1
         name = f"looks {self._asked}"
         stored = journal.told(name) if journal.is_kept else None
@@ -197,7 +197,7 @@ class HuntRun(SearchRun):
         """Explores and certifies a pair that looks like a leak, as small as it can be; whether that decided."""
         if seen.score < _PROMISING:
             return False
-        (again,) = self._looked(looking, [(self._number(), seen.pair, _AGAIN * PLAIN)])
+        (again,) = self._looked(looking, [(seen.pair, _AGAIN * PLAIN)])
         if again.failed or again.score < _PROMISING:  # of many looks some are extreme by chance
             return False
         small = self._shrunk(looking, seen)
@@ -212,7 +212,7 @@ class HuntRun(SearchRun):
 
     def _shrunk(self, looking: Looking, seen: Shown) -> Shown:
         """The simplest pair that still looks like a leak."""
-        builder = self.search.builder
+        builder = self.finder.builder
         if builder is None:
             return seen
         draws = _FEW if seen.score >= _PLAIN_SIGHT else PLAIN
@@ -222,9 +222,9 @@ class HuntRun(SearchRun):
             for ways in (builder.simpler, builder.without_two):
                 simpler = [each for each in ways(seen.attempt) if builder.complexity(each) < least]
                 simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
-                made = [(attempt, pair) for attempt in simpler if (pair := self.search.made(attempt)) is not None]
+                made = [(attempt, pair) for attempt in simpler if (pair := self.finder.made(attempt)) is not None]
                 made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
-                looks = self._looked(looking, [(self._number(), pair, draws) for _, pair in made])
+                looks = self._looked(looking, [(pair, draws) for _, pair in made])
                 shows = [each for each, look in zip(made, looks, strict=True) if look.score >= wanted]
                 again = (each for each in shows[:_CONFIRMED] if self._still_shows(looking, each[1], draws, wanted))
                 smaller = next(again, None)
@@ -237,26 +237,17 @@ class HuntRun(SearchRun):
 
     def _still_shows(self, looking: Looking, pair: Pair, draws: int, wanted: float) -> bool:
         """A second look with more draws: of many smaller pairs, some look like leaks by chance."""
-        (again,) = self._looked(looking, [(self._number(), pair, _AGAIN * draws)])
+        (again,) = self._looked(looking, [(pair, _AGAIN * draws)])
         return again.score >= max(0.75 * math.sqrt(_AGAIN) * wanted, _PROMISING)
 
     def _described(self, seen: Shown) -> Shown:
-        builder = self.search.builder
+        builder = self.finder.builder
         return seen if builder is None else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
-
-    def _explore_best(self, looking: Looking) -> None:
-        """Explores the best pairs that were not promising, so that one of them can be certified."""
-        for each in self.seen[: 0 if self._has_candidates else _EXPLORED]:
-            self.trials.append(self._try(each.pair))
-            if self._is_decided():
-                return
-        if not self.trials and self.first_refusal:
-            raise MechanismError(f"the mechanism failed on all of {self.looks} pairs, first with: {self.first_refusal}")
 
     def _certify_outside(self) -> None:
         """A certificate of its own share for the clearest leak beyond the domain."""
         run = self.run
-        if not self.outside or not self.run.question.judged:
+        if not self.outside or not run.question.judged:
             return
         looking = Looking(run.sampler.mechanism, Curve.of(run.question.claim), run.settings.seed)
         best = self._shrunk(looking, max(self.outside, key=lambda each: each.score))
@@ -275,33 +266,27 @@ class HuntRun(SearchRun):
         symbol = run.question.claim.symbol
         self.certificate = f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - share:.4g}"
 
-    def _show_looks(self) -> None:
-        tell = getattr(self.run.settings.progress, "tell", None)
-        if tell is not None:
-            tell(f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored")
-
     def _result(self) -> AuditResult:
         result = super(HuntRun, self)._result()
         first = result.findings[0]
         first = replace(first, details={**first.details, "tried": self._tried(result)})
-        return replace(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
+        return changed(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
 
     def _tried(self, result: AuditResult) -> dict[str, Any]:
         """What was looked at, as plain data."""
         pair = result.witness.pair if result.witness is not None else None
+        families = {
+            name: {"tried": tally.tried, "refused": tally.refused, "best": round(tally.best, 2)}
+            for name, tally in sorted(self.tallies.items(), key=lambda each: -each[1].tried)
+        }
+        search = self.finder
         return {
-            "relation": self.search.relation,
-            "beyond": self.search.beyond,
-            "looks": self.looks,
-            "trials": self.search.trials,
+            **{"relation": search.relation, "beyond": search.beyond, "looks": self.looks, "trials": search.trials},
             "coupled": self.coupled,
-            "draws": {"coupled look": COUPLED, "plain look": PLAIN, "explored": self.search.samples},
+            "draws": {"coupled look": COUPLED, "plain look": PLAIN, "explored": search.samples},
             "explored": len(self.trials),
             "within": None if pair is None else pair.within,
-            "families": {
-                name: {"tried": tally.tried, "refused": tally.refused, "best": round(tally.best, 2)}
-                for name, tally in sorted(self.tallies.items(), key=lambda each: -each[1].tried)
-            },
+            "families": families,
             "one_sided": [stored_pair(pair) for pair, _ in self.one_sided[:_NAMED]],
             "outside": [stored_pair(each.pair) for each in self._clearest()],
         }

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,22 +29,9 @@ from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
-from epsilometer.methods.base import Candidate
-from epsilometer.methods.sequential import Chosen, SequentialMethod
-from epsilometer.outputs import Event, Outputs
+from epsilometer.methods.sequential import SequentialMethod, Stake
+from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
-
-
-@contextmanager
-def journal_of(
-    path: str | Path, mechanism: Mechanism, inputs: Sequence[Pair] | Finder, question: Question, settings: Settings
-) -> Iterator[Journal]:
-    """The journal of an audit in the file of that name."""
-    journal = FileJournal(path, audit_key(mechanism, inputs, question, settings))
-    try:
-        yield journal
-    finally:
-        journal.close()
 
 
 def audit_key(
@@ -55,10 +41,25 @@ def audit_key(
 
     An audit that stops early may resume with more samples and more time. Its options also name the file, so those that
     matter are listed one by one.
+
+    Raises:
+        InputError: if something cannot be recognised again, or restarts from its beginning every time.
     """
+    if isinstance(mechanism, Recording) or mechanism.keeper is not None:
+        raise InputError("checkpoint= cannot be combined with a recording, which is read from its beginning every time")
     method = settings.method
+    asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
+    try:  # by content: another function of the same name is another mechanism
+        identity = {
+            "mechanism": mechanism.name,
+            "code": mechanism.digest(),
+            "inputs": input_key(asked),
+            "method": code_digest(method.name if isinstance(method, SequentialMethod) else method),
+        }
+    except Undigestible as error:
+        raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
     key = {
-        **_identity(mechanism, inputs, method.name if isinstance(method, SequentialMethod) else method),
+        **identity,
         "claim": json.dumps(question.claim.to_dict(), sort_keys=True),
         "judged": question.judged,
         "confidence": settings.confidence,
@@ -68,26 +69,6 @@ def audit_key(
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}
     representation = str(settings.record.get("representation"))
     return key | {"chunk_size": mechanism.chunk_size, "samples": settings.samples, "representation": representation}
-
-
-def _identity(mechanism: Mechanism, inputs: Sequence[Pair] | Finder, method: object) -> dict[str, Any]:
-    """What is audited, and how, by content: another function of the same name is another mechanism.
-
-    Raises:
-        InputError: if something cannot be recognised again, or restarts from its beginning every time.
-    """
-    if isinstance(mechanism, Recording) or mechanism.keeper is not None:
-        raise InputError("checkpoint= cannot be combined with a recording, which is read from its beginning every time")
-    asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
-    try:
-        return {
-            "mechanism": mechanism.name,
-            "code": mechanism.digest(),
-            "inputs": input_key(asked),
-            "method": code_digest(method),
-        }
-    except Undigestible as error:
-        raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
 
 
 class FileJournal(Journal):
@@ -129,7 +110,12 @@ class FileJournal(Journal):
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
             row = self._file.folded(stream)
-            return None if row is None else _folded_from(row, example)
+            if row is None:
+                return None
+            chunks, size, total, counts, width, filled, prints = row
+            known = [Counts(*each) for each in np.frombuffer(counts, dtype="<i8").reshape(-1, 2).tolist()]
+            tally, pieces = storage.tally_from_data(json.loads(total), example), Pieces(known, int(width), int(filled))
+            return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
 
     def save(self, stream: storage.Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
@@ -168,93 +154,13 @@ class FileJournal(Journal):
         # A total that an interruption left half added keeps its old value in the file, and its chunk is drawn again.
         for stream, folded in self._pending.items():
             if folded.is_whole:
-                self._file.put_folded(stream, _folded_to_row(folded))
-
-
-def _folded_to_row(folded: Folded) -> tuple[Any, ...]:
-    pieces = folded.pieces
-    counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
-    total = json.dumps(storage.tally_to_data(folded.total))
-    numbers = pieces.width, pieces.filled
-    return folded.chunks, folded.size, total, counts, *numbers, folded.fingerprints.to_bytes()
-
-
-def _folded_from(row: Sequence[Any], example: Any) -> Folded:
-    chunks, size, total, stored, width, filled, prints = row
-    counts = [Counts(hits, trials) for hits, trials in np.frombuffer(stored, dtype="<i8").reshape(-1, 2).tolist()]
-    tally, pieces = storage.tally_from_data(json.loads(total), example), Pieces(counts, int(width), int(filled))
-    return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
+                pieces, total = folded.pieces, json.dumps(storage.tally_to_data(folded.total))
+                counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
+                row = folded.chunks, folded.size, total, counts, pieces.width, pieces.filled
+                self._file.put_folded(stream, (*row, folded.fingerprints.to_bytes()))
 
 
 NOTHING = Outputs((), 0)
-NOTHING_SEEN = Counts(0, 0)
-
-
-@dataclass(slots=True)
-class Stake:
-    """An event that is bet on, with its counts since it was chosen."""
-
-    chosen: Chosen
-    left: Counts = NOTHING_SEEN
-    right: Counts = NOTHING_SEEN
-
-    def ordered(self, left: Counts, right: Counts) -> tuple[Counts, Counts]:
-        """Counts under the larger distribution and the other."""
-        return self.chosen.candidate.oriented(left, right)
-
-    @property
-    def worth(self) -> float:
-        """How many draws the guess is worth."""
-        return self.chosen.weight + self.left.trials
-
-    def guess(self) -> tuple[float, float]:
-        """The event's probabilities under the larger and the other distribution, from earlier draws."""
-        above, below = self.ordered(self.left, self.right)
-        weight = self.chosen.weight
-        p, q = self.chosen.candidate.p, self.chosen.candidate.q
-        return (weight * p + above.hits) / self.worth, (weight * q + below.hits) / self.worth
-
-    def bet_to_dict(self, batch: int, place: int, share: float, left: Counts, right: Counts) -> dict[str, Any]:
-        """A bet as plain data, before the counts of its batch are added to the stake.
-
-        Args:
-            batch: the number of the batch.
-            place: of this stake among those of the batch.
-            share: of the money that was bet on it.
-            left: counts of the batch.
-            right: likewise.
-        """
-        p, q = self.guess()
-        return {
-            "batch": batch,
-            "stake": place,
-            "share": share,
-            "flipped": self.chosen.candidate.flipped,
-            "p1": p,
-            "q1": q,
-            "left": [left.hits, left.trials],
-            "right": [right.hits, right.trials],
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; `from_dict` is the inverse."""
-        found = self.chosen.candidate
-        return {
-            "event": found.event.to_dict(),
-            "chosen": [found.flipped, found.p, found.q, self.chosen.weight, self.chosen.rate],
-            "counts": [self.left.hits, self.left.trials, self.right.hits, self.right.trials],
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Stake:
-        """The inverse of `to_dict`."""
-        flipped, p, q, weight, rate = data["chosen"]
-        found = Candidate(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate))
-        chosen = Chosen(found, float(weight), float(rate))
-        counts = [int(count) for count in data["counts"]]
-        return cls(chosen, Counts(counts[0], counts[1]), Counts(counts[2], counts[3]))
-
-
 # The whole numbers of a state.
 _WHOLE = ("pair", "choices", "chosen_at", "batch", "spent", "evidence")
 
@@ -277,7 +183,7 @@ class State:
         evidence: draws per side that were bet on.
         curve: per batch: draws per side, log-wealth against the claim, bound.
         fingerprints: of chunks, left and right.
-        batches: per batch and bet, what is needed to recompute the wealth; see `bet_to_dict`.
+        batches: per batch and bet, what is needed to recompute the wealth; see `SequentialRun._count`.
         stopped: why it ended: "refuted", "samples" or "seconds"; empty while it continues.
     """
 
@@ -302,16 +208,16 @@ class State:
         """Before the pilot."""
         return cls(np.zeros(n_values), np.zeros(n_values))
 
-    def begin(self, pair: int, chosen: list[Chosen], draws: tuple[Outputs, Outputs], spent: int) -> None:
+    def begin(self, pair: int, stakes: list[Stake], draws: tuple[Outputs, Outputs], spent: int) -> None:
         """After the pilot."""
         self.pair, self.spent = pair, spent
         self.left, self.right = draws
         self.chosen_at = len(self.left)
-        self.change(chosen)
+        self.change(stakes)
 
-    def change(self, chosen: list[Chosen]) -> None:
+    def change(self, stakes: list[Stake]) -> None:
         """Bets on other events from now on."""
-        self.stakes = [Stake(each) for each in chosen]
+        self.stakes = stakes
         self.choices += 1
 
     def add(self, size: int, log_factor: Floats) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -16,12 +17,12 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
-from epsilometer.environment import describe_environment, identity_of, today
+from epsilometer.environment import describe_environment, identity_of
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
-from epsilometer.methods import Proposal
-from epsilometer.outputs import Outputs
+from epsilometer.methods import Method, Proposal, Task
+from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
@@ -136,50 +137,81 @@ def conclude(
     training: tuple[Outputs, Outputs] | None = None,
     bound_at: Callable[[float], float] | None = None,
     mechanism: Mechanism | None = None,
+    task: Task | None = None,
 ) -> AuditResult:
     """The result of an audit.
 
     Args:
         training: draws that leave their shape in it, for a picture.
         bound_at: the deciding bound at another failure probability, for a p-value.
+        task: what was to be proved, if the audit can be rehearsed to say what it could have found.
     """
     finding, *beside = findings
-    reports = without(reports, settings.suppressed)
-    finding = replace(finding, details={**finding.details, **_pictures(finding, training)})
-    judged = question.judged
-    verdict = judge(question.claim, finding, reports) if judged else None
-    p_value: Any = None  # or a function that is called when it is asked for
+    # Each report once, without those of switched-off checks.
+    reports = [report for report in dict.fromkeys(reports) if report.name not in settings.suppressed]
+    pictures: dict[str, Any] = {}
+    if training is not None:
+        # A picture that cannot be drawn must never cost a finished answer.
+        with suppress(Exception):
+            pictures |= {"densities": densities} if (densities := binned_densities(*training)) else {}
+        with suppress(Exception):
+            pictures |= {"outputs": pictured_outputs(finding.witness.event, *training)} if finding.witness else {}
+    finding = replace(finding, details={**finding.details, **pictures})
+    claim, judged = question.claim, question.judged
+    verdict = judge(claim, finding, reports) if judged else None
+    # What takes long is computed when it is asked for; few methods know themselves what they could have found.
+    # The files of programs and recordings may change later; a function stays what it is.
+    identity: Any = partial(identity_of, mechanism) if mechanism else {}
+    identity = identity() if mechanism and not hasattr(mechanism, "function") else identity
+    p_value: Any = None
+    detectable: Any = proposal.detectable if judged and settings.record.get("pairs", 1) == 1 else None
     if bound_at is not None and verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED):
-        p_value = partial(least_failure, bound_at, question.claim.value, 1.0 - settings.confidence, finding.lower_bound)
+        p_value = partial(least_failure, bound_at, claim.value, 1.0 - settings.confidence, finding.lower_bound)
+    if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
+        sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
+        detectable = partial(_rehearse, settings.method, task, sizes, few_rows(*training), event, settings.seed)
     return AuditResult(
         verdict=verdict,
-        claim=question.claim,
+        claim=claim,
         confidence=settings.confidence,
-        findings=(finding, *beside, *(_implied(finding) if isinstance(question.claim, GaussianDP) else ())),
+        findings=(finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ())),
         samples_used=(used[0], used[1]),
-        # Few methods know it themselves; the loops rehearse the others (`epsilometer.auditing.power`).
-        detectable=proposal.detectable if judged and settings.record.get("pairs", 1) == 1 else None,
+        detectable=detectable,
         health=tuple(reports),
         settings=settings.record,
         environment=describe_environment(),
         seconds=time.perf_counter() - began,
         p_value=p_value,
-        date=today(),
-        identity=identity_of(getattr(mechanism, "function", mechanism), mechanism.digest) if mechanism else {},
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        identity=identity,
     )
 
 
-def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dict[str, Any]:
-    """What reports draw of the training draws."""
-    found: dict[str, Any] = {}
-    if training is None:
-        return found
-    # A picture that cannot be drawn must never cost a finished answer.
-    with suppress(Exception):
-        found |= {"densities": densities} if (densities := binned_densities(*training)) else {}
-    with suppress(Exception):
-        found |= {"outputs": pictured_outputs(finding.witness.event, *training)} if finding.witness else {}
-    return found
+# Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in between few enough
+# that all their columns have the third number of entries, about half a megabyte on both sides.
+_MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
+
+
+def few_rows(left: Outputs, right: Outputs) -> Outputs:
+    """A few thousand outputs of both sides, as many of the left as of the right, copied."""
+    n_columns = max((len(block.columns) for side in (left, right) for block in side.blocks), default=1)
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
+    size = min(len(left), len(right), most)
+    return concatenate([side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)])
+
+
+def _rehearse(
+    method: Method,
+    task: Task,
+    n_train: tuple[int, int],
+    rows: Outputs,
+    event: Callable[[Outputs], np.ndarray] | None,
+    seed: int,
+) -> float | None:
+    """The smallest leak that the audit refutes with 90 % power."""
+    from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
+
+    return Rehearsal(task, method, n_train, rows, event, seed).detectable()
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
@@ -198,24 +230,3 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
         pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
         reports += health.check_correlation(hits) + health.check_drift(pieces)
     return reports
-
-
-def without(reports: Sequence[HealthReport], suppressed: frozenset[str]) -> list[HealthReport]:
-    """Each finding once, without those of switched-off checks."""
-    kept: dict[tuple[str, str], HealthReport] = {}
-    for report in reports:
-        if report.name not in suppressed:
-            kept.setdefault((report.name, report.message), report)
-    return list(kept.values())
-
-
-# Enough for the eye; as JSON about 1 kB per side.
-BINS = 96
-# Outcomes beyond the most frequent ones are left out of the picture.
-_MOST_ATOMS = 32
-# Draws per side that are looked at: more would not change the picture.
-_MOST_ROWS = 40_000
-# A value seen at least this often is shown on its own.
-_REPEATS = 5
-# The bins cover all but this share of the draws at each end.
-_TAIL = 0.002

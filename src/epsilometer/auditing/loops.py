@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import epsilometer.auditing.settings as limits
 from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
-from epsilometer.auditing.power import with_power
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import Fingerprints, Folded, OutOfTime, Phase, Sampler, order_rng
+from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler
 from epsilometer.engine.health import check_drift, check_repeats
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
@@ -80,14 +81,11 @@ class AuditRun:
                 return self._audit_fixed(*fixed)
             number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
             proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
-            result = self.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+            # Which of several pairs would have been certified is part of the power, and cannot be told.
+            can_rehearse = len(self.pairs) == 1 and self.settings.method.is_quick
+            return self.certify(proposal, number, n_fresh, Phase.CERTIFY, training, can_rehearse)
         except OutOfTime as late:
             raise OutOfTime(f"{late}. {self._how_far()}") from late
-        # Which of several pairs would have been certified is part of the power, and cannot be told.
-        if len(self.pairs) > 1 or not self.settings.method.is_quick:
-            return result
-        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
-        return with_power(result, self.settings.method, task, training, self.settings.seed)
 
     def _how_far(self) -> str:
         """What an audit that is out of time has, and what can be done."""
@@ -133,16 +131,23 @@ class AuditRun:
         A method may fit on some of them and choose on the rest. If those were the early and the late draws, its
         proposal would fit the early ones better, which the checks on the order of the draws would take for drift.
         """
+        seed, keys = self.settings.seed, [(Phase.TRAIN, number, side, 0, 0) for side in (0, 1)]  # used by no chunk
         left, right = (
-            outputs.take(order_rng(self.settings.seed, number, side).permutation(len(outputs)))
-            for side, outputs in enumerate(training)
+            outputs.take(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)).permutation(outputs.size))
+            for key, outputs in zip(keys, training, strict=True)
         )
         proposal = self.settings.method.propose(left, right, task)
         self.settings.tell(f"estimated bound on {self.question.claim.symbol}: {proposal.predicted:.3g}")
         return proposal
 
     def certify(
-        self, proposal: Proposal, number: int, n_fresh: int, phase: Phase, training: Sides = NOTHING
+        self,
+        proposal: Proposal,
+        number: int,
+        n_fresh: int,
+        phase: Phase,
+        training: Sides = NOTHING,
+        can_rehearse: bool = False,
     ) -> AuditResult:
         """Tallies the proposal on fresh draws and pays for the bound."""
         pair, journal = self.pairs[number], self.settings.journal
@@ -153,17 +158,24 @@ class AuditRun:
         tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
         folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
         for side in (0, 1):  # a journal may still have to write those of the draws
-            self.fingerprints[side] = folded[side].fingerprints.copy()
+            prints = folded[side].fingerprints
+            self.fingerprints[side] = prints.copy() if journal.is_kept else prints
         tallies = folded[0].total, folded[1].total
         finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
         # A search pays several certificates from one failure probability.
         share = self.budget.total / self.settings.failure_probability
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
-        reports = self._examine(proposal, folded, training)
+        reports: list[HealthReport] = []
+        if len(training[0]):
+            check_returned(self.sampler.mechanism.name, *training)
+            reports += examine_draws(proposal, *training)
+        reports += check_repeats(self.fingerprints) + check_drift([side.pieces.counts for side in folded])
+        reports += self.remarks()
         findings, shown = [finding, *beside], training if len(training[0]) else None
+        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total) if can_rehearse else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
-        about = self.began, shown, bound_at, self.sampler.mechanism
+        about = self.began, shown, bound_at, self.sampler.mechanism, task
         return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
 
     def _draw(self, number: int, n: int) -> Sides:
@@ -208,15 +220,6 @@ class AuditRun:
         rest = int(self.settings.samples * (1.0 - limits.EXPLORE_SHARE) * 0.7)
         task = Task(self.question.claim, (rest, rest), self.budget.total)
         return self.settings.method.propose(draws[0], draws[1], task).predicted
-
-    def _examine(self, proposal: Proposal, folded: tuple[Folded, Folded], training: Sides) -> list[HealthReport]:
-        reports: list[HealthReport] = []
-        if len(training[0]):
-            check_returned(self.sampler.mechanism.name, *training)
-            reports += examine_draws(proposal, *training)
-        reports += check_repeats(self.fingerprints)
-        reports += check_drift([side.pieces.counts for side in folded])
-        return reports + self.remarks()
 
     def remarks(self) -> list[HealthReport]:
         """What could not be done as requested."""

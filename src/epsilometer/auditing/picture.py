@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.arrays import Booleans, Floats
+from epsilometer.arrays import Booleans
 from epsilometer.outputs import Block, Event, Labels, Numbers, Outputs
 from epsilometer.outputs.columns import Column, leaves_of
 from epsilometer.outputs.events import LogRatio, name_of_part, score_words
@@ -43,13 +43,36 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
     if not all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns):
         return data | _atoms_of(left, right)
     values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
-    repeated = _repeated(np.concatenate(values))
+    pooled = np.concatenate(values)
+    distinct, counts = np.unique(pooled[np.isfinite(pooled)], return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
+    repeated = np.sort(distinct[most[counts[most] >= _REPEATS]])
     alone = [np.isin(side, repeated) for side in values] if len(repeated) else None
     data |= {"atoms": repeated.tolist()}
     for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
         data[name] = [int(np.count_nonzero(side == atom)) for atom in repeated]
     rest = values if alone is None else [side[~mask] for side, mask in zip(values, alone, strict=True)]
-    return data | _bins_of([side[np.isfinite(side)] for side in rest])
+    sides = [side[np.isfinite(side)] for side in rest]
+    if min(map(len, sides)) < 2 * _REPEATS:
+        return data
+    ends = np.array([np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
+        return data
+    data |= {"low": low, "high": high}
+    widths = []
+    for name, side in zip(("left", "right"), sides, strict=True):
+        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
+        inside = side[(side >= low) & (side <= high)]
+        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+        data[name] = np.bincount(places, minlength=BINS).tolist()
+        # The bandwidth by Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
+        low_quartile, high_quartile = np.quantile(side, [0.25, 0.75])
+        with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+            deviation = float(side.std(ddof=1))
+        spread = min(deviation, float(high_quartile - low_quartile) / 1.34) or deviation or abs(float(side[0])) or 1.0
+        widths.append(float(0.9 * spread * len(side) ** -0.2))
+    return data | {"bandwidth": min(widths)}
 
 
 def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
@@ -60,43 +83,8 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
     kept = np.sort(np.argsort(-total, kind="stable")[:_MOST_ATOMS])
     if (numbers := outcomes.numbers()) is not None:
         kept = kept[np.argsort(numbers[kept], kind="stable")]
-    return {
-        "atoms": [outcomes[int(number)] for number in kept],
-        "left_atoms": outcomes.left[kept].tolist(),
-        "right_atoms": outcomes.right[kept].tolist(),
-    }
-
-
-def _repeated(values: Floats) -> Floats:
-    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
-    return np.sort(distinct[most[counts[most] >= _REPEATS]])
-
-
-def _bins_of(sides: list[Floats]) -> dict[str, Any]:
-    if min(len(side) for side in sides) < 2 * _REPEATS:
-        return {}
-    ends = [np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides]
-    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
-    if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
-        return {}
-    counts, widths = [], []
-    for side in sides:
-        # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
-        inside = side[(side >= low) & (side <= high)]
-        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
-        counts.append(np.bincount(places, minlength=BINS).tolist())
-        widths.append(_bandwidth(side))
-    return {"low": low, "high": high, "left": counts[0], "right": counts[1], "bandwidth": min(widths)}
-
-
-def _bandwidth(values: Floats) -> float:
-    """Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5)."""
-    quartiles = np.quantile(values, [0.25, 0.75])
-    with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
-        deviation = float(values.std(ddof=1))
-    spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(values[0])) or 1.0
-    return float(0.9 * spread * len(values) ** -0.2)
+    atoms = [outcomes[int(number)] for number in kept]
+    return {"atoms": atoms, "left_atoms": outcomes.left[kept].tolist(), "right_atoms": outcomes.right[kept].tolist()}
 
 
 # Draws per side in the picture of the outputs, its bins, the values that get a bar of their own, and its columns.
@@ -171,37 +159,25 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
         texts = [[number_text(each, kind) for each in side.tolist()] for side in values]
         order = [number_text(each, kind) for each in distinct.tolist()]
         return _bars(name, texts[0], texts[1], inside, order[:_MOST_BARS])
-    return _histogram(name, kind, values, inside)
-
-
-def _histogram(name: str, kind: str, values: list[Floats], inside: Flags) -> dict[str, Any]:
     finite = [np.isfinite(side) for side in values]
-    ends = [
-        np.quantile(side[mask], [_TAIL, 1.0 - _TAIL]) for side, mask in zip(values, finite, strict=True) if mask.any()
-    ]
-    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
+    known_of = [side[mask] for side, mask in zip(values, finite, strict=True) if mask.any()]
+    ends = np.array([np.quantile(each, [_TAIL, 1.0 - _TAIL]) for each in known_of])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     if kind in ("int", "bool", "date"):  # bins of whole numbers, or some would hold more of them than others
         width = max(1.0, np.ceil((high - low + 1.0) / _HISTOGRAM))
         edges = np.arange(np.floor(low), high + width + 0.5, width) - 0.5
     else:
         edges = np.linspace(low, high if high > low else low + 1.0, _HISTOGRAM + 1)
-    counts = []
-    for side, mask in ((values[0], finite[0]), (values[1], finite[1]), (values[0][inside[0]], finite[0][inside[0]]),
-                       (values[1][inside[1]], finite[1][inside[1]])):  # fmt: skip
-        counts.append(np.histogram(np.clip(side[mask], edges[0], edges[-1]), edges)[0])
+    kept = *finite, *(mask & flag for mask, flag in zip(finite, inside, strict=True))
+    drawn = (side[mask] for side, mask in zip((*values, *values), kept, strict=True))
+    counts = [np.histogram(np.clip(each, edges[0], edges[-1]), edges)[0] for each in drawn]
     seen = counts[0] + counts[1]
     share = (counts[2] + counts[3]) / np.maximum(seen, 1)
     known_bins = np.flatnonzero(seen)
     share = share[known_bins[np.abs(np.arange(len(seen))[:, None] - known_bins).argmin(axis=1)]]  # as its neighbours
-    return {
-        "name": name,
-        "kind": kind,
-        "n": [len(side) for side in values],
-        "edges": edges.tolist(),
-        "left": counts[0].tolist(),
-        "right": counts[1].tolist(),
-        "inside": np.round(share, 2).tolist(),
-    }
+    about = {"name": name, "kind": kind, "n": [len(side) for side in values], "edges": edges.tolist()}
+    shares = np.round(share, 2).tolist()
+    return {**about, "left": counts[0].tolist(), "right": counts[1].tolist(), "inside": shares}
 
 
 def _bars(
@@ -216,11 +192,7 @@ def _bars(
     if len(kept) < len(telling):
         rows = [[*row, tally.total() - sum(row)] for row, tally in zip(rows, counts, strict=True)]
     total = np.maximum(np.array(rows[0]) + np.array(rows[1]), 1)
-    return {
-        "name": name,
-        "n": [len(left), len(right)],
-        "values": [each[:60] for each in kept] + (["any other"] if len(kept) < len(telling) else []),
-        "left": rows[0],
-        "right": rows[1],
-        "inside": np.round(np.array(rows[2]) / total, 2).tolist(),
-    }
+    values = [each[:60] for each in kept] + (["any other"] if len(kept) < len(telling) else [])
+    shares = np.round(np.array(rows[2]) / total, 2).tolist()
+    about = {"name": name, "n": [len(left), len(right)], "values": values}
+    return {**about, "left": rows[0], "right": rows[1], "inside": shares}

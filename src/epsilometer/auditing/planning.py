@@ -179,7 +179,10 @@ def _plan_events(
         raise InputError(
             f"event_probability={p:g} with {q:g} on the other side does not break {claim.describe()}: choose another"
         )
-    samples = _with_training(_proving_samples(claim, p, q, power, 1.0 - confidence))
+    n_fresh = _proving_samples(claim, p, q, power, 1.0 - confidence)
+    # The least number of draws of an audit that leaves these for the proof.
+    most = 2 * n_fresh + FEWEST
+    samples = max(bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh), FEWEST)
     return EventsPlan(claim, value, float(power), confidence, (p, q), samples, 2 * samples)
 
 
@@ -191,9 +194,7 @@ def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_pro
         low, high = high, 2 * high
         if high > _MOST_SAMPLES:
             raise InputError(f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close")
-    return bisect_left(
-        range(high), True, low + 1, key=lambda n: _power_score(claim, p, q, n, failure_probability) >= wanted
-    )
+    return bisect_left(range(high), wanted, low + 1, key=lambda n: _power_score(claim, p, q, n, failure_probability))
 
 
 def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: float) -> float:
@@ -210,9 +211,3 @@ def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: 
     allowed = claim.max_power(q_upper)
     slope = (allowed - claim.max_power(q)) / (q_upper - q) if q_upper > q else 0.0
     return (p_lower - allowed) / math.sqrt((p * (1.0 - p) + slope**2 * q * (1.0 - q)) / n)
-
-
-def _with_training(n_fresh: int) -> int:
-    """The least number of draws of an audit that leaves `n_fresh` for the proof."""
-    most = 2 * n_fresh + FEWEST
-    return max(bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh), FEWEST)

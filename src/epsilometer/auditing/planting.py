@@ -24,16 +24,13 @@ from scipy.special import ndtr
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
-from epsilometer.outputs import Block, Numbers, Outputs, concatenate
+from epsilometer.outputs import Block, Numbers, Outputs
 from epsilometer.outputs.columns import Column
 
 Rng = np.random.Generator
 # Draws n stored rows for side 0 or 1.
 DrawRows = Callable[[int, int, Rng], Integers]
 
-# Rows per side that are kept for this: at most the first number, at least the second, and in between few enough that
-# all their columns have the third number of entries, about half a megabyte on both sides.
-_MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
 # A column with at most this many different values is one of names, even if they are numbers.
 _FEW_VALUES = 8
 # Leaks are planted into the columns of a shape that at least the first share of outputs has, and, if there is a choice,
@@ -85,9 +82,8 @@ class EventPlant:
 
         def draw(side: int, n: int, rng: Rng) -> Integers:
             hits = rng.random(n) < shares[side]
-            return np.where(
-                hits, within[rng.integers(len(within), size=n)], without[rng.integers(len(without), size=n)]
-            )
+            rows = [each[rng.integers(len(each), size=n)] for each in (within, without)]
+            return np.where(hits, *rows)
 
         return draw
 
@@ -221,15 +217,6 @@ class Soil:
     """
 
     outputs: Outputs
-
-    @classmethod
-    def of(cls, left: Outputs, right: Outputs) -> Soil:
-        """Keeps at most a few thousand rows, copied."""
-        n_columns = max((len(block.columns) for side in (left, right) for block in side.blocks), default=1)
-        most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
-        size = min(len(left), len(right), most)
-        rows = (np.linspace(0, len(side) - 1, size).astype(np.int64) for side in (left, right))
-        return cls(concatenate([side.take(each) for side, each in zip((left, right), rows, strict=True)]))
 
     def ready(self) -> Callable[[Integers, Rng], Outputs]:
         """A function that draws outputs like those in the given rows.

@@ -18,6 +18,8 @@ from epsilometer.inputs.finders.base import Finder
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 from epsilometer.storage.writing import write_whole
 
+# One or several, or none.
+Claims = Claim | str | Sequence[Claim | str] | None
 SCHEMA_VERSION = 1
 # What a stored profile shows to readers of the bare file.
 SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -105,12 +107,7 @@ class Profile:
             return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
         return ClaimCheck(promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED)
 
-    def plot(
-        self,
-        path: str | Path | None = None,
-        claim: Claim | str | Sequence[Claim | str] | None = None,
-        exact: Any = None,
-    ) -> Any:
+    def plot(self, path: str | Path | None = None, claim: Claims = None, exact: Any = None) -> Any:
         """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
 
         Args:
@@ -126,7 +123,7 @@ class Profile:
             save_figure(figure, Path(path))
         return figure
 
-    def save_html(self, path: str | Path, claim: Claim | str | Sequence[Claim | str] | None = None) -> Path:
+    def save_html(self, path: str | Path, claim: Claims = None) -> Path:
         """Writes a page with the curves, and what they say about one claim or several; returns its path."""
         from epsilometer.report.profile_figure import render_profile
 
@@ -148,21 +145,13 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "profile",
-            "confidence": self.confidence,
-            "guarantee": self.guarantee,
-            "epsilon": {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS},
-            "mu": self.mu,
-            "p_lower": list(self.band.p_lower),
-            "q_upper": list(self.band.q_upper),
-            "samples_used": list(self.samples_used),
-            "health": [report.to_dict() for report in self.health],
-            "settings": dict(self.settings),
-            "environment": dict(self.environment),
-            "seconds": self.seconds,
-        } | ({} if self.bits is None else {"bits": self.bits.to_dict()})
+        about = {"schema_version": SCHEMA_VERSION, "kind": "profile", "confidence": self.confidence}
+        epsilons = {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS}
+        bounds = {"guarantee": self.guarantee, "epsilon": epsilons, "mu": self.mu}
+        band = {"p_lower": list(self.band.p_lower), "q_upper": list(self.band.q_upper)}
+        draws = {"samples_used": list(self.samples_used), "health": [report.to_dict() for report in self.health]}
+        run = {"settings": dict(self.settings), "environment": dict(self.environment), "seconds": self.seconds}
+        return about | bounds | band | draws | run | ({} if self.bits is None else {"bits": self.bits.to_dict()})
 
     def to_json(self, indent: int | None = 2) -> str:
         """Strict JSON."""
@@ -174,9 +163,8 @@ class Profile:
         if not isinstance(data, Mapping) or data.get("kind") != "profile":
             raise InputError("this is not a stored profile: it lacks kind = 'profile'")
         if data.get("schema_version") != SCHEMA_VERSION:
-            raise InputError(
-                f"schema_version={data.get('schema_version')!r} cannot be read; this reads {SCHEMA_VERSION}"
-            )
+            found = data.get("schema_version")
+            raise InputError(f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}")
         try:
             return cls(
                 Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"]))),
@@ -201,7 +189,7 @@ class Profile:
             raise InputError(f"this is not JSON: {error}") from error
 
 
-def _claims(given: Claim | str | Sequence[Claim | str] | None) -> list[Claim]:
+def _claims(given: Claims) -> list[Claim]:
     several = [] if given is None else [given] if isinstance(given, Claim | str) else given
     return [as_claim(each) for each in several]
 

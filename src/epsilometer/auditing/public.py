@@ -9,26 +9,21 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from epsilometer.auditing.journals import journal_of
+from epsilometer.auditing.journals import FileJournal, audit_key
 from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.power import with_power
-from epsilometer.auditing.search import SearchRun, check_search, run_search
-from epsilometer.auditing.settings import (
-    FEWEST,
-    Settings,
-    open_settings,
-    training_size,
-)
+from epsilometer.auditing.search import check_search, run_search
+from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
+from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import check_same, is_complete
@@ -37,7 +32,6 @@ from epsilometer.mechanisms.functions import Subject, recipe_of
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task
 from epsilometer.methods.registry import restore_proposal
-from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, HealthReport, changed
 
 
@@ -105,25 +99,12 @@ def audit(
         >>> result.verdict, round(result.lower_bound, 1)
         (<Verdict.REFUTED: 'refuted'>, 1.7)
     """
-    settings = open_settings(
-        samples=samples,
-        confidence=confidence,
-        seed=seed,
-        method=method,
-        options=options,
-        jobs=jobs,
-        engine=engine,
-        suppress=suppress,
-        progress=progress,
-        stop_early=stop_early,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint,
-        representation=representation,
-        distance=distance,
-    )
-    subject, inputs = as_subject(mechanism), _searched(inputs)
-    asked = _own_claim(subject, inputs) if claim is None else claim
-    promised = asked if isinstance(asked, Claim) else as_claim(asked)
+    how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
+    settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)
+    subject = as_subject(mechanism)
+    if claim is None:  # a zoo entry, or an object of another library, brings its own
+        claim = subject.promise(as_pairs(inputs) if isinstance(inputs, Pair | tuple | list) else [])
+    promised = claim if isinstance(claim, Claim) else as_claim(claim)
     question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
     return _run(subject, inputs, question, settings, record, checkpoint)
 
@@ -166,24 +147,10 @@ def measure(
         >>> em.measure(em.zoo.laplace(), samples=5000, seed=0).lower_bound  # pure ε; the truth is 1
         0.9...
     """
-    settings = open_settings(
-        samples=samples,
-        confidence=confidence,
-        seed=seed,
-        method=method,
-        options=options,
-        jobs=jobs,
-        engine=engine,
-        suppress=suppress,
-        progress=progress,
-        stop_early=stop_early,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint,
-        representation=representation,
-        distance=distance,
-    )
+    how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
+    settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)
     question = Question(_open(notion, fixed), judged=False)
-    return _run(as_subject(mechanism), _searched(inputs), question, settings, record, checkpoint)
+    return _run(as_subject(mechanism), inputs, question, settings, record, checkpoint)
 
 
 def compare(
@@ -216,40 +183,33 @@ def compare(
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
         raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
-    question = (
-        Question(_open(claim, fixed), False)
-        if isinstance(claim, type)
-        else Question(as_claim(claim).scaled(distance), True)
-    )
-    left, right, note = recorded_pair(left_outputs, right_outputs)
-    recorded = left, right
-    for name, outputs in zip(("left_outputs", "right_outputs"), recorded, strict=True):
-        if len(outputs) < FEWEST:
-            raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
+    judged = not isinstance(claim, type)
+    question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
+    *recorded, note = recorded_pair(left_outputs, right_outputs)
     sizes = len(recorded[0]), len(recorded[1])
-    settings = open_settings(
-        samples=max(sizes),
-        confidence=confidence,
-        seed=seed,
-        method=method,
-        options=options,
-        suppress=suppress,
-        representation=representation,
-        distance=distance,
-    )
+    for name, size in zip(("left_outputs", "right_outputs"), sizes, strict=True):
+        if size < FEWEST:
+            raise InputError(f"{name} has {size} outputs; at least {FEWEST} are needed")
+    seen_as: dict[str, Any] = {"representation": representation, "distance": distance}
+    settings = open_settings(max(sizes), confidence, seed, method, options, suppress=suppress, **seen_as)
     settings.note(mechanism="two recorded samples", **note)
-    train, fresh = _split(recorded, settings.seed)
-    budget = ErrorBudget(settings.failure_probability)
-    task = Task(question.claim, (len(fresh[0]), len(fresh[1])), budget.total)
+    # Each side is shuffled and cut into training and fresh outputs.
+    parts = []
+    for side, outputs in enumerate(recorded):
+        rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(Phase.TRAIN, 0, side)))
+        shuffled, cut = outputs.take(rng.permutation(len(outputs))), training_size(len(outputs))
+        parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
+    (left, fresh_left), (right, fresh_right) = parts
+    budget, train = ErrorBudget(settings.failure_probability), (left, right)
+    task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total)
     proposal = settings.method.propose(*train, task)
-    pair = RECORDED
-    tallies = proposal.tally(fresh[0], 0), proposal.tally(fresh[1], 1)
-    findings = pay_and_prove(budget, proposal, tallies, pair)
+    tallies = proposal.tally(fresh_left, 0), proposal.tally(fresh_right, 1)
+    findings = pay_and_prove(budget, proposal, tallies, RECORDED)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = examine_draws(proposal, *recorded)
-    bound_at = partial(bound_of, proposal, tallies, pair, 1.0)
-    result = conclude(question, settings, proposal, findings, reports, sizes, began, train, bound_at)
-    return with_power(result, settings.method, task, train, settings.seed) if settings.method.is_quick else result
+    bound_at = partial(bound_of, proposal, tallies, RECORDED, 1.0)
+    about = began, train, bound_at, None, task if settings.method.is_quick else None
+    return conclude(question, settings, proposal, findings, reports, sizes, *about)
 
 
 def replay(
@@ -284,18 +244,13 @@ def replay(
     witness = result.witness
     if witness is None:
         raise InputError("this result has no witness to replay")
-    inputs = witness.pair if pair is None else _given_again(pair, witness.pair)
+    inputs = witness.pair if pair is None else as_pair(pair, equal=witness.pair.equal)
+    if pair is not None and not is_recorded(witness.pair):  # outputs recorded elsewhere have no known inputs
+        check_same(witness.pair, inputs)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
-    settings = open_settings(
-        samples=samples,
-        confidence=result.confidence if confidence is None else confidence,
-        seed=seed,
-        method="events",
-        jobs=jobs,
-        engine=engine,
-        progress=progress,
-    )
+    confidence = result.confidence if confidence is None else confidence
+    settings = open_settings(samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress)
     settings.note(replay_of={"lower_bound": result.lower_bound, "seed": result.settings.get("seed")})
     question = Question(result.claim, judged=result.verdict is not None)
     source = as_mechanism(mechanism).prepared([inputs], settings.samples)
@@ -303,7 +258,13 @@ def replay(
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
-    return changed(again, health=(*again.health, *_without_noise(again)))
+    if again.witness is None or not again.witness.is_deterministic:
+        return again
+    text = (
+        "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
+        "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
+    )
+    return changed(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
 
 
 def _run(
@@ -321,6 +282,9 @@ def _run(
         settings.note(recorded_to=str(record))
         record = os.path.abspath(record)
     checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
+    # A domain is searched; it need not be one of our classes.
+    if hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder):
+        inputs = Search(cast(Domain, inputs))
     if isinstance(inputs, Finder):
         check_search(subject.mechanism, question, settings)
         pairs, source, total = [], subject.mechanism, None
@@ -333,51 +297,20 @@ def _run(
             source = opened.enter_context(keeping(source, pairs, record))
         if checkpoint is not None and not settings.method.stops_early:
             asked = inputs if isinstance(inputs, Finder) else pairs
-            settings = replace(
-                settings, journal=opened.enter_context(journal_of(checkpoint, source, asked, question, settings))
-            )
+            journal = FileJournal(checkpoint, audit_key(source, asked, question, settings))
+            settings = replace(settings, journal=opened.enter_context(closing(journal)))
         opened.enter_context(watched(settings.progress, total))
         if isinstance(inputs, Finder):
-            run = SearchRun
             if isinstance(inputs, Search):
-                from epsilometer.auditing.hunting import HuntRun as run  # only needed to look at many pairs
+                from epsilometer.auditing.hunting import HuntRun  # only needed to look at many pairs
 
-            return run_search(source, inputs, question, settings, run)
+                return run_search(source, inputs, question, settings, HuntRun)
+            return run_search(source, inputs, question, settings)
         if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 
             return run_sequential(source, pairs, question, settings)
         return AuditRun.start(source, pairs, question, settings).audit()
-
-
-def _without_noise(again: AuditResult) -> list[HealthReport]:
-    """A remark where the event always happened for one input and never for the other."""
-    if again.witness is None or not again.witness.is_deterministic:
-        return []
-    text = (
-        "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
-        "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
-    )
-    return [HealthReport("constant", text, untrusted=False)]
-
-
-def _given_again(pair: Pair | tuple[Any, Any], stored: Pair) -> Pair:
-    """The inputs of a replay, if they match the result's; outputs recorded elsewhere have no known inputs."""
-    given = as_pair(pair, equal=stored.equal)
-    if not is_recorded(stored):
-        check_same(stored, given)
-    return given
-
-
-def _searched(inputs: Any) -> Any:
-    """A domain as a search of it, everything else as it is."""
-    is_domain = hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder)
-    return Search(inputs) if is_domain else inputs
-
-
-def _own_claim(subject: Subject, inputs: Inputs | Finder | None) -> object:
-    """The claim that a zoo entry, or an object of another library, brings."""
-    return subject.promise([] if inputs is None or isinstance(inputs, Finder) else as_pairs(inputs))
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:
@@ -386,15 +319,3 @@ def _open(notion: object, fixed: dict[str, float]) -> Claim:
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)
-
-
-def _split(recorded: tuple[Outputs, Outputs], seed: int) -> tuple[tuple[Outputs, Outputs], tuple[Outputs, Outputs]]:
-    """Shuffles each side and cuts it into (training, fresh)."""
-    train, fresh = [], []
-    for side, outputs in enumerate(recorded):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, 0, side)))
-        shuffled = outputs.take(rng.permutation(len(outputs)))
-        cut = training_size(len(outputs))
-        train.append(shuffled.take(slice(0, cut)))
-        fresh.append(shuffled.take(slice(cut, len(outputs))))
-    return (train[0], train[1]), (fresh[0], fresh[1])

@@ -89,7 +89,11 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
     band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
     used, settings = (len(inside), len(outside)), {"mechanism": "membership scores", "confidence": confidence}
     profile = Profile(band, confidence, "exact", used, settings=settings, environment=describe_environment())
-    return ScoreAudit(profile, _auroc(inside, outside), np.sort(inside), np.sort(outside))
+    held_in, held_out = np.sort(inside), np.sort(outside)
+    # The share of pairs in which the held-in score is larger; ties count half.
+    below, not_above = (np.searchsorted(held_out, inside, side=side) for side in ("left", "right"))
+    auroc = float(np.mean(below + not_above) / (2 * len(outside)))
+    return ScoreAudit(profile, auroc, held_in, held_out)
 
 
 class OneRun(float):
@@ -171,11 +175,3 @@ def _as_scores(name: str, values: ArrayLike | Sequence[float]) -> Floats:
             f"{name} holds {int(np.isnan(scores).sum())} NaN: a missing score is no evidence; say what it means"
         )
     return scores
-
-
-def _auroc(inside: Floats, outside: Floats) -> float:
-    """The share of pairs in which the held-in score is larger; ties count half."""
-    ordered = np.sort(outside)
-    below = np.searchsorted(ordered, inside, side="left")
-    not_above = np.searchsorted(ordered, inside, side="right")
-    return float(np.mean(below + not_above) / (2 * len(outside)))

@@ -15,7 +15,6 @@ from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.settings import Settings, training_size
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.claims import Claim
 from epsilometer.engine import Phase, Sampler
 from epsilometer.engine.parcels import OutOfTime
 from epsilometer.engine.runners import SerialRunner
@@ -26,7 +25,7 @@ from epsilometer.inputs.pairs import pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, changed
+from epsilometer.result import AuditResult, HealthReport, Verdict, changed
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
@@ -70,14 +69,8 @@ def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
     for trial in trials[:_MOST_TRIALS]:
         if trial.predicted is not None and (best is None or trial.predicted > best):
             best = trial.predicted
-        entry: dict[str, Any] = {
-            "trial": trial.number + 1,
-            "pair": stored_pair(trial.pair),
-            "draws": trial.draws,
-            "predicted": trial.predicted,
-            "best": best,
-            "certified": trial.certified,
-        }
+        entry: dict[str, Any] = {"trial": trial.number + 1, "pair": stored_pair(trial.pair), "draws": trial.draws}
+        entry |= {"predicted": trial.predicted, "best": best, "certified": trial.certified}
         entries.append({**entry, "failed": trial.failed} if trial.failed else entry)
     return entries
 
@@ -123,7 +116,12 @@ class SearchRun:
             return self._audit()
         except OutOfTime as late:
             if not self.certified:
-                raise OutOfTime(f"{late}. {self._how_far()}") from late
+                left, right = self.run.sampler.drawn
+                raise OutOfTime(
+                    f"{late}. Nothing was certified: {len(self.trials)} of {self.finder.trials} trials were done, with "
+                    f"{left} left and {right} right draws; fewer trials, or fewer draws in each, leave time for a "
+                    "certificate"
+                ) from late
             self.late = str(late)
             return self._result()
 
@@ -135,7 +133,9 @@ class SearchRun:
             trial = self._try(pair)
             self.trials.append(trial)
             self.finder.tell(trial.predicted)
-            self._show_progress()
+            best = max(map(_promise, self.trials))
+            text = f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}"
+            self.run.settings.tell(text)
             if self._is_decided():
                 return self._result()
             if trial.is_late:
@@ -161,13 +161,6 @@ class SearchRun:
         if (deadline := self.run.sampler.runner.deadline) is not None:
             deadline.reserve = 0.0
 
-    def _how_far(self) -> str:
-        left, right = self.run.sampler.drawn
-        return (
-            f"Nothing was certified: {len(self.trials)} of {self.finder.trials} trials were done, with {left} left and "
-            f"{right} right draws; fewer trials, or fewer draws in each, leave time for a certificate"
-        )
-
     def _try(self, pair: Pair) -> Trial:
         """Explores a pair, and certifies it if it promises a refutation."""
         number = len(self.run.pairs)
@@ -176,7 +169,9 @@ class SearchRun:
         try:
             explored = self._explore(number, pair)
             trial.predicted = _as_score(self._predict(explored).predicted)
-            if self._stops_at_refutation and self._is_promising(trial, explored):
+            # Whether a certificate of the pair has a fair chance of refuting the claim.
+            claimed, score = self.run.question.claim.value, trial.predicted if self._stops_at_refutation else None
+            if score is not None and (score > claimed or self._rehearse(pair, explored) > claimed):
                 self._pay_and_certify(trial, number, explored, self._share())
         except OutOfTime as late:
             deadline = self.run.sampler.runner.deadline
@@ -184,14 +179,8 @@ class SearchRun:
                 raise
             trial.failed, trial.error, trial.is_late = str(late), late, True
         except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
-            trial.failed = str(error)
-            trial.error = error
+            trial.failed, trial.error = str(error), error
         return trial
-
-    def _show_progress(self) -> None:
-        best = max(map(_promise, self.trials))
-        text = f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}"
-        self.run.settings.tell(text)
 
     def _explore(self, number: int, pair: Pair) -> Sides:
         return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
@@ -202,12 +191,6 @@ class SearchRun:
         # At the whole failure probability in every trial, so that scores can be compared.
         task = Task(self.run.question.claim, (n_fresh, n_fresh), self.run.budget.total)
         return self.run.settings.method.propose(*explored, task)
-
-    def _is_promising(self, trial: Trial, explored: Sides) -> bool:
-        """Whether a certificate of the pair has a fair chance of refuting the claim."""
-        if trial.predicted is None:
-            return False
-        return self._exceeds_claim(trial.predicted) or self._exceeds_claim(self._rehearse(trial.pair, explored))
 
     def _rehearse(self, pair: Pair, explored: Sides) -> float:
         """A certificate from the exploring draws alone: it proves nothing, but shows what a real one would say.
@@ -223,8 +206,10 @@ class SearchRun:
         proposal = self.run.settings.method.propose(some[0], some[1], Task(claim, (n_rest, n_rest), failure))
         rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
         left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
-        if isinstance(left, Counts) and _seen_value(claim, left, right) <= claim.value:
-            return 0.0  # no certificate exceeds what was seen, and a certificate takes long
+        if isinstance(left, Counts):  # no certificate exceeds what was seen, and a certificate takes long
+            p, q = left.share, right.share
+            if max(claim.least_value(p, q), claim.least_value(q, p)) <= claim.value:
+                return 0.0
         return proposal.certify(left, right, pair, failure).lower_bound
 
     def _certify_best(self) -> None:
@@ -233,7 +218,9 @@ class SearchRun:
         if not self.trials:
             raise InputError("the finder proposed no pair whose inputs differ, so there is nothing to audit")
         if best is None:
-            raise _all_failed(self.trials)
+            first, n = self.trials[0], len(self.trials)
+            text = f"the mechanism failed in all of {n} trials, first with: {first.failed}"
+            raise MechanismError(text) from first.error
         # A new number: the pair may have been certified before, and its draws must be fresh.
         number = len(self.run.pairs)
         self.run.pairs.append(best.pair)
@@ -263,41 +250,32 @@ class SearchRun:
         t = len(self.run.budget.ledger) + 1
         return self.run.budget.total * 6.0 / (math.pi * t) ** 2
 
-    def _exceeds_claim(self, score: float | None) -> bool:
-        return score is not None and score > self.run.question.claim.value
-
     def _is_decided(self) -> bool:
         """Refuted; or the draws cannot be trusted, and more of them would not change that."""
         return bool(self.certified) and self.certified[-1].verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
 
     def _result(self) -> AuditResult:
         """The result with the verdict, else with the largest bound; all certificates are among its findings."""
-        last = self.certified[-1]
-        decided = self._is_decided()
-        best = last if decided else max(self.certified, key=lambda each: each.lower_bound)
+        run, last = self.run, self.certified[-1]
+        best = last if self._is_decided() else max(self.certified, key=lambda each: each.lower_bound)
         others = [each.findings[0] for each in self.certified if each is not best]
-        run = self.run
-        settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
+        paid = [[purpose, amount] for purpose, amount in run.budget.ledger]
+        first = best.findings[0]
+        first = replace(first, details={**first.details, "search": history_of(self.trials), "paid": paid})
+        told = []
+        if failed := [trial for trial in self.trials if trial.failed]:
+            text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
+            told.append(HealthReport("failed-trials", text, untrusted=False))
+        if self.late:
+            told.append(HealthReport("out-of-time", self.late, untrusted=False))
         return changed(
             best,
-            findings=(self._with_history(best.findings[0]), *best.findings[1:], *others),
+            findings=(first, *best.findings[1:], *others),
             samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
-            health=(*best.health, *self._failures()),
-            settings=settings,
+            health=(*best.health, *told),
+            settings={**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()},
             seconds=time.perf_counter() - run.began,
         )
-
-    def _failures(self) -> list[HealthReport]:
-        failed = [trial for trial in self.trials if trial.failed]
-        late = [HealthReport("out-of-time", self.late, untrusted=False)] if self.late else []
-        if not failed:
-            return late
-        text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
-        return [HealthReport("failed-trials", text, untrusted=False), *late]
-
-    def _with_history(self, finding: Finding) -> Finding:
-        paid = [[purpose, amount] for purpose, amount in self.run.budget.ledger]
-        return replace(finding, details={**finding.details, "search": history_of(self.trials), "paid": paid})
 
 
 def run_search(
@@ -325,11 +303,6 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
         raise InputError(f"the method {method.name} with its own sizes cannot be combined with a finder; omit them")
 
 
-def _seen_value(claim: Claim, left: Counts, right: Counts) -> float:
-    """The claim's value if the observed shares of an event were its probabilities."""
-    return max(claim.least_value(left.share, right.share), claim.least_value(right.share, left.share))
-
-
 def _as_score(predicted: float) -> float | None:
     """The score for a finder: None where nothing was predicted."""
     if math.isnan(predicted) or predicted == -math.inf:
@@ -339,10 +312,3 @@ def _as_score(predicted: float) -> float | None:
 
 def _promise(trial: Trial) -> float:
     return -math.inf if trial.predicted is None else trial.predicted
-
-
-def _all_failed(trials: list[Trial]) -> MechanismError:
-    first = trials[0]
-    error = MechanismError(f"the mechanism failed in all of {len(trials)} trials, first with: {first.failed}")
-    error.__cause__ = first.error
-    return error

@@ -29,7 +29,7 @@ from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.base import check_returned
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.sequential import Chosen, Ladder, SequentialMethod, cautious_rate, choose, ladder_of
+from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, cautious_rate, choose, ladder_of
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
@@ -70,8 +70,20 @@ class SequentialRun:
         self.ladder: Ladder = ladder_of(run.question.claim)
         self.journal = journal
         self.late = ""
-        self.state = self._resume() or State.empty(len(self.ladder.values))
-        self.pilot = self._pilot_size()
+        self.state = State.empty(len(self.ladder.values))
+        if journal is not None:
+            with journal.explained():
+                stored = journal.state()
+            self.state = self.state if stored is None else State.from_bytes(stored)
+            if self.state.stopped in ("samples", "seconds"):
+                self.state.stopped = ""  # it may have been given more samples or time
+        samples, pairs = run.settings.samples, len(run.pairs)
+        self.pilot = self.options.pilot or max(5, min(_PILOT, samples // 4))
+        if self.pilot * pairs >= samples:
+            raise InputError(
+                f"samples={samples} is too few: a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to "
+                "bet on"
+            )
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
@@ -82,35 +94,16 @@ class SequentialRun:
             self._advance()
         return self._conclude()
 
-    def _resume(self) -> State | None:
-        if self.journal is None:
-            return None
-        with self.journal.explained():
-            stored = self.journal.state()
-        state = None if stored is None else State.from_bytes(stored)
-        if state is not None and state.stopped in ("samples", "seconds"):
-            state.stopped = ""  # it may have been given more samples or time
-        return state
-
-    def _pilot_size(self) -> int:
-        samples, pairs = self.run.settings.samples, len(self.run.pairs)
-        size = self.options.pilot or max(5, min(_PILOT, samples // 4))
-        if size * pairs >= samples:
-            raise InputError(
-                f"samples={samples} is too few: a pilot of {size} draws for each of {pairs} pairs leaves none to bet on"
-            )
-        return size
-
     def _start(self) -> bool:
         """Chooses pair and event on the pilot; False if time ran out."""
         lines = self.ladder.claim_lines()
-        best: tuple[float, int, list[Chosen], tuple[Outputs, Outputs]] | None = None
+        best: tuple[float, int, list[Stake], tuple[Outputs, Outputs]] | None = None
         for number in range(len(self.run.pairs)):
             draws = self._draw(Phase.TRAIN, number, self.pilot, 0)
             if draws is None:
                 return False
             chosen = choose(draws[0], draws[1], lines)
-            rate = sum(each.rate for each in chosen)
+            rate = sum(each.candidate.predicted for each in chosen)
             if best is None or rate > best[0]:
                 best = rate, number, chosen, draws
         assert best is not None
@@ -128,7 +121,9 @@ class SequentialRun:
         self._choose_again()
         size = min(max(1, int(self.options.growth * state.spent)), left_over)
         bets = [place_bets(self.ladder.lines, *stake.guess(), size, size) for stake in state.stakes]
-        shares = self._shares(bets)
+        # The money is split by the growth that each bet promises against the claim.
+        growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
+        shares = [each / sum(growth) for each in growth]
         state.batch += 1
         draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
         if draws is None:
@@ -138,23 +133,18 @@ class SequentialRun:
         won = [
             self._count(place, share, bet, *draws) for place, (share, bet) in enumerate(zip(shares, bets, strict=True))
         ]
-        # The money was split over the bets beforehand; their winnings are added up again.
+        # Their winnings are added up again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
-        self._learn(*draws)
+        if len(state.left) < _MOST_LEARNED:
+            state.left, state.right = concatenate([state.left, draws[0]]), concatenate([state.right, draws[1]])
         bound = self.ladder.bound(state.best, self.run.budget.total)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
         if self.run.question.judged and bound > self.run.question.claim.value:
             state.stopped = "refuted"
-        elif self._is_late():
+        elif (deadline := self.run.sampler.runner.deadline) is not None and deadline.left <= 0.0:
             state.stopped = "seconds"
         self._save()
-        self._tell(bound)
-
-    def _learn(self, left: Outputs, right: Outputs) -> None:
-        """Keeps the draws for choosing."""
-        state = self.state
-        if len(state.left) < _MOST_LEARNED:
-            state.left, state.right = concatenate([state.left, left]), concatenate([state.right, right])
+        settings.tell(f"{state.spent} draws per side, {self.run.question.claim.symbol} ≥ {bound:.3g} for sure")
 
     def _choose_again(self) -> None:
         """Chooses events again when there are many more draws than at the last choice.
@@ -168,21 +158,20 @@ class SequentialRun:
         lines = self.ladder.claim_lines()
         found = choose(state.left, state.right, lines)
         now = sum(cautious_rate(lines, *stake.guess(), stake.worth) for stake in state.stakes)
-        if sum(each.rate for each in found) > _BETTER * now:
+        if sum(each.candidate.predicted for each in found) > _BETTER * now:
             state.change(found)
-
-    def _shares(self, bets: list[Bets]) -> list[float]:
-        """How the money is split over the bets: by the growth that each promises against the claim."""
-        growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
-        return [each / sum(growth) for each in growth]
 
     def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> Floats:
         """What one bet won on a batch; its counts improve the next guess."""
         state, stake = self.state, self.state.stakes[place]
-        counts = [Counts(stake.chosen.candidate.event.count(side), len(side)) for side in (left, right)]
-        state.batches.append(stake.bet_to_dict(state.batch, place, share, *counts))
+        inside = [stake.candidate.event.contains(side) for side in (left, right)]
+        counts = [Counts(int(np.count_nonzero(side)), len(side)) for side in inside]
+        p, q = stake.guess()
+        about = {"batch": state.batch, "stake": place, "share": share, "flipped": stake.candidate.flipped}
+        left_counts, right_counts = ([each.hits, each.trials] for each in counts)
+        state.batches.append({**about, "p1": p, "q1": q, "left": left_counts, "right": right_counts})
         stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
-        return bet.log_wealth(*stake.ordered(*counts))
+        return bet.log_wealth(*stake.candidate.oriented(*counts))
 
     def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
         """A batch of both sides; None if time ran out before it was complete."""
@@ -200,18 +189,10 @@ class SequentialRun:
                 self.state.fingerprints[side].add(each)
         return concatenate(parts[0]), concatenate(parts[1])
 
-    def _is_late(self) -> bool:
-        deadline = self.run.sampler.runner.deadline
-        return deadline is not None and deadline.left <= 0.0
-
     def _save(self) -> None:
         if self.journal is not None:
             with self.journal.explained():
                 self.journal.put_state(self.state.to_bytes())
-
-    def _tell(self, bound: float) -> None:
-        symbol = self.run.question.claim.symbol
-        self.run.settings.tell(f"{self.state.spent} draws per side, {symbol} ≥ {bound:.3g} for sure")
 
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question
@@ -225,7 +206,7 @@ class SequentialRun:
         n = max(stake.left.trials, 1)
         task = Task(question.claim, (n, n), failure)
         p, q = stake.guess()
-        proposal = EventProposal(replace(stake.chosen.candidate, p=p, q=q, predicted=finding.lower_bound), task)
+        proposal = EventProposal(replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task)
         # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
@@ -241,10 +222,10 @@ class SequentialRun:
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]
-        above, below = stake.ordered(stake.left, stake.right)
+        above, below = stake.candidate.oriented(stake.left, stake.right)
         # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum over all is paid.
         share = failure * 3.0 / (math.pi * state.choices) ** 2
-        pair, found = self.run.pairs[state.pair], stake.chosen.candidate
+        pair, found = self.run.pairs[state.pair], stake.candidate
         limits = anytime_lower(above, share), anytime_upper(below, share)
         witness = Witness(pair, found.event, found.flipped, stake.left, stake.right, *limits)
         details = {

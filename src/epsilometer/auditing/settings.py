@@ -14,7 +14,7 @@ from epsilometer.claims.base import check_whole
 from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
-from epsilometer.methods import Method, as_method
+from epsilometer.methods import Method, as_method, find_method
 from epsilometer.methods.registry import as_options
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ class Settings:
 
 
 def open_settings(
-    *,
     samples: int,
     confidence: float,
     seed: int | None,
@@ -107,12 +106,15 @@ def open_settings(
         seed = stored_seed(checkpoint)
     if options is not None:
         options = as_options(method, options)
-    numbers, chosen = (
-        (check_samples(samples), check_confidence(confidence), check_seed(seed)),
-        as_method(method, options),
-    )
+    numbers = check_samples(samples), check_confidence(confidence), check_seed(seed)
+    chosen = find_method(method, options) if isinstance(method, str) else as_method(method, options)
+    if progress is True or (progress is None and "IPython" in sys.modules):  # unasked, only the reader of a notebook
+        from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
+
+        progress = ProgressBar() if progress or in_notebook() else None
+    shown = NoProgress() if progress is None or isinstance(progress, bool) else progress
     runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
-    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), _opened(progress))
+    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), shown)
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
     settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
@@ -124,16 +126,6 @@ def open_settings(
     if distance != 1:
         settings.note(distance=check_whole("distance", distance))
     return settings
-
-
-def _opened(progress: Progress | bool | None) -> Progress:
-    """What is told about the work: to whom it was asked for; without a word about it, to the reader of a notebook."""
-    if progress is True or (progress is None and "IPython" in sys.modules):
-        from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
-
-        if progress or in_notebook():
-            return ProgressBar()
-    return NoProgress() if progress is None or isinstance(progress, bool) else progress
 
 
 def _sequential(

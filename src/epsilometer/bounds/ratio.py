@@ -145,12 +145,12 @@ def _largest_rejected(test: RatioTest, claim_at: Callable[[float], tuple[float, 
     step = max(min(top - guide, 0.5) * _SLACK, 1e-9)
     kept, value = guide, guide - step
     while value > 0.0:
-        if test.rejects(*claim_at(value)):
+        if test.p_value(*claim_at(value)) <= test.level:
             if step <= _COARSE:
                 return value
             # Small counts make the p-value jump, so steps may be too long: halve the way back to the last failure.
             halvings = math.ceil(math.log2(step / _COARSE))
-            return rejected_end(lambda between: test.rejects(*claim_at(between)), value, kept, halvings)
+            return rejected_end(lambda each: test.p_value(*claim_at(each)) <= test.level, value, kept, halvings)
         step *= 2.0
         kept, value = value, value - step
     return 0.0

@@ -68,11 +68,6 @@ def turns(seed: int, phase: int, pair: int, blocks: range) -> Iterator[tuple[int
         yield coin, 1 - coin
 
 
-def order_rng(seed: int, pair: int, side: int) -> np.random.Generator:
-    """The generator that shuffles the training draws of one side: a stream that no chunk uses."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, pair, side, 0, 0)))
-
-
 Hashes = NDArray[np.uint64]
 
 # Outputs at the head of a chunk that are remembered: enough to recognise a repetition, cheap to hash. With many chunks,

@@ -11,6 +11,7 @@ import decimal
 import fractions
 import io
 import pickle
+import struct
 import types
 import uuid
 from array import array
@@ -25,7 +26,7 @@ import numpy as np
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.outputs.reading_leaves import field_names
 from epsilometer.outputs.reading_pieces import MAX_LEAVES
-from epsilometer.storage.digests import GENERATORS
+from epsilometer.storage.digests import GENERATORS, Undigestible, content_digest
 
 Make = Callable[[], Any]
 # Immutable.
@@ -35,11 +36,29 @@ _ATOMS: frozenset[type] = frozenset(
     | {uuid.UUID, types.FunctionType, types.BuiltinFunctionType, np.str_, np.bytes_, np.datetime64, np.timedelta64}
     | set(np.sctypeDict.values()) - {np.void, np.object_}
 )
+# Values of these types are equal if and only if their digests are.
+_COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 # Immutable too, or not to be copied: every call would draw the same from a copy of a generator.
 _SHARED = (Enum, type, types.ModuleType, types.FunctionType, *GENERATORS)
 _FROZEN = {("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")}
 _FROZEN |= {("pandas", "Index"), ("polars", "LazyFrame"), ("jax", "Array"), ("jaxlib", "ArrayImpl")}
 _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
+
+
+def same_content(left: Any, right: Any) -> bool:
+    """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if type(left) in _COMPARED:
+        return bool(left == right)
+    if type(left) is float:  # by its bits: 0.0 is not -0.0, and nan is itself
+        return struct.pack("<d", left) == struct.pack("<d", right)
+    try:
+        return content_digest(left) == content_digest(right)
+    except Undigestible:
+        return False
 
 
 def check_reusable(value: Any, name: str) -> None:

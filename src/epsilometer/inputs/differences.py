@@ -1,6 +1,5 @@
 """The difference of two inputs in words: "record 19: age 39 → 99; 19 records equal"."""
 
-import struct
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -8,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.inputs.copying import same_content
 from epsilometer.outputs.reading_leaves import field_names
 from epsilometer.storage.digests import Undigestible, content_digest
 
-# Values of these types are equal if and only if their digests are.
-_COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 # Changes that are named one by one; further ones are counted.
 _MOST_CHANGES = 3
 # Characters of one value.
@@ -20,22 +18,6 @@ _MOST_VALUE = 80
 # Rows of data frames that are compared one by one, and items that are compared each with each.
 _MOST_ROWS, _MOST_ALIGNED = 200_000, 1_000
 _FRAMES = {(library, name) for library in ("pandas", "polars") for name in ("DataFrame", "Series")}
-
-
-def same_content(left: Any, right: Any) -> bool:
-    """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
-    if left is right:
-        return True
-    if type(left) is not type(right):
-        return False
-    if type(left) in _COMPARED:
-        return bool(left == right)
-    if type(left) is float:  # by its bits: 0.0 is not -0.0, and nan is itself
-        return struct.pack("<d", left) == struct.pack("<d", right)
-    try:
-        return content_digest(left) == content_digest(right)
-    except Undigestible:
-        return False
 
 
 def difference(left: Any, right: Any) -> str:

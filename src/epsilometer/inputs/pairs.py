@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.copying import check_reusable
-from epsilometer.inputs.differences import brief, difference, digest_or_none, safe_repr, same_content
+from epsilometer.inputs.copying import check_reusable, same_content
+from epsilometer.inputs.differences import brief, difference, digest_or_none, safe_repr
 from epsilometer.storage.digests import Undigestible, content_digest
 
 
@@ -101,7 +101,7 @@ def check_pair(pair: Pair) -> Pair:
     """
     check_reusable(pair.left, "the left input")
     check_reusable(pair.right, "the right input")
-    if not pair.equal and pair.has_equal_sides:
+    if not pair.equal and same_content(pair.left, pair.right):
         why = "so their outputs have one distribution and no claim could be refuted"
         what_to_do = "give neighbours that differ, or em.Pair(x, x, equal=True) for a control"
         raise InputError(f"the two inputs of the pair are equal ({brief(pair.left)}), {why}; {what_to_do}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -85,6 +86,14 @@ class Mechanism(ABC):
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:
     """That a mechanism raised an error, and on which input."""
     return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Those of its signature; none if it has no signature."""
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # some builtins have no signature
+        return {}
 
 
 def check_returned(name: str, left: Outputs, right: Outputs) -> None:

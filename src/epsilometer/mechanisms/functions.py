@@ -16,8 +16,8 @@ from epsilometer.claims import Claim
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned
-from epsilometer.mechanisms.libraries import adapt, parameters_of
+from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, parameters_of
+from epsilometer.mechanisms.libraries import adapt
 from epsilometer.outputs import Block, Outputs, read_outputs
 from epsilometer.outputs.columns import sequence_text
 from epsilometer.storage import code_digest
@@ -44,22 +44,26 @@ class SingleMechanism(Mechanism):
         """Calls the function n times, each time with a copy of the dataset."""
         keywords = {"rng": rng} if self.is_seeded else {}
         fresh = copier(dataset)
-        values = [snapshot(self._run(fresh(), keywords)) for _ in range(n)]
+        values = []
+        for _ in range(n):
+            given = fresh()
+            try:
+                value = self.function(given, **keywords)
+            except Exception as error:
+                value = self._failed(given, error)
+            values.append(snapshot(value))
         if self.on_error == "raise" and not any(value is not None for value in values) and _never_returns(self):
             raise MechanismError(nothing_returned(self.name))
         return read_outputs(values, expected=n)
 
-    def _run(self, dataset: Any, keywords: dict[str, Any]) -> Any:
-        try:
-            return self.function(dataset, **keywords)
-        except Exception as error:
-            if self.on_error == "outcome":
-                # A failed run is a separate outcome: dropping it would hide what failures reveal.
-                return failed_run(type(error).__name__)
-            hint = ""
-            if isinstance(error, TypeError) and "n" in (_places(self.function) or ())[1:2]:
-                hint = "; a function of (dataset, n, rng) that draws many outputs at once is audited as from_batch(f)"
-            raise MechanismError(failure_text(self.name, dataset, error) + hint) from error
+    def _failed(self, dataset: Any, error: Exception) -> Enum:
+        if self.on_error == "outcome":
+            # A failed run is a separate outcome: dropping it would hide what failures reveal.
+            return failed_run(type(error).__name__)
+        hint = ""
+        if isinstance(error, TypeError) and "n" in (_places(self.function) or ())[1:2]:
+            hint = "; a function of (dataset, n, rng) that draws many outputs at once is audited as from_batch(f)"
+        raise MechanismError(failure_text(self.name, dataset, error) + hint) from error
 
 
 class BatchMechanism(Mechanism):

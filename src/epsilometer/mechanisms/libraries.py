@@ -18,7 +18,7 @@ from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.base import Mechanism, failure_text
+from epsilometer.mechanisms.base import Mechanism, failure_text, parameters_of
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import Undigestible, code_digest
 
@@ -266,14 +266,6 @@ def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechan
     vars(owner).update(state)
     vars(owner)["_rng"] = secrets.SystemRandom()
     return DiffprivlibMechanism(owner)
-
-
-def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Those of its signature; none if it has no signature."""
-    try:
-        return dict(inspect.signature(function).parameters)
-    except (TypeError, ValueError):  # some builtins have no signature
-        return {}
 
 
 def fitted(estimator: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from epsilometer.methods.events import EventProposal, EventsMethod, ways_of
 from epsilometer.methods.events.few import Ordered
 from epsilometer.methods.events.learning import Learned, learn_scored
 from epsilometer.methods.events.tails import Scored
-from epsilometer.methods.log_ratios import Way, learn_ways, way_of
+from epsilometer.methods.log_ratios import learn_ways, way_of
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.outputs import Outputs, Partition
 
@@ -68,28 +68,22 @@ class AutoMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""
-        ways = ways_of(left, right)
+        events, bets, n_train = EventsMethod(), RenyiBetMethod(), min(len(left), len(right))
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
-        n_train = min(len(left), len(right))
-        best = _better(ways, learn_ways(left, right) if needs_bets else [], task, n_train)
-        trees = (
-            _by_trees(left, right, ways) if any(isinstance(way, Scored) and not way.is_line for way in ways) else None
-        )
+        ways = ways_of(left, right)
+        found: list[EventProposal | BetProposal] = [events.propose_from(ways, task)]
+        if needs_bets:
+            found.append(bets.propose_from(learn_ways(left, right), task, n_train))
+        best = max(found, key=lambda each: each.predicted)
+        has_score = any(isinstance(way, Scored) and not way.is_line for way in ways)
+        trees = _by_trees(left, right, ways) if has_score else None
         if trees is None:
             return best
-        other = _better([trees], [way_of(trees)] if needs_bets else [], task, n_train)
+        found = [events.propose_from([trees], task)]
+        if needs_bets:
+            found.append(bets.propose_from([way_of(trees)], task, n_train))
+        other = max(found, key=lambda each: each.predicted)
         return other if other.predicted > best.predicted + _TREES_MARGIN * abs(best.predicted) else best
-
-
-def _better(
-    ways: Sequence[Learned | Ordered | Scored], scores: list[Way], task: Task, n_train: int
-) -> EventProposal | BetProposal:
-    """The best event of these ways, or the best bet on one of the scores if that promises more."""
-    event = EventsMethod().propose_from(ways, task)
-    if not scores:
-        return event
-    bet = RenyiBetMethod().propose_from(scores, task, n_train)
-    return bet if bet.predicted > event.predicted else event
 
 
 def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Learned | Ordered | Scored]) -> Learned | None:

@@ -4,10 +4,11 @@ The audit loop owns the split and the budget. A method never sees fresh draws be
 proposal sees them only as tallies.
 """
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
@@ -26,10 +27,9 @@ def _libraries() -> Any:
     return ThreadpoolController()  # searches for libraries, so only once
 
 
-def one_thread() -> AbstractContextManager[None]:
+def one_thread() -> Any:
     """A context in which linear algebra does not start threads."""
-    limited: AbstractContextManager[None] = _libraries().limit(limits=1, user_api="blas")
-    return limited
+    return _libraries().limit(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class CandidateProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the event happened."""
-        return Counts(self.candidate.event.count(outputs), len(outputs))
+        return Counts(int(np.count_nonzero(self.candidate.event.contains(outputs))), outputs.size)
 
 
 class Method:

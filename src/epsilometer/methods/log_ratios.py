@@ -9,7 +9,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.choosing import Layout, lay_out
+from epsilometer.methods.events.choosing import Layout, lay_out, smooth_lines
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 
@@ -56,15 +56,22 @@ def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
     """Every way that may be best."""
     ways = [way_of(learned) for learned in learn_partitions(left, right)]
     pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and _is_continuous(*pairs[0]):
-        ways.append(_kernel_way(left, right, *pairs[0]))
+    if len(pairs) == 1 and (values := finite_numbers(*pairs[0])) is not None:
+        ways.append(_kernel_way(left, right, pairs[0][0].shape, values))
     return ways
 
 
 def way_of(learned: Learned) -> Way:
     """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
     layout = lay_out(learned.partition)
-    return make_way(learned, (*_count_fits(layout), *_score_fits(learned.partition, layout)))
+    # Ratios of counts, smoothed along the lines, with pseudo-counts.
+    widths = _BIN_WIDTHS if layout.bins else (0,)
+    fits: list[Fit] = [
+        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
+    ]
+    if layout.group[-1] > 3:
+        fits.append(partial(_grouped, group=layout.group, prior=16.0))
+    return make_way(learned, (*fits, *_score_fits(learned.partition, layout)))
 
 
 def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
@@ -74,34 +81,23 @@ def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
 
 def finite_numbers(left: Block, right: Block) -> Floats | None:
     """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
-    return _finite(left, right) if _is_continuous(left, right) else None
-
-
-# --- one number: a kernel on even cells ------------------------------------------------------------------------------
-
-
-def _is_continuous(left: Block, right: Block) -> bool:
-    """Whether the outputs are single numbers that hardly repeat."""
-    if len(left.columns) != 1 or not all(isinstance(side.columns[0], Numbers) for side in (left, right)):
-        return False
-    values = _finite(left, right)
-    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
-        return False
-    look = values[:: max(1, len(values) // 4096)]
-    return len(np.unique(look)) > 0.5 * len(look)
-
-
-def _finite(left: Block, right: Block) -> Floats:
-    sides = [np.asarray(side.columns[0].values[:_MOST_ROWS], dtype=np.float64) for side in (left, right)]  # type: ignore[union-attr]  # checked to be Numbers
+    columns = [side.columns[0] for side in (left, right) if len(side.columns) == 1]
+    sides = [np.asarray(each.values[:_MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
+    if len(sides) < 2:
+        return None
     pooled = np.concatenate(sides)
-    return pooled[np.isfinite(pooled)]
+    values = pooled[np.isfinite(pooled)]
+    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
+        return None
+    look = values[:: max(1, len(values) // 4096)]
+    return values if len(np.unique(look)) > 0.5 * len(look) else None
 
 
-def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
-    values = _finite(a, b)
+def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Way:
+    """One number: a kernel on even cells."""
     low, high = float(values.min()), float(values.max())
     line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
-    partition = Partition((BlockPartition(a.shape, (None,), (Group((-1,), line),)),))
+    partition = Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
     spacing = (high - low) / (_CELLS - 2)
     middle = np.quantile(values, [0.25, 0.75])
     spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
@@ -115,18 +111,9 @@ def _kernel_way(left: Outputs, right: Outputs, a: Block, b: Block) -> Way:
 # --- cells of any kind -----------------------------------------------------------------------------------------------
 
 
-def _count_fits(layout: Layout) -> list[Fit]:
-    """Ratios of counts, smoothed along the lines, with pseudo-counts."""
-    widths = _BIN_WIDTHS if layout.bins else (0,)
-    fits: list[Fit] = [
-        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
-    ]
-    return [*fits, partial(_grouped, group=layout.group, prior=16.0)] if layout.group[-1] > 3 else fits
-
-
 def _counted(left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float) -> Floats:
     """Counts averaged over neighbouring cells of a line with a Gaussian kernel, plus pseudo-counts."""
-    smooth = [_smooth(count, lines, width) for count in (left, right)]
+    smooth = [smooth_lines(count, lines, width, full=False) for count in (left, right)]
     return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
 
 
@@ -163,16 +150,3 @@ def _signed(left: Integers, right: Integers, scores: Floats) -> Floats:
 
 def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:
     return np.log((left + prior) / max(n_left, 1)) - np.log((right + prior) / max(n_right, 1))
-
-
-def _smooth(count: Integers, lines: tuple[Integers, ...], width: float) -> Floats:
-    """Counts averaged with a bell of the given width, line by line."""
-    smooth = count.astype(np.float64)
-    if width == 0:
-        return smooth
-    for line in lines:
-        reach = min(len(line) - 1, math.ceil(4 * width))
-        if reach > 0:
-            bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            smooth[line] = np.convolve(count[line], bell / bell.sum())[reach:-reach]
-    return smooth

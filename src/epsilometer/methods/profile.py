@@ -14,7 +14,7 @@ from epsilometer.claims import TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Layout, lay_out, orderings
-from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.learning import learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Event, Line, Outputs, Partition
 from epsilometer.result import Finding, Witness
 
@@ -105,25 +105,17 @@ def rankings(left: Outputs, right: Outputs) -> list[Ranking]:
     """All candidate orders of all ways to cut the training draws, in both directions."""
     found = []
     for learned in learn_partitions(left, right):
-        finer = _finer(learned)
+        # The same way to cut with more edges where a shape lies on one line.
+        draws = [{block.shape: block for block in side} for side in (learned.left, learned.right)]
+        parts = [_finer_block(part, *(side.get(part.shape) for side in draws)) for part in learned.partition.blocks]
+        finer = replace(learned, partition=Partition(tuple(parts)))
         cut = Cut(finer.partition, lay_out(finer.partition), *finer.halves())
         for flipped in (False, True):
-            found += _rankings_of(cut, flipped)
+            above, below = (cut.right, cut.left) if flipped else (cut.left, cut.right)
+            whole = orderings(above[0] + above[1], below[0] + below[1], cut.layout)
+            halves = [orderings(above[half], below[half], cut.layout) for half in (0, 1)]
+            found += [Ranking(cut, rule, flipped, whole[rule], (halves[0][rule], halves[1][rule])) for rule in whole]
     return found
-
-
-def _rankings_of(cut: Cut, flipped: bool) -> list[Ranking]:
-    sides = (cut.right, cut.left) if flipped else (cut.left, cut.right)
-    whole = orderings(sides[0][0] + sides[0][1], sides[1][0] + sides[1][1], cut.layout)
-    halves = [orderings(sides[0][half], sides[1][half], cut.layout) for half in (0, 1)]
-    return [Ranking(cut, rule, flipped, whole[rule], (halves[0][rule], halves[1][rule])) for rule in whole]
-
-
-def _finer(learned: Learned) -> Learned:
-    """The same way to cut with more edges where a shape lies on one line."""
-    sides = [{block.shape: block for block in side} for side in (learned.left, learned.right)]
-    blocks = [_finer_block(part, *(side.get(part.shape) for side in sides)) for part in learned.partition.blocks]
-    return replace(learned, partition=Partition(tuple(blocks)))
 
 
 def _finer_block(part: BlockPartition, left: Block | None, right: Block | None) -> BlockPartition:
@@ -134,22 +126,19 @@ def _finer_block(part: BlockPartition, left: Block | None, right: Block | None) 
     first = slice(0, _MOST_ROWS)
     values = [np.asarray(group.numbers(block, first), dtype=np.float64) for block in (left, right) if block]
     pooled = np.concatenate(values) if values else np.empty(0)
-    edges = np.union1d(group.line.edges, _more_edges(np.sort(pooled[np.isfinite(pooled)])))
-    return replace(part, groups=(replace(group, line=Line(edges)),))
-
-
-def _more_edges(ordered: Floats) -> Floats:
-    """Ranks that are dense in both tails, and bins of equal mass when there are few draws."""
+    ordered = np.sort(pooled[np.isfinite(pooled)])
     n = len(ordered)
     if n < 2 * _PER_BIN:
-        return np.empty(0)
+        return part
+    # Ranks that are dense in both tails, and bins of equal mass when there are few draws.
     last = max(_TAIL_SHARE * n, _TAIL_FIRST)
     steps = int(np.log(last / _TAIL_FIRST) / np.log(_TAIL_STEP)) + 1
     tail = np.unique(np.round(_TAIL_FIRST * _TAIL_STEP ** np.arange(steps)).astype(np.int64))
     n_bins = min(n // _PER_BIN, _FEW_BINS)
     even = np.linspace(0, n, n_bins + 1).astype(np.int64)[1:-1]
     ranks = np.unique(np.concatenate([tail, n - tail, even]))
-    return np.asarray(ordered[ranks[(ranks > 0) & (ranks < n)]], dtype=np.float64)
+    edges = np.union1d(group.line.edges, ordered[ranks[(ranks > 0) & (ranks < n)]])
+    return replace(part, groups=(replace(group, line=Line(edges)),))
 
 
 # Thresholds from the strong end of the order, and from the weak end, which is the strong one of the other direction
@@ -213,29 +202,19 @@ class ProfileProposal(Proposal):
         claim = self.task.claim
         values = [claim.least_value(p, q) if p > q else 0.0 for p, q in zip(band.p_lower, band.q_upper, strict=True)]
         best = int(np.argmax(values))
-        witness = self._witness(best, left, right, pair, band)
-        details: dict[str, Any] = {
-            "p_lower": list(band.p_lower),
-            "q_upper": list(band.q_upper),
-            "left_shares": self.left_shares,
-            "flipped": self.flipped,
-            "left_hits": np.cumsum(left)[:-1].tolist(),
-            "right_hits": np.cumsum(right)[:-1].tolist(),
-        }
+        hits = [Counts(int(np.cumsum(side)[best]), int(side.sum())) for side in (left, right)]
+        limits = band.p_lower[best], band.q_upper[best]
+        witness = Witness(pair, self.event_at(best), self.flipped, hits[0], hits[1], *limits)
+        details: dict[str, Any] = {"p_lower": list(band.p_lower), "q_upper": list(band.q_upper)}
+        details |= {"left_shares": self.left_shares, "flipped": self.flipped}
+        details |= {"left_hits": np.cumsum(left)[:-1].tolist(), "right_hits": np.cumsum(right)[:-1].tolist()}
         if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
             details["curve_at"] = claim.point_at(band.q_upper[best])
-        return Finding(
-            ProfileMethod.name, float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details
-        )
+        return Finding("profile", float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details)
 
     def event_at(self, number: int) -> Event:
         """The event of that number."""
         return Event(self.partition, self.level <= number).simplified()
-
-    def _witness(self, number: int, left: Integers, right: Integers, pair: Pair, band: Band) -> Witness:
-        hits = [Counts(int(np.cumsum(side)[number]), int(side.sum())) for side in (left, right)]
-        p_lower, q_upper = band.p_lower[number], band.q_upper[number]
-        return Witness(pair, self.event_at(number), self.flipped, hits[0], hits[1], p_lower, q_upper)
 
 
 class ProfileMethod(Method):
@@ -254,19 +233,17 @@ class ProfileMethod(Method):
         """The nested events of the order that promises most."""
         shares = _shares(len(left) + len(right), (len(left) + len(right)) / max(sum(task.n_fresh), 1))
         found = rankings(left, right)
-        best = _best_ranking(found, [sum(_promise(ranking, shares, task)) for ranking in found])
-        level = _levels(best, shares)
-        predicted = _predict(best, shares, task)
+        # One from end to end of a line unless another promises clearly more.
+        handicap = [1.0 + _SIMPLER if ranking.rule in SIMPLE_RULES else 1.0 for ranking in found]
+        merit = [sum(_promise(each, shares, task)) * extra for each, extra in zip(found, handicap, strict=True)]
+        best = found[int(np.argmax(merit))]
+        pooled = np.asarray(sum(best.counts(half)[side] for half in (0, 1) for side in (0, 1)))
+        reach = reach_of(best.order, pooled, shares)
+        level = np.empty(len(best.order), dtype=np.int64)
+        level[best.order] = np.searchsorted(reach, np.arange(len(best.order)), side="left")
+        p, q = (side.tolist() for side in _expected_band(best, shares, task))
+        predicted = Band(tuple(p), tuple(q)).value(task.claim)
         return ProfileProposal(best.cut.partition, level, len(shares), best.flipped, task, predicted)
-
-
-def _best_ranking(found: list[Ranking], promises: list[float]) -> Ranking:
-    """The order that promises most; one from end to end of a line unless another promises clearly more."""
-    merit = [
-        promise * (1.0 + _SIMPLER if ranking.rule in SIMPLE_RULES else 1.0)
-        for ranking, promise in zip(found, promises, strict=True)
-    ]
-    return found[int(np.argmax(merit))]
 
 
 def _shares(n_train: int, train_per_fresh: float) -> Floats:
@@ -275,14 +252,6 @@ def _shares(n_train: int, train_per_fresh: float) -> Floats:
     top = np.geomspace(min(least, 0.2), 0.5, _TOP)
     bottom = 1.0 - np.geomspace(min(4.0 * least, 0.2), 0.4, _BOTTOM)
     return np.sort(np.concatenate([top, bottom]))
-
-
-def _levels(ranking: Ranking, shares: Floats) -> Integers:
-    pooled = sum(ranking.counts(half)[side] for half in (0, 1) for side in (0, 1))
-    reach = reach_of(ranking.order, np.asarray(pooled), shares)
-    level = np.empty(len(ranking.order), dtype=np.int64)
-    level[ranking.order] = np.searchsorted(reach, np.arange(len(ranking.order)), side="left")
-    return level
 
 
 def _expected_band(ranking: Ranking, shares: Floats, task: Task) -> tuple[Floats, Floats]:
@@ -311,8 +280,3 @@ def _promise(ranking: Ranking, shares: Floats, task: Task) -> list[float]:
         found.append(max(float(there.max()), float(back.max()), 0.0))
     inside = np.maximum(p, 1e-12)
     return [*found, max(float(np.max(ndtri(inside) - ndtri(np.minimum(q, 1.0 - 1e-12)))), 0.0)]
-
-
-def _predict(ranking: Ranking, shares: Floats, task: Task) -> float:
-    p, q = (side.tolist() for side in _expected_band(ranking, shares, task))
-    return Band(tuple(p), tuple(q)).value(task.claim)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from typing import Any
 
 from epsilometer.claims import Claim, PureDP
@@ -58,9 +57,19 @@ def find_method(name: str, options: object = None) -> Method:
         options: that method's own options object, the same as a mapping, or None for the defaults.
     """
     if name not in _METHODS and name in brought("methods"):
-        return _made_elsewhere(brought("methods")[name], options)
+        entry = brought("methods")[name]
+        try:  # an object, or a factory of one, called with the options if there are any
+            made = entry.load()
+            if isinstance(made, type) or not callable(getattr(made, "propose", None)):
+                made = made() if options is None else made(options)
+                options = None
+        except (Exception, SystemExit) as error:
+            raise InputError(f"the method {entry.name} of {entry.value} cannot be made: {error!r:.200}") from error
+        return as_method(made, options)
     if name not in _METHODS:
-        raise _unknown(name)
+        close = get_close_matches(str(name), names(), 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
     kind = getattr(import_module(_METHODS[name][0]), _METHODS[name][1])
     chosen = None if options is None else as_options(name, options)
     if chosen is not None and not option_names(name):
@@ -146,18 +155,6 @@ class _ForeignProposal(Proposal):
         return tuple(beside(left, right, pair, failure_probability))
 
 
-def _made_elsewhere(entry: EntryPoint, options: object) -> Method:
-    """A method of another package: an object, or a factory of one, called with the options if there are any."""
-    try:
-        made = entry.load()
-        if isinstance(made, type) or not callable(getattr(made, "propose", None)):
-            made = made() if options is None else made(options)
-            options = None
-    except (Exception, SystemExit) as error:
-        raise InputError(f"the method {entry.name} of {entry.value} cannot be made: {error!r:.200}") from error
-    return as_method(made, options)
-
-
 def as_options(name: object, options: object) -> object:
     """Options given as a mapping (command line, file) as the method's own options object; others unchanged."""
     if not isinstance(name, str) or not isinstance(options, Mapping) or name not in _METHODS:
@@ -180,12 +177,6 @@ def option_names(name: str) -> list[str]:
     """The names of a method's options."""
     kind = getattr(import_module(_METHODS[name][0]), "Options", None) if name in _METHODS else None
     return [] if kind is None else [field.name for field in fields(kind)]
-
-
-def _unknown(name: object) -> InputError:
-    close = get_close_matches(str(name), names(), 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
 
 
 def _as_tuples(value: Any) -> Any:

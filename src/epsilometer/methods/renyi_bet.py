@@ -33,28 +33,13 @@ _HALVINGS = 26
 _SHORTLIST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreChoice:
-    """What to bet on.
-
-    Attributes:
-        score: the score with its order.
-        flipped: False when the left distribution is the larger one.
-        predicted: the bound to expect, in the claim's own parameter.
-    """
-
-    score: LogRatio
-    flipped: bool
-    predicted: float
-
-
 def per_order(task: Task, order: float) -> float:
     """The value of one unit of divergence of this order in the claim's own parameter."""
     return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
 
 
-def choose_score(ways: Sequence[Way], task: Task) -> ScoreChoice:
-    """The score with the best predicted bound."""
+def choose_score(ways: Sequence[Way], task: Task) -> tuple[LogRatio, bool, float]:
+    """The score with the best predicted bound, whether the right distribution is the larger one, and the bound."""
     orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
     # Which score is good depends little on the order: few orders make the shortlist, all of them the choice.
     first = orders[:: max(1, len(orders) // 3)]
@@ -68,7 +53,15 @@ def choose_score(ways: Sequence[Way], task: Task) -> ScoreChoice:
     if len(first) < len(orders):
         shortlist = sorted(found, key=lambda each: -each.predicted)[:_SHORTLIST]
         found += [_best_of(each.way, each.fit, each.flipped, order, task) for each in shortlist for order in orders]
-    return _finish(max(found, key=lambda each: each.predicted))
+    best = max(found, key=lambda each: each.predicted)
+    # The chosen score is learned on all training draws.
+    above, below = best.way.oriented(best.flipped)
+    p, q = above[0] + above[1], below[0] + below[1]
+    scores = np.clip(best.way.fits[best.fit](p, q), -best.clip, best.clip)
+    frequencies = p / max(p.sum(), 1), q / max(q.sum(), 1)
+    shift = _shift(scores[None, :], best.order, frequencies[0])[0]
+    score = LogRatio(best.way.partition, scores - shift, best.order, *frequencies).simplified()
+    return score, best.flipped, best.predicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,33 +93,8 @@ def _best_of(way: Way, number: int, flipped: bool, order: float, task: Task) -> 
     return _Candidate(way, number, flipped, order, float(clips[place]), predicted)
 
 
-def _finish(best: _Candidate) -> ScoreChoice:
-    """Learns the chosen score on all training draws."""
-    above, below = best.way.oriented(best.flipped)
-    p, q = above[0] + above[1], below[0] + below[1]
-    scores = np.clip(best.way.fits[best.fit](p, q), -best.clip, best.clip)
-    frequencies = p / max(p.sum(), 1), q / max(q.sum(), 1)
-    shift = _shift(scores[None, :], best.order, frequencies[0])[0]
-    score = LogRatio(best.way.partition, scores - shift, best.order, *frequencies).simplified()
-    return ScoreChoice(score, best.flipped, best.predicted)
-
-
 # e^300 can be squared and summed over any number of draws.
 _LARGEST_POWER = 300.0
-
-
-def best_stake(score: LogRatio, n_fresh: tuple[int, int], n_train: int, failure_probability: float) -> float:
-    """The stake with the best predicted bound; uses expected frequencies only.
-
-    Args:
-        score: what is bet on.
-        n_fresh: draws of the larger distribution and of the other that the proof will have.
-        n_train: draws behind the expected frequencies.
-        failure_probability: of the proof.
-    """
-    p, q = score.p * n_train, score.q * n_train
-    bounds, stakes = predict(score.scores[None, :], score.order, p, q, n_fresh, failure_probability, _STAKES)
-    return float(stakes[int(np.argmax(bounds))])
 
 
 def predict(
@@ -167,19 +135,15 @@ def predict(
     stake = np.minimum(normal[:, None] * stakes, 0.95 / growth).ravel()
     repeat = np.repeat(np.arange(len(scores)), len(stakes))
     wealth = n * (np.log1p(stake[:, None] * gain[repeat]) @ share) - needed
-    return _solve(wealth, stake * n / m, pay[repeat], other[repeat] * m), stake
-
-
-def _solve(wealth: Floats, stake: Floats, pay: Floats, counts: Floats) -> Floats:
-    """For each row, the divergence at which the right draws use up the wealth; below 0 when there is none."""
-    low = np.full(len(stake), -1.0)
-    high = np.log1p(1.0 / stake) - np.log(pay.max(axis=1))
+    # For each row, the divergence at which the right draws use up the wealth; below 0 when there is none.
+    pay, counts, paid = pay[repeat], other[repeat] * m, stake * n / m
+    low, high = np.full(len(stake), -1.0), np.log1p(1.0 / paid) - np.log(pay.max(axis=1))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        factors = 1.0 + stake[:, None] - (stake * np.exp(middle))[:, None] * pay
+        factors = 1.0 + paid[:, None] - (paid * np.exp(middle))[:, None] * pay
         rich = wealth + (counts * np.log(np.maximum(factors, 1e-300))).sum(axis=1) >= 0.0
         low, high = np.where(rich, middle, low), np.where(rich, high, middle)
-    return low
+    return low, stake
 
 
 def _shift(scores: Floats, order: float, share: Floats) -> Floats:
@@ -229,21 +193,14 @@ class BetProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         bet = JointBet(self.score.order, self.score.scores, self.stake)
         divergence = bet_lower(bet, above, below, failure_probability)
-        witness = self._witness(left, right, pair, failure_probability)
-        details = {
-            "order": self.score.order,
-            "stake": self.stake,
-            "divergence_lower": divergence,
-            "cells": {"left": left.tolist(), "right": right.tolist()},  # the proof needs these (`epsilometer.checker`)
-        }
-        bound = divergence * per_order(self.task, self.score.order)
-        return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
-
-    def _witness(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Witness:
-        """The score, with the counts of the outputs that it favours."""
+        # The score, with the counts of the outputs that it favours.
         favoured = self.score.favourable.chosen
         counts = [Counts(int(side[favoured].sum()), int(side.sum())) for side in (left, right)]
-        return Witness.of(pair, self.score, self.flipped, counts[0], counts[1], failure_probability)
+        witness = Witness.of(pair, self.score, self.flipped, counts[0], counts[1], failure_probability)
+        cells = {"left": left.tolist(), "right": right.tolist()}  # the proof needs these (`epsilometer.checker`)
+        details = {"order": self.score.order, "stake": self.stake, "divergence_lower": divergence, "cells": cells}
+        bound = divergence * per_order(self.task, self.score.order)
+        return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
 
 
 class RenyiBetMethod(Method):
@@ -266,12 +223,14 @@ class RenyiBetMethod(Method):
 
     def propose_from(self, ways: Sequence[Way], task: Task, n_train: int) -> BetProposal:
         """The same over given ways to score the outputs."""
-        choice = choose_score(ways, task)
-        return restored_bet(choice.score, choice.flipped, task, choice.predicted, n_train)
+        score, flipped, predicted = choose_score(ways, task)
+        return restored_bet(score, flipped, task, predicted, n_train)
 
 
 def restored_bet(score: LogRatio, flipped: bool, task: Task, predicted: float, n_train: int) -> BetProposal:
-    """The bet on a score, with the stake that suits the fresh draws of the task."""
+    """The bet on a score, with the stake that suits the fresh draws of the task; uses expected frequencies only."""
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    stake = best_stake(score, n_fresh, n_train, task.failure_probability)
-    return BetProposal(score, stake, flipped, task, predicted, n_train)
+    counts = score.p * n_train, score.q * n_train
+    row = score.scores[None, :]
+    bounds, stakes = predict(row, score.order, *counts, n_fresh, task.failure_probability, _STAKES)
+    return BetProposal(score, float(stakes[int(np.argmax(bounds))]), flipped, task, predicted, n_train)

@@ -6,10 +6,13 @@ Example:
     (True, True)
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,28 +42,59 @@ _SECOND = 0.25
 _WEIGHT = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An event to bet on.
+_NOTHING_SEEN = Counts(0, 0)
+
+
+@dataclass(slots=True)
+class Stake:
+    """An event that is bet on, with its counts since it was chosen.
 
     Attributes:
-        candidate: the event, with guesses of its probabilities.
-        weight: how many draws the guess is worth.
-        rate: the cautious growth per pair of draws.
+        candidate: the event, with guesses of its probabilities; `predicted` is the cautious growth per pair of draws.
+        weight: how many draws the guesses are worth.
+        left: counts of the left draws since then.
+        right: of the right ones.
     """
 
     candidate: Candidate
     weight: float
-    rate: float
+    left: Counts = _NOTHING_SEEN
+    right: Counts = _NOTHING_SEEN
+
+    @property
+    def worth(self) -> float:
+        """How many draws the guess is worth by now."""
+        return self.weight + self.left.trials
+
+    def guess(self) -> tuple[float, float]:
+        """The event's probabilities under the larger and the other distribution, from earlier draws."""
+        above, below = self.candidate.oriented(self.left, self.right)
+        hits = self.weight * self.candidate.p + above.hits, self.weight * self.candidate.q + below.hits
+        return hits[0] / self.worth, hits[1] / self.worth
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is the inverse."""
+        found, counts = self.candidate, (self.left.hits, self.left.trials, self.right.hits, self.right.trials)
+        chosen = [found.flipped, found.p, found.q, self.weight, found.predicted]
+        return {"event": found.event.to_dict(), "chosen": chosen, "counts": list(counts)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Stake:
+        """The inverse of `to_dict`."""
+        flipped, p, q, weight, rate = data["chosen"]
+        found = Candidate(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate))
+        counts = [int(count) for count in data["counts"]]
+        return cls(found, float(weight), Counts(*counts[:2]), Counts(*counts[2:]))
 
 
-def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Chosen]:
+def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     """The events with the best cautious growth against the claim: one, or one for each direction, the better first."""
     fewest = min(len(left), len(right))
     halved = fewest >= _ENOUGH_TO_HALVE
     found = rankings(left, right)
     shares = [ranking.out_of_fold(_MASSES) if halved else ranking.in_sample(_MASSES) for ranking in found]
-    p, q = (smoothed(np.concatenate([pair[side] for pair in shares]), fewest) for side in (0, 1))
+    # Half a hit and half a miss more: an event never seen is rare, not impossible.
+    p, q = ((np.concatenate([pair[side] for pair in shares]) * fewest + 0.5) / (fewest + 1.0) for side in (0, 1))
     low, high = moved_together(p, q, fewest, np.repeat([_doubt(ranking) for ranking in found], len(_MASSES)))
     rates = np.where(low > high, growth_rate(lines, low, high), 0.0)
     flipped = np.repeat([ranking.flipped for ranking in found], len(_MASSES))
@@ -72,12 +106,12 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Chosen]:
     return [_chosen(found, place, p[place], q[place], fewest, float(rates[place])) for place in kept]
 
 
-def _chosen(found: list[Ranking], place: int, p: float, q: float, fewest: int, rate: float) -> Chosen:
+def _chosen(found: list[Ranking], place: int, p: float, q: float, fewest: int, rate: float) -> Stake:
     ranking, mass = found[place // len(_MASSES)], float(_MASSES[place % len(_MASSES)])
     # The best of many looks better than it is: the guess starts in the cautious place, and weighs half.
     low, high = moved_together(np.array([p]), np.array([q]), fewest, np.array([_DOUBT_SIMPLE]))
     guess = max(float(low[0]), float(high[0])), float(high[0])
-    return Chosen(Candidate(_event(ranking, mass), ranking.flipped, *guess, rate), _WEIGHT * fewest, rate)
+    return Stake(Candidate(_event(ranking, mass), ranking.flipped, *guess, rate), _WEIGHT * fewest)
 
 
 def moved_together(p: Floats, q: Floats, n: float, doubt: Floats) -> tuple[Floats, Floats]:
@@ -96,12 +130,9 @@ def cautious_rate(lines: Lines, p: float, q: float, n: float) -> float:
 def _doubt(ranking: Ranking) -> float:
     if ranking.rule in SIMPLE_RULES:
         return _DOUBT_SIMPLE
-    return _DOUBT_LINE if ranking.cut.layout.is_one_line and len(ranking.cut.layout.bins[0]) > 4 else _DOUBT_ATOMS
-
-
-def smoothed(share: Floats, n: int) -> Floats:
-    """The share with half a hit and half a miss more: an event never seen is rare, not impossible."""
-    return (share * n + 0.5) / (n + 1.0)
+    layout = ranking.cut.layout
+    is_line = len(layout.bins) == 1 and not layout.n_scores and len(layout.bins[0]) > 4
+    return _DOUBT_LINE if is_line else _DOUBT_ATOMS
 
 
 def _event(ranking: Ranking, mass: float) -> Event:
@@ -183,9 +214,8 @@ class Options:
     checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
-        if self.pilot is not None and (
-            isinstance(self.pilot, bool) or not isinstance(self.pilot, int) or self.pilot < 5
-        ):
+        pilot = 5 if self.pilot is None else self.pilot
+        if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < 5:
             raise InputError(f"pilot={self.pilot!r} must be a whole number of at least 5, or None")
         if not 0.0 < self.growth <= 1.0:
             raise InputError(f"growth={self.growth!r} must be above 0 and at most 1, e.g. 0.05")

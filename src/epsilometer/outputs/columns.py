@@ -67,11 +67,12 @@ class Leaf:
 
     path: str
     kind: str
+    # How many columns hold it: none for a missing value, two for a number that one cannot hold.
+    n_columns: int = field(init=False)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns hold it: none for a missing value, two for a number that one cannot hold."""
-        return 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+    def __post_init__(self) -> None:
+        n_columns = 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
+        object.__setattr__(self, "n_columns", n_columns)
 
     @property
     def is_missing(self) -> bool:

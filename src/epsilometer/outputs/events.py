@@ -197,21 +197,19 @@ class Event:
                     total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
         return total
 
-    def count(self, outputs: Outputs) -> int:
-        """How many outputs lie in the event."""
-        return int(np.count_nonzero(self.contains(outputs)))
-
     def simplified(self) -> Event:
         """The same event on the coarsest partition that still separates it from the rest."""
         blocks, chosen = [], []
         *masks, last = self.partition.split(self.chosen)
-        for block, mask in map(_by_name, self.partition.blocks, masks):
+        for block, mask in zip(self.partition.blocks, masks, strict=True):
+            if block.groups and block.groups[0].score:
+                block, mask = _by_name(block, mask)
             *inside, other = block.split(mask)  # the last cell is that of all signatures that are not among the groups
             kept: list[tuple[Group, Booleans]] = []
             for group, cells in zip(block.groups, inside, strict=True):
                 # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
                 if cells.any() or other[0]:
-                    group, cells = _without_score(group, cells)
+                    group, cells = _without_score(group, cells) if group.score else (group, cells)
                     line, cells = group.line.merged(cells) if group.line else (None, cells)
                     kept.append((replace(group, line=line), cells))
             mask = np.concatenate([*(cells for _, cells in kept), other])

@@ -45,7 +45,7 @@ class Group:
     @property
     def n_cells(self) -> int:
         """One, or the cells of the line."""
-        return self.line.n_cells if self.line else 1
+        return len(self.line.edges) + 2 if self.line else 1
 
     def numbers(self, block: Block, rows: Integers | slice = _ALL) -> NDArray[np.generic]:
         """What the line cuts, for the given rows of the block."""

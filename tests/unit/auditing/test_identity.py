@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.mechanisms import Mechanism
+from epsilometer.outputs import read_outputs
 from epsilometer.result import Finding
 
 MODES = [{"stop_early": True}, {"stop_early": False}, {"method": "profile"}]
@@ -376,3 +378,22 @@ class TestForgottenReturn:
 
         result = em.audit(em.from_callable(fails, on_error="outcome"), (0, 1), em.PureDP(1.0), samples=500, seed=0)
         assert result.is_refuted
+
+
+class Fixed(Mechanism):
+    """A mechanism that is no function."""
+
+    name, is_seeded, chunk_size = "fixed", True, 100
+
+    def sample(self, dataset, n, rng):
+        return read_outputs(dataset + rng.laplace(size=n))
+
+
+@pytest.mark.parametrize(("mechanism", "at_once"), [(make(1.0), []), (Fixed(), [1])], ids=["function", "other"])
+def test_the_code_of_a_function_is_identified_when_it_is_asked_for(monkeypatch, mechanism, at_once):
+    asked = []
+    monkeypatch.setattr(Mechanism, "digest", lambda self: asked.append(1) or "known")
+    result = em.audit(mechanism, (0, 1), em.PureDP(1.0), samples=100, seed=0)
+    assert asked == at_once
+    assert [result.identity["code_digest"] for _ in range(2)] == ["known", "known"]
+    assert asked == [1]

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import epsilometer as em
+from epsilometer.auditing.judge import few_rows
 from epsilometer.auditing.planting import EventPlant, LinePlant, Soil, _greatest_value, _normal_shift, _shares_of
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.outputs import Numbers, read_outputs
@@ -23,9 +24,13 @@ CLAIMS = [
 notions = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
 
 
+def planted_in(left, right):
+    return Soil(few_rows(left, right))
+
+
 def soil_of(values):
     """Both sides return the same."""
-    return Soil.of(read_outputs(values), read_outputs(values))
+    return planted_in(read_outputs(values), read_outputs(values))
 
 
 @notions
@@ -84,7 +89,7 @@ def test_a_line_has_the_value_of_the_claim(rng):
 def test_sharpened_names_have_just_the_value_of_the_claim(claim, rng):
     """For every notion: the law that is drawn from has the claim's value, and other shares than were seen."""
     left, right = list("a" * 400 + "b" * 350 + "c" * 250), list("a" * 330 + "b" * 330 + "c" * 340)
-    (plant,) = Soil.of(read_outputs(left), read_outputs(right)).sharpened()
+    (plant,) = planted_in(read_outputs(left), read_outputs(right)).sharpened()
     draw = plant.pair(claim.with_value(0.3 * claim.value))
     shares = [np.bincount(plant.names[draw(side, 1_000_000, rng)], minlength=3) / 1_000_000 for side in (0, 1)]
     assert _greatest_value(claim, np.array(shares)) == pytest.approx(0.3 * claim.value, rel=0.08, abs=2e-3)
@@ -92,7 +97,7 @@ def test_sharpened_names_have_just_the_value_of_the_claim(claim, rng):
 
 def test_a_randomized_response_is_sharpened_into_another():
     seen = [list("a" * 500 + "b" * 250 + "c" * 250), list("b" * 500 + "a" * 250 + "c" * 250)]
-    (plant,) = Soil.of(*map(read_outputs, seen)).sharpened()
+    (plant,) = planted_in(*map(read_outputs, seen)).sharpened()
     p, q = plant._sharpened(2.0)
     assert math.log(p[0] / q[0]) == pytest.approx(2 * math.log(plant.shares[0, 0] / plant.shares[1, 0]))
     assert 1.9 * math.log(2) < math.log(p[0] / q[0]) < 2 * math.log(2)  # the sides were drawn together a little
@@ -151,9 +156,9 @@ def test_a_name_of_middling_frequency():
 
 
 def test_few_rows_are_kept():
-    wide = Soil.of(read_outputs(np.zeros((9000, 200))), read_outputs(np.ones((9000, 200))))
+    wide = planted_in(read_outputs(np.zeros((9000, 200))), read_outputs(np.ones((9000, 200))))
     assert 64 <= len(wide.outputs) <= 400
-    single = Soil.of(read_outputs(np.arange(9000.0)), read_outputs(np.arange(50.0)))
+    single = planted_in(read_outputs(np.arange(9000.0)), read_outputs(np.arange(50.0)))
     assert len(single.outputs) == 100
     assert isinstance(single.outputs.blocks[0].columns[0], Numbers)
     assert single.outputs.blocks[0].columns[0].values.base is None

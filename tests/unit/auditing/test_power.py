@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.planting import Soil
-from epsilometer.auditing.power import FixedTrial, Rehearsal, refutes_claim
+from epsilometer.auditing.judge import few_rows
+from epsilometer.auditing.power import Rehearsal, refutes_claim
 from epsilometer.bounds import Counts
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.methods import Task, find_method
@@ -108,8 +108,8 @@ def test_not_told_where_it_cannot_be():
 
 
 def rehearsal(n, values=NUMBERS, event=None):
-    trial = FixedTrial(find_method("events", None), Task(PURE, (n, n), 0.05), (n // 2, n // 2))
-    return Rehearsal(PURE, trial, Soil.of(*map(read_outputs, values)), event, seed=1)
+    rows = few_rows(*map(read_outputs, values))
+    return Rehearsal(Task(PURE, (n, n), 0.05), find_method("events", None), (n // 2, n // 2), rows, event, seed=1)
 
 
 def among(letters):
@@ -151,8 +151,7 @@ def test_a_rare_event_needs_a_larger_leak():
 
 
 def test_large_audits_are_rehearsed_at_a_smaller_size():
-    trial = rehearsal(1_000_000).trial
-    assert trial.draws == 1_500_000
-    smaller = trial.shrunk(0.01)
+    audit = rehearsal(1_000_000)
+    smaller = audit.shrunk(0.01)
     assert smaller.n_train == (5000, 5000)
-    assert smaller.task == replace(trial.task, n_fresh=(10_000, 10_000))
+    assert smaller.task == replace(audit.task, n_fresh=(10_000, 10_000))

@@ -71,7 +71,7 @@ class TestCells:
 
     def test_no_outputs(self):
         assert FLOATS.count(read_outputs([])).tolist() == [0] * 6
-        assert event(FLOATS, 1).count(read_outputs([])) == 0
+        assert not event(FLOATS, 1).contains(read_outputs([])).any()
 
 
 class TestEvent:
@@ -79,7 +79,7 @@ class TestEvent:
         found = event(FLOATS, 1, 3)
         assert found.contains([0.5, 7.0, np.nan, "x"]).tolist() == [True, False, True, False]
         assert found.contains(np.array([0.5, 7.0])).tolist() == [True, False]
-        assert found.count(read_outputs([0.5, 7.0, np.nan, "x"])) == 2
+        assert found.contains(read_outputs([0.5, 7.0, np.nan, "x"])).sum() == 2
 
     @pytest.mark.parametrize(
         ("found", "text"),

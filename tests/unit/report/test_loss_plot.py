@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.judge import BINS, binned_densities
+from epsilometer.auditing.picture import BINS, binned_densities
 from epsilometer.outputs import read_outputs
 from epsilometer.report.plot_data import loss_panel
 

@@ -15,11 +15,11 @@ from epsilometer.bounds.ratio import RefutedLine
 from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
-from epsilometer.methods.events.choosing import Choice, Folds, choose_event, lay_out
-from epsilometer.methods.events.few import Ordered, choose_end, learn_orders
+from epsilometer.methods.events.choosing import Choice, choose_event, lay_out
+from epsilometer.methods.events.few import FEW, Ordered, choose_end, learn_orders
 from epsilometer.methods.events.learning import Learned, learn_by_values, learn_simpler
-from epsilometer.methods.events.prediction import predictor
-from epsilometer.methods.events.tails import Scored, best_tail, cut_at, learn_scores
+from epsilometer.methods.events.prediction import predict
+from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
 from epsilometer.outputs import Event, Outputs, Partition
 from epsilometer.result import Finding, Witness
 
@@ -101,19 +101,19 @@ def _expected(found: Found, task: Task) -> float:
     way, _, choice = found
     n_train = max(len(way.left), 1), max(len(way.right), 1)
     sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
-    return float(predictor(task, *sizes)(np.array([choice.p]), np.array([choice.q]))[0][0])
+    return float(predict(task, np.array([choice.p]), np.array([choice.q]), *sizes)[0][0])
 
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
     """Every way of cutting the outputs that may be best."""
-    return [*learn_by_values(left, right), *learn_scores(left, right), *learn_orders(left, right)]
+    few = min(len(left), len(right)) < FEW
+    return [*learn_by_values(left, right), *learn_scores(left, right), *(learn_orders(left, right) if few else ())]
 
 
 def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Partition, Choice] | None:
     if isinstance(way, Scored):
-        tail = best_tail(way, task)
-        return None if tail is None else cut_at(way, tail)
+        return choose_tail(way, task)
     if isinstance(way, Ordered):
         choice = choose_end(way, task)
         return None if choice is None else (way.partition, choice)
-    return way.partition, choose_event(Folds(*way.halves()), lay_out(way.partition), task)
+    return way.partition, choose_event(way.halves(), lay_out(way.partition), task)

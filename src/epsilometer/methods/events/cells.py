@@ -1,7 +1,8 @@
 """Learns from training draws how to cut the outputs into cells."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +34,30 @@ def learn_line(left: Array, right: Array, most_bins: int = 512) -> Line:
         right: shape (m,), of the other.
         most_bins: never more bins than this.
     """
-    pooled = _pool(left, right)
-    pooled = pooled[~np.isnan(pooled)]
-    atoms = _repeated(left, right, pooled)
+    atoms, pooled = _repeated(left, right)
     rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
-    rest = rest[np.isfinite(rest)]
-    edges = np.concatenate([_bin_edges(rest, len(pooled), most_bins), atoms, next_float(atoms)])
-    return Line(np.unique(edges[~np.isnan(edges)]))
+    rest = np.sort(rest[np.isfinite(rest)])
+    # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
+    wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))
+    n_bins = min(wanted, len(rest) // _PER_BIN)
+    ranks = np.linspace(0, len(rest), max(n_bins, 1) + 1).astype(np.int64)[1:-1]
+    return Line(np.unique(np.concatenate([rest[ranks], atoms, next_float(atoms)])))
 
 
 def learn_atoms(left: Column, right: Column) -> Atoms | None:
     """The values of a column that repeat; None when none does."""
     if isinstance(left, Labels) and isinstance(right, Labels):
-        return _label_atoms(left, right)
+        count: Counter[str] = Counter()
+        for side in (left, right):
+            totals = np.bincount(side.codes, minlength=len(side.labels)).tolist()
+            count.update(dict(zip(side.labels, totals, strict=True)))
+        frequent = [label for label, total in count.most_common() if total >= REPEATS]
+        return LabelAtoms(tuple(frequent[:_MOST_ATOMS])) if frequent else None
     if not (isinstance(left, Numbers) and isinstance(right, Numbers)):
         return None  # one shape has one kind of column, so this does not happen
     if left.values.dtype == np.bool_:
         return NumberAtoms(np.array([0.0, 1.0]))
-    pooled = _pool(left.values, right.values)
-    atoms = _repeated(left.values, right.values, pooled[~np.isnan(pooled)])
+    atoms, pooled = _repeated(left.values, right.values)
     if np.isnan(pooled).any():
         atoms = np.append(atoms, np.nan)
     return NumberAtoms(atoms) if len(atoms) else None
@@ -96,42 +102,17 @@ def _empty_like(block: Block) -> Block:
     return Block(block.shape, nothing, tuple(column.take(nothing) for column in block.columns), 0)
 
 
-def _pool(left: Array, right: Array) -> Floats:
-    return np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
-
-
-def _repeated(left: Array, right: Array, pooled: Floats) -> Floats:
-    """The values that repeat often enough, ascending; infinities that were seen always count as atoms."""
+def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
+    """The values that repeat often enough, ascending, and all values; infinities that were seen always are atoms."""
+    pooled = np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
     look = np.sort(np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]))
     infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]
     if not np.any(look[1:] == look[:-1]):
-        return np.array(infinite)
-    values, count = np.unique(pooled, return_counts=True)
+        return np.array(infinite), pooled
+    values, count = np.unique(pooled[~np.isnan(pooled)], return_counts=True)
     repeated = np.flatnonzero(count >= REPEATS)
     repeated = repeated[np.argsort(-count[repeated], kind="stable")[:_MOST_ATOMS]]
-    return np.union1d(values[repeated], infinite)
-
-
-def _bin_edges(rest: Floats, total: int, most_bins: int) -> Floats:
-    """Quantiles of the values that do not repeat: about 4·n^(1/3) bins for n draws per side, fewer when less varies."""
-    if not len(rest):
-        return np.empty(0)
-    wanted = int(np.clip(4.0 * (total / 2) ** (1 / 3), 32, most_bins))
-    n_bins = min(wanted, len(rest) // _PER_BIN)
-    if n_bins < 2:
-        return np.empty(0)
-    ordered = np.sort(rest)
-    return ordered[np.linspace(0, len(ordered), n_bins + 1).astype(np.int64)[1:-1]]
-
-
-def _label_atoms(left: Labels, right: Labels) -> LabelAtoms | None:
-    count: dict[str, int] = {}
-    for side in (left, right):
-        totals: Sequence[int] = np.bincount(side.codes, minlength=len(side.labels)).tolist()
-        for label, total in zip(side.labels, totals, strict=True):
-            count[label] = count.get(label, 0) + total
-    frequent = sorted((label for label, total in count.items() if total >= REPEATS), key=lambda label: -count[label])
-    return LabelAtoms(tuple(frequent[:_MOST_ATOMS])) if frequent else None
+    return np.union1d(values[repeated], infinite), pooled
 
 
 # --- columns of a score ----------------------------------------------------------------------------------------------
@@ -174,7 +155,7 @@ class ColumnCells:
         """The term; a cell that no draw filled has no weight."""
         every = np.zeros(len(self.term.weights))
         every[self.used] = weights
-        return Term(self.term.column, self.term.cells, every, self.term.mix)
+        return replace(self.term, weights=every)
 
 
 def _cut(term: Term, left: Block, right: Block) -> ColumnCells:
@@ -196,7 +177,8 @@ def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | N
     head = slice(0, _EDGE_ROWS)
     blank: list[Term] = []
     numbers: dict[int, tuple[Floats, Floats]] = {}
-    bins = _n_bins(len(terms), min(left.size, right.size))
+    # Even numbers of bins, so that the median is an edge.
+    bins = min(2 * int(np.clip(150 / len(terms), 4, 12)), 2 * max(2, min(left.size, right.size) // 400))
     for number, mix in terms:
         a, b = left.columns[number], right.columns[number]
         if isinstance(a, Labels) or isinstance(b, Labels):
@@ -204,27 +186,16 @@ def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | N
             names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_SINGLE])
             blank.append(Term(number, names, np.zeros(len(names) + 1)))
             continue
-        values = np.concatenate([_mixed(side.columns, number, mix)[head] for side in (left, right)])
+        mixed = Term(number, Line(np.empty(0)), np.empty(0), mix)
+        values = np.concatenate([np.asarray(mixed.numbers(side.columns), np.float64)[head] for side in (left, right)])
         atoms, rest = _single_values(values, bins)
         numbers[len(blank)] = atoms, rest
         blank.append(Term(number, _line_with(atoms, _quantiles(rest, bins)), np.empty(0), mix))
     for place, edges in _shared_edges([rest for _, rest in numbers.values()], list(numbers), bins).items():
-        blank[place] = Term(blank[place].column, _line_with(numbers[place][0], edges), np.empty(0), blank[place].mix)
-    cuts = [_cut(Term(t.column, t.cells, np.zeros(_n_cells(t.cells)), t.mix), left, right) for t in blank]
-    return [cut for cut in cuts if cut.size > 1]
-
-
-def _n_cells(cells: Line | LabelAtoms) -> int:
-    return cells.n_cells if isinstance(cells, Line) else len(cells) + 1
-
-
-def _n_bins(n_columns: int, n_draws: int) -> int:
-    """Even numbers of bins, so that the median is an edge."""
-    return min(2 * int(np.clip(150 / n_columns, 4, 12)), 2 * max(2, n_draws // 400))
-
-
-def _mixed(columns: Sequence[Column], number: int, mix: Floats | None) -> Floats:
-    return np.asarray(Term(number, Line(np.empty(0)), np.empty(0), mix).numbers(columns), dtype=np.float64)
+        blank[place] = replace(blank[place], cells=_line_with(numbers[place][0], edges))
+    sizes = [each.cells.n_cells if isinstance(each.cells, Line) else len(each.cells) + 1 for each in blank]
+    terms_of = (replace(each, weights=np.zeros(size)) for each, size in zip(blank, sizes, strict=True))
+    return [cut for cut in (_cut(each, left, right) for each in terms_of) if cut.size > 1]
 
 
 def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:

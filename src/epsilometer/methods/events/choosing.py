@@ -1,5 +1,6 @@
 """Chooses one event and one direction on training draws, by two-fold cross-validation."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.methods.base import Task
-from epsilometer.methods.events.prediction import expected_bounds, few_doubt, predictor
+from epsilometer.methods.events.prediction import expected_bounds, few_doubt, predict
 from epsilometer.outputs import Partition
 from epsilometer.outputs.lines import next_float
 
@@ -37,11 +38,6 @@ class Layout:
     atoms: tuple[Integers, ...]
     n_scores: int
 
-    @property
-    def is_one_line(self) -> bool:
-        """Whether all bins lie on one line of values."""
-        return len(self.bins) == 1 and not self.n_scores
-
 
 def lay_out(partition: Partition) -> Layout:
     """The layout of a partition's cells."""
@@ -50,7 +46,7 @@ def lay_out(partition: Partition) -> Layout:
     for block in partition.blocks:
         for part in block.groups:
             if part.line:
-                single = np.zeros(part.line.n_cells, dtype=np.bool_)  # which cells are single values, or NaN
+                single = np.zeros(part.n_cells, dtype=np.bool_)  # which cells are single values, or NaN
                 if len(part.line.edges) > 1:
                     single[1:-2] = next_float(part.line.edges[:-1]) == part.line.edges[1:]
                 single[-1] = True
@@ -80,13 +76,15 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
     priors = _BIN_PRIORS if len(layout.bins) == 1 and not len(layout.atoms[0]) - 1 else _ATOM_PRIORS
     widths = _BIN_WIDTHS if layout.bins else (0,)
     for width in widths:
-        smooth_above, smooth_below = (_smooth_lines(count, layout.bins, width) for count in (above, below))
+        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
         for prior in priors:
-            found["bins", width, prior] = _by_ratio(smooth_above + prior, smooth_below + prior)
+            ratio = np.log((smooth_above + prior) / (smooth_below + prior))
+            found["bins", width, prior] = np.argsort(-ratio, kind="stable")
     if any(len(line) > 4 for line in layout.atoms):
         for width in _ATOM_WIDTHS:
-            smooth_above, smooth_below = (_smooth_lines(count, layout.atoms, width) for count in (above, below))
-            found["atoms", width] = _by_ratio(smooth_above + 1.0, smooth_below + 1.0)
+            smooth_above, smooth_below = (smooth_lines(count, layout.atoms, width) for count in (above, below))
+            ratio = np.log((smooth_above + 1.0) / (smooth_below + 1.0))
+            found["atoms", width] = np.argsort(-ratio, kind="stable")
     if layout.group[-1] > 3:
         found |= _group_orderings(above, below, layout)
     if len(layout.bins) == 1:  # along the line from one end to the other, the cells outside it last
@@ -96,32 +94,31 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
     return found
 
 
-def _by_ratio(above: Floats, below: Floats) -> Integers:
-    return np.argsort(-np.log(above / below), kind="stable")
-
-
 def _group_orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable, Integers]:
     totals = [np.bincount(layout.group, count) + 0.5 for count in (above, below)]
     share_above = (2.0 * totals[0] / (totals[0] + totals[1]))[layout.group]
     share_below = (2.0 * totals[1] / (totals[0] + totals[1]))[layout.group]
     found: dict[Hashable, Integers] = {}
     for width, prior in _GROUP_SETTINGS:
-        smooth_above, smooth_below = (_smooth_lines(count, layout.bins, width) for count in (above, below))
-        found["group", width, prior] = _by_ratio(smooth_above + prior * share_above, smooth_below + prior * share_below)
+        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
+        ratio = np.log((smooth_above + prior * share_above) / (smooth_below + prior * share_below))
+        found["group", width, prior] = np.argsort(-ratio, kind="stable")
     return found
 
 
-def _smooth_lines(count: Integers, lines: tuple[Integers, ...], width: int) -> Floats:
-    """Counts averaged over neighbours with a bell of the given width, line by line."""
+def smooth_lines(count: Integers, lines: tuple[Integers, ...], width: float, full: bool = True) -> Floats:
+    """Counts averaged over neighbours with a bell of the given width, line by line; `full` also at the ends."""
     smooth = count.astype(np.float64)
     if width == 0:
         return smooth
     for line in lines:
-        reach = min(len(line) - 1, 4 * width)
+        reach = min(len(line) - 1, math.ceil(4 * width))
         if reach > 0:
             bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            total = np.convolve(count[line], bell)[reach:-reach]
-            smooth[line] = total / np.convolve(np.ones(len(line)), bell)[reach:-reach]
+            bell = bell if full else bell / bell.sum()
+            smooth[line] = np.convolve(count[line], bell)[reach:-reach]
+            if full:
+                smooth[line] /= np.convolve(np.ones(len(line)), bell)[reach:-reach]
     return smooth
 
 
@@ -156,17 +153,8 @@ _NEAR_MONOTONE = 1.0
 _MOST_SLACK = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Folds:
-    """Training counts of the cells, in two halves.
-
-    Attributes:
-        left: two arrays of shape (cells,).
-        right: two arrays of shape (cells,).
-    """
-
-    left: tuple[Integers, Integers]
-    right: tuple[Integers, Integers]
+# Training counts of the cells in two halves, left and right; four arrays of shape (cells,).
+Folds = tuple[tuple[Integers, Integers], tuple[Integers, Integers]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,37 +193,45 @@ class _Candidates:
 
 def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     """The event, size and direction with the best predicted bound."""
-    on_line = _is_long_line(folds, layout)
+    left, right = (side[0] + side[1] for side in folds)
+    total = left + right
+    # Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win.
+    on_line = (
+        len(layout.bins) == 1
+        and not layout.n_scores
+        and bool(
+            total[layout.bins[0]].sum() >= _ENOUGH_BINS * total.sum()
+            or np.count_nonzero(total[layout.atoms[0]]) > _MANY_ATOMS
+        )
+    )
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
-    both = folds, Folds(folds.right, folds.left)
+    both: tuple[Folds, Folds] = folds, (folds[1], folds[0])
     directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
     best = max(directions, key=lambda each: float(each.predicted.max()))
     place = int(np.argmax(best.predicted))
     if on_line:
         best, place = _safest_near_best(directions, best, place)
-    counts = both[best.flipped]
-    above = counts.left[0] + counts.left[1]
-    order = orderings(above, counts.right[0] + counts.right[1], layout)[best.rules[place]]
+    above, below = (right, left) if best.flipped else (left, right)
+    order = orderings(above, below, layout)[best.rules[place]]
     chosen = np.zeros(len(above), dtype=np.bool_)
     reach = int(np.searchsorted(np.cumsum(above[order]), float(best.masses[place]) * above.sum()))
     chosen[order[: min(reach, len(order) - 1) + 1]] = True
-    seen = above + counts.right[0] + counts.right[1]
-    if chosen[seen > 0].all():  # the certain event proves nothing, and hides correlation and drift
-        chosen[order[seen[order] > 0][-1]] = False
+    if chosen[total > 0].all():  # the certain event proves nothing, and hides correlation and drift
+        chosen[order[total[order] > 0][-1]] = False
     predicted, p, q = (float(each[place]) for each in (best.predicted, best.p, best.q))
     luck = 0.0 if on_line else _LUCK * float(best.spread[place])
-    return Choice(_fill_gaps(chosen, seen, layout), best.flipped, predicted, p, q, luck)
+    return Choice(_fill_gaps(chosen, total, layout), best.flipped, predicted, p, q, luck)
 
 
 def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped: bool) -> _Candidates:
-    first = orderings(folds.left[0], folds.right[0], layout)
-    second = orderings(folds.left[1], folds.right[1], layout)
-    n_left, n_right = (int(side[0].sum() + side[1].sum()) for side in (folds.left, folds.right))
+    left, right = folds
+    first, second = (orderings(left[half], right[half], layout) for half in (0, 1))
+    n_left, n_right = (int(side[0].sum() + side[1].sum()) for side in folds)
     hits, misses = [], []
     for rule in first:
         # Ordered on one half, counted on the other.
-        above, below = _out_of_fold(first[rule], folds.left[0], folds.left[1], folds.right[1])
-        more_above, more_below = _out_of_fold(second[rule], folds.left[1], folds.left[0], folds.right[0])
+        above, below = _out_of_fold(first[rule], left[0], left[1], right[1])
+        more_above, more_below = _out_of_fold(second[rule], left[1], left[0], right[0])
         hits.append(above + more_above)
         misses.append(below + more_below)
     p = np.concatenate(hits) / max(n_left, 1)
@@ -247,7 +243,7 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
         predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train))
         spread = np.zeros(len(p))  # only needed for long lines
     else:
-        predicted, spread = predictor(task, n_train, n_fresh, doubt)(p, q)
+        predicted, spread = predict(task, p, q, n_train, n_fresh, doubt)
     rules = [rule for rule in first for _ in _MASSES]
     return _Candidates(flipped, rules, np.tile(_MASSES, len(first)), p, q, predicted, spread)
 
@@ -257,16 +253,6 @@ def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Int
     reach = np.searchsorted(np.cumsum(learned[order]), _MASSES * learned.sum())
     reach = np.minimum(reach, max(len(order) - 2, 0))
     return np.cumsum(above[order])[reach].astype(float), np.cumsum(below[order])[reach].astype(float)
-
-
-def _is_long_line(folds: Folds, layout: Layout) -> bool:
-    """Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win."""
-    if len(layout.bins) != 1 or layout.n_scores:
-        return False
-    total = folds.left[0] + folds.left[1] + folds.right[0] + folds.right[1]
-    in_bins = int(total[layout.bins[0]].sum())
-    n_atoms = int(np.count_nonzero(total[layout.atoms[0]]))
-    return in_bins >= _ENOUGH_BINS * int(total.sum()) or n_atoms > _MANY_ATOMS
 
 
 def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:

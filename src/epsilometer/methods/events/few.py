@@ -24,8 +24,6 @@ from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
 
-Sides = tuple[Outputs, Outputs]
-
 # From this many training draws per side, `choose_event` works alone: it sees as much as the orders of this file.
 FEW = 3000
 # Cells of one order: one per draw up to this number; beyond it, ranks that are dense in both tails.
@@ -69,9 +67,7 @@ class Ordered:
 
 
 def learn_orders(left: Outputs, right: Outputs) -> list[Ordered]:
-    """The orders that few training draws can use; none when there are many draws."""
-    if min(len(left), len(right)) >= FEW:
-        return []
+    """The orders that few training draws can use."""
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1:
         is_long = is_long_number(pairs[0][0].shape)
@@ -88,23 +84,16 @@ def _by_number(left: Outputs, right: Outputs, pair: tuple[Block, Block], place: 
     n_columns = len(pair[0].columns)
     group = Group((-1,) * n_columns, Line(edges), place)
     partition = Partition((BlockPartition(pair[0].shape, (None,) * n_columns, (group,)),))
-    is_smooth = _hardly_repeats(values)
+    is_smooth = len(np.unique(values)) >= _DISTINCT * len(values)
+    known = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):
+        distance = np.abs(typical - (np.median(known) if len(known) else 0.0))
     caution = 1.0 if is_smooth else _CAUTION_REPEATED
     # Off the line: NaN, other signatures, other shapes.
     return [
         Ordered(partition, np.concatenate([places, np.full(3, np.nan)]), left, right, is_smooth, caution)
-        for places in (typical, _distance(typical, values))
+        for places in (typical, distance)
     ]
-
-
-def _hardly_repeats(values: Floats) -> bool:
-    return len(np.unique(values)) >= _DISTINCT * len(values)
-
-
-def _distance(typical: Floats, values: Floats) -> Floats:
-    known = values[np.isfinite(values)]
-    with np.errstate(over="ignore"):
-        return np.abs(typical - (np.median(known) if len(known) else 0.0))
 
 
 def _cut(values: Floats, most: int) -> tuple[Floats, Floats]:
@@ -113,20 +102,15 @@ def _cut(values: Floats, most: int) -> tuple[Floats, Floats]:
     if not len(ordered):
         return np.empty(0), np.zeros(1)
     starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
-    if len(starts) > most:
-        starts = starts[_dense_at_ends(len(starts), most)]
+    if (n := len(starts)) > most:  # half of them evenly spaced, half of them dense at both ends
+        tail = np.unique(np.geomspace(1.0, n / 2.0, most // 4).astype(np.int64))
+        starts = starts[np.unique(np.concatenate([np.linspace(0, n - 1, most // 2).astype(np.int64), tail, n - tail]))]
     below, above = ordered[starts[1:] - 1], ordered[starts[1:]]
     with np.errstate(invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
     ends = np.append(starts[1:], len(ordered))
     # Two neighbouring floats, or infinities, have nothing between them: the upper one is the edge.
     return np.where(middle > below, middle, above), ordered[(starts + ends - 1) // 2]
-
-
-def _dense_at_ends(n: int, most: int) -> Integers:
-    """At most `most` ranks of n: half of them evenly spaced, half of them dense at both ends."""
-    tail = np.unique(np.geomspace(1.0, n / 2.0, most // 4).astype(np.int64))
-    return np.unique(np.concatenate([np.linspace(0, n - 1, most // 2).astype(np.int64), tail, n - tail]))
 
 
 def _by_score(left: Outputs, right: Outputs) -> Ordered:
@@ -144,7 +128,8 @@ def _by_score(left: Outputs, right: Outputs) -> Ordered:
         group = Group(signature, Line(edges), score=score) if len(edges) else Group(signature)
         blocks.append(BlockPartition(a.shape, (None,) * len(a.columns), (group,)))
         places += [*(typical + offset), *([np.nan, np.nan] if len(edges) else [np.nan])]
-    is_smooth = _hardly_repeats(np.concatenate(scored))
+    every = np.concatenate(scored)
+    is_smooth = len(np.unique(every)) >= _DISTINCT * len(every)
     return Ordered(Partition(tuple(blocks)), np.array([*places, np.nan]), *rest, is_smooth, _CAUTION_SCORE)
 
 
@@ -158,11 +143,12 @@ def fit_line(left: Block, right: Block) -> AdditiveScore | None:
     The weights are those of the linear discriminant for independent columns: difference of the means over variance.
     Names have a log-ratio each. None when nothing varies.
     """
-    parts = [
-        part
-        for number, columns in enumerate(zip(left.columns, right.columns, strict=True))
-        for part in _parts_of(number, *columns)
-    ]
+    parts: list[_Part] = []
+    for number, (a, b) in enumerate(zip(left.columns, right.columns, strict=True)):
+        if isinstance(a, Numbers) and isinstance(b, Numbers):
+            parts += _number_parts(number, a, b)
+        elif isinstance(a, Labels) and isinstance(b, Labels):
+            parts.append(_name_part(number, a, b))
     best = max((abs(part.t) for part in parts), default=0.0)
     if not best > 0.0:
         return None
@@ -180,24 +166,14 @@ class _Part:
     weights: Floats
 
 
-def _parts_of(number: int, left: object, right: object) -> list[_Part]:
-    if isinstance(left, Numbers) and isinstance(right, Numbers):
-        return _number_parts(number, left, right)
-    assert isinstance(left, Labels)
-    assert isinstance(right, Labels)
-    return [_name_part(number, left, right)]
-
-
 def _number_parts(number: int, left: Numbers, right: Numbers) -> list[_Part]:
     values = [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
     edges, typical = _cut(np.concatenate(values), _COLUMN_CELLS)
-    if not len(edges):
+    finite = typical[np.isfinite(typical)]
+    if not len(edges) or not len(finite):
         return []
     line = Line(edges)
     known = [line.index(side[~np.isnan(side)]) for side in values]
-    finite = typical[np.isfinite(typical)]
-    if not len(finite):
-        return []
     # Small enough that squares stay finite; only the order of the weights counts.
     scaled = np.clip(typical, finite.min(), finite.max()) / max(float(np.abs(finite).max()), 1e-300)
     low, centre, high = np.quantile(scaled[np.concatenate(known)], [_PULLED_IN, 0.5, 1.0 - _PULLED_IN])
@@ -228,16 +204,12 @@ def _discriminant(left: Floats, right: Floats) -> tuple[float, float, float]:
 def _name_part(number: int, left: Labels, right: Labels) -> _Part:
     names = LabelAtoms(tuple(dict.fromkeys((*left.labels, *right.labels))))
     n, m = len(left.codes), len(right.codes)
-    hits, others = (_count_names(names, side) for side in (left, right))
+    hits, others = (np.bincount(names.codes(side), minlength=len(names.labels)) for side in (left, right))
     spread = np.sqrt((hits + others + 0.5) * (1.0 / max(n, 1) ** 2 + 1.0 / max(m, 1) ** 2) / 2.0)
     t = (hits / max(n, 1) - others / max(m, 1)) / spread
     ratio = np.array([_log_ratio(a, n, b, m) for a, b in zip(hits.tolist(), others.tolist(), strict=True)])
     # A name that was never seen has no weight.
     return _Part(float(np.abs(t).max(initial=0.0)), number, names, np.append(ratio, 0.0))
-
-
-def _count_names(names: LabelAtoms, side: Labels) -> Integers:
-    return np.bincount(names.codes(side), minlength=len(names.labels))
 
 
 def choose_end(way: Ordered, task: Task) -> Choice | None:
@@ -285,16 +257,12 @@ def _beyond(places: Floats, counts: Integers, is_smooth: bool) -> Floats:
     exact = np.cumsum(counts)[:-1].astype(np.float64)
     known = np.isfinite(places)
     with np.errstate(over="ignore", invalid="ignore"):
-        width = _kernel_width(np.repeat(places[known], counts[known])) if is_smooth else 0.0
+        draws, width = np.repeat(places[known], counts[known]), 0.0
+        if is_smooth and len(draws) > 1:
+            low, high = np.quantile(draws, [0.25, 0.75])
+            width = float(0.9 * min(draws.std(), (high - low) / 1.34) * len(draws) ** -0.2)
         if not 0.0 < width < np.inf:
             return exact
         cuts = 0.5 * places[1:] + 0.5 * places[:-1]
         smooth = ndtr((places[known] - cuts[:, None]) / width) @ counts[known]
     return np.where(known[1:] & known[:-1], int(counts[places == np.inf].sum()) + smooth, exact)
-
-
-def _kernel_width(draws: Floats) -> float:
-    if len(draws) < 2:
-        return 0.0
-    low, high = np.quantile(draws, [0.25, 0.75])
-    return float(0.9 * min(draws.std(), (high - low) / 1.34) * len(draws) ** -0.2)

@@ -45,8 +45,10 @@ class Learned:
 
     def halves(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """How often each cell was seen in either half of the left draws, and of the right ones; shape (cells,) each."""
-        sides = ([self.partition.count(half_of(side, half)) for half in (0, 1)] for side in (self.left, self.right))
-        (a, b), (c, d) = sides
+        (a, b), (c, d) = (
+            [self.partition.count(side.take(half)) for half in (slice(0, side.size // 2), slice(side.size // 2, None))]
+            for side in (self.left, self.right)
+        )
         return (a, b), (c, d)
 
 
@@ -55,10 +57,10 @@ def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
     pairs = blocks_of_both(left, right)
     by_values = [_by_values(a, b) for a, b in pairs]
     ways = [Learned(Partition(tuple(by_values)), left, right)]
-    needs_score = [_needs_score(part, a, b) for part, (a, b) in zip(by_values, pairs, strict=True)]
-    if any(needs and len(part.groups) > 1 for part, needs in zip(by_values, needs_score, strict=True)):
+    parts = zip(by_values, pairs, strict=True)
+    if any(len(part.groups) > 1 and _needs_score(part, a, b) for part, (a, b) in parts):
         fit, rest = _for_scores(left, right, pairs)
-        ways.append(Learned(Partition(tuple(_by_values(a, b, _cut_by_score) for a, b in fit)), *rest))
+        ways.append(Learned(Partition(tuple(_by_values(a, b, with_scores=True) for a, b in fit)), *rest))
     return ways
 
 
@@ -68,7 +70,12 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     pairs = blocks_of_both(left, right)
     if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
         fit, rest = _for_scores(left, right, pairs)
-        ways.insert(1, Learned(Partition(tuple(_by_score_or_values(a, b) for a, b in fit)), *rest))
+        # A score over all columns, where there are several.
+        blocks = [
+            _by_score(a, b, fit_score) if len(a.columns) > 1 and not is_long_number(a.shape) else _by_values(a, b)
+            for a, b in fit
+        ]
+        ways.insert(1, Learned(Partition(tuple(blocks)), *rest))
     return ways
 
 
@@ -139,14 +146,6 @@ def _cut_by_value(group: Group, left: Block, right: Block, column: int) -> Group
     return replace(group, line=learn_line(a.values, b.values), column=column)
 
 
-ColumnCells = Callable[[Group, Block, Block], Group]
-
-
-def _leave_whole(group: Group, left: Block, right: Block) -> Group:
-    """Does not cut a group that varies in several columns."""
-    return group
-
-
 def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_score) -> Group:
     """Cuts a group that varies in several columns by a score of them."""
     if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
@@ -156,20 +155,26 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     return replace(group, line=line, score=score)
 
 
-def _by_values(left: Block, right: Block, cut: ColumnCells = _leave_whole) -> BlockPartition:
-    """Cells by repeated values; a group that varies in one column is cut there, one that varies in more by `cut`."""
-    if len(left.columns) == 1 and isinstance(left.columns[0], Numbers):
-        return BlockPartition(left.shape, (None,), (_cut_by_value(Group((-1,)), left, right, 0),))
+def _by_values(left: Block, right: Block, with_scores: bool = False) -> BlockPartition:
+    """Cells by repeated values; a group that varies in one column is cut there, in more at best by a score."""
+    one, other = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
+    if isinstance(one, Numbers) and isinstance(other, Numbers):
+        return BlockPartition(left.shape, (None,), (Group((-1,), learn_line(one.values, other.values)),))
     place = line_of_long_numbers(left, right) if is_long_number(left.shape) else None
     if place is not None:
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))
     partition, varying = learn_groups(left, right)
     groups = list(partition.groups)
     for number, left_rows, right_rows in varying:
-        group = groups[number]
-        inside = _rows_of(left, left_rows), _rows_of(right, right_rows)
-        columns = _varying(group)
-        groups[number] = cut(group, *inside) if len(columns) > 1 else _cut_by_value(group, *inside, columns[0])
+        group, columns = groups[number], _varying(groups[number])
+        a, b = (
+            Block(side.shape, None, tuple(column.take(rows) for column in side.columns), len(rows))
+            for side, rows in ((left, left_rows), (right, right_rows))
+        )
+        if len(columns) == 1:
+            groups[number] = _cut_by_value(group, a, b, columns[0])
+        elif with_scores:
+            groups[number] = _cut_by_score(group, a, b)
     return replace(partition, groups=tuple(groups))
 
 
@@ -190,12 +195,6 @@ def _values(block: Block, column: int) -> Array:
     return np.array([zlib.crc32(label.encode(errors="replace")) for label in found.labels], np.int64)[found.codes]
 
 
-def _by_score_or_values(left: Block, right: Block) -> BlockPartition:
-    """Cells of an additive score over all columns, where there are several."""
-    is_vector = len(left.columns) > 1 and not is_long_number(left.shape)
-    return _by_score(left, right, fit_score) if is_vector else _by_values(left, right)
-
-
 def _by_score(left: Block, right: Block, fit: FitScore) -> BlockPartition:
     """Cells of one score over all columns."""
     whole = Group((-1,) * len(left.columns))
@@ -204,10 +203,6 @@ def _by_score(left: Block, right: Block, fit: FitScore) -> BlockPartition:
 
 def _varying(group: Group) -> list[int]:
     return [column for column, code in enumerate(group.signature) if code < 0]
-
-
-def _rows_of(block: Block, rows: Integers) -> Block:
-    return Block(block.shape, None, tuple(column.take(rows) for column in block.columns), len(rows))
 
 
 def _needs_score(partition: BlockPartition, left: Block, right: Block) -> bool:

@@ -1,7 +1,6 @@
 """The bound to expect from an event, by its frequencies in training draws."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -11,47 +10,28 @@ from epsilometer.bounds.ratio import curve_through, towards_curve, within
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.methods.base import Task
 
-Predictor = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
-
-def predictor(task: Task, n_train: tuple[int, int], n_fresh: tuple[int, int], doubt: float = 1.0) -> Predictor:
-    """A function from (p, q) to (predicted bound, its spread through the training draws), elementwise.
+def predict(
+    task: Task, p: Floats, q: Floats, n_train: tuple[int, int], n_fresh: tuple[int, int], doubt: float = 1.0
+) -> tuple[Floats, Floats]:
+    """The bound to expect, and its spread through the training draws, elementwise.
 
     The prediction subtracts the cost of the proof (on `n_fresh` draws of P's and Q's side) and the spread of the
     training draws times `doubt`: without the latter, tiny events win by chance.
     """
-    claim = task.claim
-    cost = -float(ndtri(task.failure_probability))
+    claim, cost = task.claim, -float(ndtri(task.failure_probability))
     if isinstance(claim, ApproxDeltaDP):
-        return lambda p, q: _predict_delta(p, q, math.exp(min(claim.epsilon, 300.0)), cost, doubt, n_train, n_fresh)
+        grow = math.exp(min(claim.epsilon, 300.0))
+        train, fresh = (np.sqrt(p * (1.0 - p) / n[0] + grow**2 * q * (1.0 - q) / n[1]) for n in (n_train, n_fresh))
+        return p - grow * q - cost * fresh - doubt * train, train
     if isinstance(claim, PureDP | ApproxDP):
-        return lambda p, q: _predict_epsilon(p, q, claim.delta, cost, doubt, n_train, n_fresh)
-    return lambda p, q: _predict_any(p, q, claim, cost, doubt, n_train, n_fresh)
-
-
-def _predict_epsilon(
-    p: Floats, q: Floats, delta: float, cost: float, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = p - delta
-        train, fresh = (np.sqrt(p * (1.0 - p) / (n[0] * above**2) + (1.0 - q) / (n[1] * q)) for n in (n_train, n_fresh))
-        bound = np.log(above / q) - cost * fresh - doubt * train
-        return np.where((above > 0.0) & ~np.isnan(bound), bound, -np.inf), train
-
-
-def _predict_delta(
-    p: Floats, q: Floats, grow: float, cost: float, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    def spread(n: tuple[int, int]) -> Floats:
-        return np.sqrt(p * (1.0 - p) / n[0] + grow**2 * q * (1.0 - q) / n[1])
-
-    return p - grow * q - cost * spread(n_fresh) - doubt * spread(n_train), spread(n_train)
-
-
-def _predict_any(
-    p: Floats, q: Floats, claim: Claim, cost: float, doubt: float, n_train: tuple[int, int], n_fresh: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    """What the point proves to which the proof and the training draws move p and q."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = p - claim.delta
+            variances = [p * (1.0 - p) / (n[0] * above**2) + (1.0 - q) / (n[1] * q) for n in (n_train, n_fresh)]
+            train, fresh = map(np.sqrt, variances)
+            bound = np.log(above / q) - cost * fresh - doubt * train
+            return np.where((above > 0.0) & ~np.isnan(bound), bound, -np.inf), train
+    # What the point proves to which the proof and the training draws move p and q.
     p, q = within(p, q, n_fresh)
     growth, slope = curve_through(claim, p, q)
     moved = towards_curve(p, q, slope, n_fresh, cost + doubt * math.sqrt(sum(n_fresh) / sum(n_train)))
@@ -84,7 +64,10 @@ def expected_bounds(
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
         z = -float(ndtri(task.failure_probability))
-        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * _spread_of_ratio(p, q, claim.delta, n_train)
+        n, m = n_train
+        with np.errstate(divide="ignore", invalid="ignore"):  # the spread of ln((p − δ)/q), both estimated
+            spread = np.sqrt(p * (1.0 - p) / (n * (p - claim.delta) ** 2) + (1.0 - q) / (m * np.maximum(q, 1e-300)))
+        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * np.asarray(spread)
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
     q = np.minimum(q + 0.7 * doubt * np.sqrt(q * (1.0 - q) / n_train[1]), 1.0)
@@ -106,14 +89,6 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[in
     proves = (s > 0.0) & (constant > 0.0)
     # Events that prove nothing are still ranked.
     return np.where(proves, np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0]), p - q - 100.0)
-
-
-def _spread_of_ratio(p: Floats, q: Floats, delta: float, n: tuple[int, int]) -> Floats:
-    """The standard deviation of ln((p − δ)/q) when both are estimated from n draws."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(
-            np.sqrt(p * (1.0 - p) / (n[0] * (p - delta) ** 2) + (1.0 - q) / (n[1] * np.maximum(q, 1e-300)))
-        )
 
 
 def _expected_limits(

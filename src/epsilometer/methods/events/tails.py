@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task, one_thread
-from epsilometer.methods.events.additive import (
-    GRAM_ROWS,
-    Folds,
-    Side,
-    as_score,
-    fit,
-    folds_of,
-    starts_of,
-)
+from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
 from epsilometer.methods.events.cells import blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import predict
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
@@ -68,25 +60,21 @@ def learn_scores(left: Outputs, right: Outputs) -> list[Scored]:
         return []
     pairs = blocks_of_both(left, right)
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
-        return _line_of(*pairs[0]) if len(pairs) == 1 else []
+        columns = [side.columns[0] for side in pairs[0] if len(side.columns) == 1] if len(pairs) == 1 else []
+        numbers = [
+            np.asarray(column.values[:_MOST_DRAWS], np.float64) for column in columns if isinstance(column, Numbers)
+        ]
+        if len(numbers) < 2:
+            return []
+        # Single numbers are their own score.
+        whole = np.sort(np.concatenate(numbers))
+        usual = np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)
+        return [Scored({pairs[0][0].shape: (1, None, 0.0)}, numbers[0], numbers[1], whole, True)] if usual else []
     with one_thread():
         found = [_learn(pairs, mixed=False)]
         if len(pairs) == 1 and _goes_together(*pairs[0]):
             found.append(_learn(pairs, mixed=True))
     return found
-
-
-def _line_of(left: Block, right: Block) -> list[Scored]:
-    """Single numbers are their own score."""
-    a, b = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
-    if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
-        return []
-    numbers = [np.asarray(side.values[:_MOST_DRAWS], dtype=np.float64) for side in (a, b)]
-    whole = np.sort(np.concatenate(numbers))
-    usual = np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)
-    if not usual:
-        return []
-    return [Scored({left.shape: (1, None, 0.0)}, numbers[0], numbers[1], whole, is_line=True)]
 
 
 # With fewer training draws per side, the orders of `few` see as much.
@@ -217,41 +205,31 @@ _DOUBT, _CURVATURE, _WRONG = 1.0, 0.1, 0.15
 _MISFIT, _UNFIT = 1.5, 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """An end of a score.
-
-    Attributes:
-        mass: its share of all training draws.
-        upper: which end.
-        flipped: False when the left distribution is the larger one there.
-        p: the frequency to expect under the larger distribution.
-        q: under the other.
-        predicted: the bound to expect.
-        luck: how much of the prediction may be due to chance, or to a curve that does not fit.
-    """
-
-    mass: float
-    upper: bool
-    flipped: bool
-    p: float
-    q: float
-    predicted: float
-    luck: float
-
-
-def best_tail(scored: Scored, task: Task) -> Tail | None:
-    """The end of the score with the best predicted bound."""
-    counted = _Counted.of(scored)
+def choose_tail(scored: Scored, task: Task) -> tuple[Partition, Choice] | None:
+    """The end of the score with the best predicted bound: cells inside and outside, and the choice of the former."""
+    scores = np.concatenate([scored.left, scored.right])
+    order = np.argsort(scores, kind="stable")
+    lefts = np.concatenate([[0], np.cumsum(order < len(scored.left))])
+    counted = _Counted(scores[order], lefts, len(scored.left), len(scored.right))
     models = [_Model.of(counted, by_depth) for by_depth in ((True, False) if scored.is_line else (False,))]
     model = min(models, key=lambda each: each.misfit)
     # A score grows with the left's share; along a line it may do so in either direction.
     ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
-    found = [tail for end in ends if (tail := _best_of_end(counted, model, task, *end)) is not None]
-    best = max(found, key=lambda tail: tail.predicted, default=None)
-    if best is None or not scored.is_line:
-        return best
-    return replace(best, luck=best.luck + _UNFIT * max(model.misfit - _MISFIT, 0.0) * abs(best.predicted))
+    found = [(tail, *end) for end in ends if (tail := _best_of_end(counted, model, task, *end)) is not None]
+    if not found:
+        return None
+    (predicted, mass, p, q, luck), upper, flipped = max(found, key=lambda each: each[0][0])
+    luck += _UNFIT * max(model.misfit - _MISFIT, 0.0) * abs(predicted)
+    n, whole = len(scored.whole), scored.whole
+    size = min(max(round(mass * n), 1), n - 1)
+    low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
+    threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
+    chosen = []
+    for _, score, base in scored.shapes.values():
+        is_cut = scored.is_line or score is not None
+        chosen += [*([not upper, upper, False] if is_cut else [(base >= threshold) == upper]), False]
+    choice = Choice(np.array([*chosen, False]), flipped, predicted, p, q, luck if scored.is_line else 0.0)
+    return scored.cut(np.array([threshold])), choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,17 +247,6 @@ class _Counted:
     lefts: Integers
     n: int
     m: int
-
-    @classmethod
-    def of(cls, scored: Scored) -> _Counted:
-        scores = np.concatenate([scored.left, scored.right])
-        order = np.argsort(scores, kind="stable")
-        lefts = np.concatenate([[0], np.cumsum(order < len(scored.left))])
-        return cls(scores[order], lefts, len(scored.left), len(scored.right))
-
-    def between_ties(self, ranks: Integers) -> Integers:
-        """The same ranks, moved down to where a score begins."""
-        return np.searchsorted(self.scores, self.scores[ranks], side="left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,16 +278,16 @@ class _Model:
     @classmethod
     def of(cls, counted: _Counted, by_depth: bool) -> _Model:
         total = len(counted.scores)
-        ends = counted.between_ties(np.minimum((_SLICES * total).astype(np.int64), total - 1))
+        ranks = np.minimum((_SLICES * total).astype(np.int64), total - 1)
+        ends = np.searchsorted(counted.scores, counted.scores[ranks])  # between ties
         at = np.unique(np.concatenate([[0], ends, [total]]))
         hits = np.diff(counted.lefts[at])
         others = np.diff(at) - hits
         ratio = np.log((hits + 0.5) / counted.n) - np.log((others + 0.5) / counted.m)
         weight = 1.0 / (1.0 / (hits + 0.5) + 1.0 / (others + 0.5))
         edges = np.union1d(at, np.linspace(0, total, min(total, _STEPS) + 1).astype(np.int64))
-        middle, width = (edges[1:] + edges[:-1]) // 2, np.diff(edges)
-        along = _depths(middle, total) if by_depth else _standardised(counted.scores, at, weight)[middle]
-        every = _bent(along) if by_depth else _basis(along)
+        width = np.diff(edges)
+        every = _curves(counted.scores, at, weight, (edges[1:] + edges[:-1]) // 2, by_depth)
         sums = np.concatenate([np.zeros((1, every.shape[1])), np.cumsum(every * width[:, None], axis=0)])
         basis = np.diff(sums[np.searchsorted(edges, at)], axis=0) / np.diff(at)[:, None]
         normal = (basis * weight[:, None]).T @ basis
@@ -341,31 +308,28 @@ class _Model:
         return cls(edges, np.concatenate([[0.0], np.cumsum(share * width)]), variance, misfit)
 
 
-def _standardised(scores: Floats, at: Integers, weight: Floats) -> Floats:
-    """Scores around their mean over slices, in units of their spread."""
+def _curves(scores: Floats, at: Integers, weight: Floats, ranks: Integers, by_depth: bool) -> Floats:
+    """The functions that make up a log-ratio along the score, at the given ranks; shape (ranks, functions)."""
+    if by_depth:  # how deep in a tail each rank is: minus the logarithm of the tail's mass, negative in the lower tail
+        share = (ranks + 0.5) / len(scores)
+        t = np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
+        up, down = np.maximum(t, 0.0), np.minimum(t, 0.0)
+        return np.stack([np.ones_like(t), up, down, up**2, down**2], axis=1)
+    # Scores around their mean over slices, in units of their spread.
     scores = scores - scores[len(scores) // 2]  # sums of large numbers would round away what distinguishes them
     mean = np.diff(np.concatenate([[0.0], np.cumsum(scores)])[at]) / np.diff(at)
     centre = np.average(mean, weights=weight)
     unit = float(np.sqrt(np.average((mean - centre) ** 2, weights=weight))) or 1.0
-    return np.clip((scores - centre) / unit, -1e6, 1e6)
-
-
-def _depths(ranks: Integers, total: int) -> Floats:
-    """How deep in a tail the ranks are: minus the logarithm of the tail's mass, negative in the lower tail."""
-    share = (ranks + 0.5) / total
-    return np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
-
-
-def _basis(t: Floats) -> Floats:
+    t = np.clip((scores[ranks] - centre) / unit, -1e6, 1e6)
     return np.stack([np.ones_like(t), t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2], axis=1)
 
 
-def _bent(t: Floats) -> Floats:
-    up, down = np.maximum(t, 0.0), np.minimum(t, 0.0)
-    return np.stack([np.ones_like(t), up, down, up**2, down**2], axis=1)
+# Prediction, share of all training draws, p and q to expect, and how much of the prediction may be chance.
+Tail = tuple[float, float, float, float, float]
 
 
 def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flipped: bool) -> Tail | None:
+    """The best size of one end of the score, `flipped` where the right distribution should be the larger one."""
     total = counted.n + counted.m
     # Predictions for other notions are slow.
     masses = _MASSES if isinstance(task.claim, PureDP | ApproxDP) else _MASSES[::4]
@@ -373,7 +337,7 @@ def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flip
     sizes = sizes[(sizes >= 8) & (sizes < total)]
     # Ties are inside or outside together.
     if upper:
-        cut = counted.between_ties(total - sizes)
+        cut = np.searchsorted(counted.scores, counted.scores[total - sizes], side="left")
         lefts, size = counted.n - counted.lefts[cut], total - cut
     else:
         cut = np.searchsorted(counted.scores, counted.scores[sizes - 1], side="right")
@@ -398,10 +362,10 @@ def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flip
     p, q = _split(mass, ratio, n, m)
     low, high = _split(mass, ratio - _DOUBT * np.sqrt(variance), n, m)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    predicted = predictor(task, (n, m), n_fresh, doubt=0.0)(low, np.maximum(high, 0.3 / n_fresh[1]))[0]
+    predicted = predict(task, low, np.maximum(high, 0.3 / n_fresh[1]), (n, m), n_fresh, doubt=0.0)[0]
     best = int(np.argmax(predicted))
     luck = float(np.sqrt(1.0 / max(hits[best], 0.5) + 1.0 / max(others[best], 1.0)))
-    return Tail(float(mass[best]) / total, upper, flipped, float(p[best]), float(q[best]), float(predicted[best]), luck)
+    return float(predicted[best]), float(mass[best]) / total, float(p[best]), float(q[best]), luck
 
 
 def _split(size: Floats, ratio: Floats, n: int, m: int) -> tuple[Floats, Floats]:
@@ -409,20 +373,3 @@ def _split(size: Floats, ratio: Floats, n: int, m: int) -> tuple[Floats, Floats]
     grow = np.exp(np.clip(ratio, -30.0, 30.0))
     q = size / (n * grow + m)
     return np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
-
-
-def cut_at(scored: Scored, tail: Tail) -> tuple[Partition, Choice]:
-    """The cells inside and outside of the tail, and the choice of those inside."""
-    scores = scored.whole
-    n = len(scores)
-    size = min(max(round(tail.mass * n), 1), n - 1)
-    low, high = (scores[n - size - 1], scores[n - size]) if tail.upper else (scores[size - 1], scores[size])
-    threshold = 0.5 * (low + high) if low < high else (high if tail.upper else np.nextafter(low, np.inf))
-    chosen = []
-    for _, score, base in scored.shapes.values():
-        whole = score is None and not scored.is_line
-        chosen += [*([(base >= threshold) == tail.upper] if whole else [not tail.upper, tail.upper, False]), False]
-    choice = Choice(
-        np.array([*chosen, False]), tail.flipped, tail.predicted, tail.p, tail.q, tail.luck if scored.is_line else 0.0
-    )
-    return scored.cut(np.array([threshold])), choice

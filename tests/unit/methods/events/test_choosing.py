@@ -8,9 +8,9 @@ import pytest
 from epsilometer.bounds import Counts, certified_value
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
-from epsilometer.methods.events.choosing import Folds, choose_event, lay_out, orderings
+from epsilometer.methods.events.choosing import choose_event, lay_out, orderings
 from epsilometer.methods.events.learning import fit_score
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import predict
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
 from epsilometer.outputs.lines import LabelAtoms
 
@@ -42,7 +42,7 @@ def folds(partition, left, right):
         padded[: len(counts)] = counts
         return padded // 2, padded - padded // 2
 
-    return Folds(halves(left), halves(right))
+    return halves(left), halves(right)
 
 
 def task(claim=None, n=7000):
@@ -119,7 +119,7 @@ class TestChoice:
 class TestPrediction:
     def test_epsilon(self):
         p, q, n = np.array([0.4]), np.array([0.1]), (4000, 5000)
-        predicted, spread = predictor(task(PureDP(1.0)), n, (7000, 8000))(p, q)
+        predicted, spread = predict(task(PureDP(1.0)), p, q, n, (7000, 8000))
         sd = math.sqrt(0.6 / (0.4 * 4000) + 0.9 / (0.1 * 5000))
         fresh = math.sqrt(0.6 / (0.4 * 7000) + 0.9 / (0.1 * 8000))
         assert spread == pytest.approx([sd])
@@ -127,7 +127,7 @@ class TestPrediction:
 
     def test_delta(self):
         p, q, n = np.array([0.4]), np.array([0.1]), (4000, 5000)
-        predicted, spread = predictor(task(ApproxDeltaDP(math.log(2), 0.0)), n, (7000, 8000))(p, q)
+        predicted, spread = predict(task(ApproxDeltaDP(math.log(2), 0.0)), p, q, n, (7000, 8000))
         sd = math.sqrt(0.24 / 4000 + 4 * 0.09 / 5000)
         assert spread == pytest.approx([sd])
         assert predicted == pytest.approx([0.2 - 1.6448536 * math.sqrt(0.24 / 7000 + 4 * 0.09 / 8000) - sd])
@@ -135,14 +135,14 @@ class TestPrediction:
     @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
     def test_below_what_the_probabilities_prove(self, claim):
         p, q = np.array([0.5, 0.9, 0.01, 0.3]), np.array([0.2, 0.6, 0.001, 0.3])
-        predicted, spread = predictor(task(claim), (3000, 3000), (7000, 7000))(p, q)
+        predicted, spread = predict(task(claim), p, q, (3000, 3000), (7000, 7000))
         assert np.all(spread >= 0)
         assert all(a <= claim.least_value(x, y) + 1e-12 for a, x, y in zip(predicted, p, q, strict=True))
 
     @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
     def test_extreme_frequencies_are_no_accident(self, claim):
         p, q = np.array([0.0, 1.0, 1.0, 0.0]), np.array([1.0, 1e-9, 1.0, 1e-9])
-        predicted, spread = predictor(task(claim), (3000, 3000), (7000, 7000))(p, q)
+        predicted, spread = predict(task(claim), p, q, (3000, 3000), (7000, 7000))
         assert not np.isnan(predicted).any()
         assert not np.isnan(spread[np.isfinite(predicted)]).any()
 
@@ -152,13 +152,13 @@ class TestPrediction:
             assert 0.0 <= error <= 1.0
             return 1.0 - error
 
-        predictor(task(TradeOffDP(curve)), (10, 10), (10, 10))(np.array([1.0]), np.array([q]))
+        predict(task(TradeOffDP(curve)), np.array([1.0]), np.array([q]), (10, 10), (10, 10))
 
     @pytest.mark.parametrize("claim", CLAIMS[3:], ids=lambda claim: claim.notion)
     @pytest.mark.parametrize(("p", "q"), [(0.4, 0.1), (0.97, 0.8), (0.05, 0.01)])
     def test_without_doubt_it_is_near_the_joint_certificate(self, claim, p, q):
         n = 7000
-        ((predicted,), _) = predictor(task(claim), (3000, 3000), (n, n), doubt=0.0)(np.array([p]), np.array([q]))
+        ((predicted,), _) = predict(task(claim), np.array([p]), np.array([q]), (3000, 3000), (n, n), doubt=0.0)
         proved = certified_value(claim, Counts(round(p * n), n), Counts(round(q * n), n), 0.05, (p, q))
         estimate = claim.least_value(p, q)
         assert abs(predicted - proved) <= 0.3 * (estimate - proved) + 1e-9

@@ -21,7 +21,7 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
-from epsilometer.methods.events.prediction import predictor
+from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
 from epsilometer.methods.published import own_options
 from epsilometer.methods.trees import fit_trees
@@ -83,7 +83,8 @@ def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Float
     # One more on the other side: an event never seen there is rare, not impossible.
     p, q = hits / sizes[0], (misses + 1.0) / (sizes[1] + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    predicted = predictor(task, sizes, n_fresh, _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE)(p, q)[0]
+    doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
+    predicted = predict(task, p, q, sizes, n_fresh, doubt)[0]
     best = int(np.argmax(predicted))
     return float(predicted[best]), float(mixtures[best]), float(p[best]), float(q[best])
 

@@ -168,12 +168,12 @@ class RenyiVariationalMethod(Method):
         with one_thread():
             for order in orders:
                 inner = _inner_task(task, order, threshold)
-                choice = choose_score(learn_functions(left, right, order, self.options), inner)
+                score, flipped, predicted = choose_score(learn_functions(left, right, order, self.options), inner)
                 if self.options.certificate == "published":
-                    found.append(_clipped(choice.score, choice.flipped, task, threshold))
+                    found.append(_clipped(score, flipped, task, threshold))
                 else:
                     n_known = min(len(left), len(right))
-                    bet = restored_bet(choice.score, choice.flipped, inner, choice.predicted, n_known)
+                    bet = restored_bet(score, flipped, inner, predicted, n_known)
                     found.append(_with_value(bet, task, threshold))
         return max(found, key=lambda each: each.predicted)
 

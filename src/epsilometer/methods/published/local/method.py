@@ -94,7 +94,7 @@ class OutcomeProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the outcome happened."""
-        return Counts(self.event.count(outputs), len(outputs))
+        return Counts(int(np.count_nonzero(self.event.contains(outputs))), len(outputs))
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The bound from relative frequencies of the fresh draws."""
