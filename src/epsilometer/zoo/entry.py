@@ -106,7 +106,17 @@ class ZooEntry:
         kind = type(self.claim) if notion is None else notion
         if not fixed and type(self.claim) is kind:
             fixed = self.claim.fixed()
-        return _truth(self.pair_law, kind, fixed)
+        if kind is TradeOffDP:
+            return None
+        if (kind, *sorted(fixed)) in _TRUTHS:
+            value: float | None = getattr(self.pair_law, _TRUTHS[kind, *sorted(fixed)])(*fixed.values())
+            return value
+        known: list[type[Claim]] = [*dict.fromkeys(key[0] for key in _TRUTHS), TradeOffDP]
+        if kind not in known:
+            raise InputError(f"notion={kind!r} is unknown; known are {', '.join(each.__name__ for each in known)}")
+        needs = " or ".join(f"{name}=" for each, *names in _TRUTHS if each is kind for name in names) or "no parameter"
+        given = ", ".join(sorted(fixed)) or "nothing"
+        raise InputError(f"the truth of {kind.__name__} needs {needs}, not {given}")
 
 
 def entry(
@@ -134,17 +144,3 @@ _TRUTHS: dict[tuple[type[Claim], *tuple[str, ...]], str] = {
     (ZCDP,): "rho",
     (GaussianDP,): "mu",
 }
-
-
-def _truth(law: PairLaw, notion: type[Claim], fixed: dict[str, float]) -> float | None:
-    if notion is TradeOffDP:
-        return None
-    if (notion, *sorted(fixed)) in _TRUTHS:
-        value: float | None = getattr(law, _TRUTHS[notion, *sorted(fixed)])(*fixed.values())
-        return value
-    known: list[type[Claim]] = [*dict.fromkeys(key[0] for key in _TRUTHS), TradeOffDP]
-    if notion not in known:
-        raise InputError(f"notion={notion!r} is unknown; known are {', '.join(kind.__name__ for kind in known)}")
-    needs = " or ".join(f"{name}=" for kind, *names in _TRUTHS if kind is notion for name in names) or "no parameter"
-    given = ", ".join(sorted(fixed)) or "nothing"
-    raise InputError(f"the truth of {notion.__name__} needs {needs}, not {given}")

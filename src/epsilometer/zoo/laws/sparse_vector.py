@@ -81,17 +81,12 @@ def _below(scheme: Scheme, panels: Panels, query: float) -> Floats:
 def first_above_law(scheme: Scheme, left: Sequence[float], right: Sequence[float], value_scale: float) -> CellLaw:
     """The distributions of (position of the first answer above, that query with *fresh* Laplace noise)."""
     one = Scheme(scheme.threshold_scale, scheme.query_scale, 1, scheme.threshold)
-    positions = [_by_position(answer_probabilities(one, queries)) for queries in (left, right)]
+    positions = np.zeros((2, len(left) + 1))  # the last one: no answer above
+    for side, queries in enumerate((left, right)):
+        for answers, probability in answer_probabilities(one, queries).items():
+            positions[side, answers.index(1) if 1 in answers else -1] = probability
     shifts = np.abs(np.subtract(left, right)) / value_scale
     return CellLaw(positions[0], positions[1], np.append(shifts, 0.0))
-
-
-def _by_position(table: dict[Answers, float]) -> Floats:
-    length = max(len(key) for key in table)
-    probabilities = np.zeros(length + 1)
-    for key, probability in table.items():
-        probabilities[key.index(1) if 1 in key else length] = probability
-    return probabilities
 
 
 def compared_value_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:

@@ -37,8 +37,7 @@ class Kernel:
 
 
 def _gaussian(u: Floats) -> Floats:
-    density: Floats = np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
-    return density
+    return np.asarray(np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi), dtype=np.float64)
 
 
 def _epanechnikov(u: Floats) -> Floats:
