@@ -285,7 +285,8 @@ def test_options_of_the_interpreter_hold_in_workers_too():
 def test_what_a_mechanism_prints_is_seen():
     program = (
         "from epsilometer.engine import open_runner\n"
-        "list(open_runner(2).map(lambda task: print('task', task), range(3)))\n"
+        # Each in one piece: the pieces of two workers would mix.
+        "list(open_runner(2).map(lambda task: print(f'task {task}\\n', end=''), range(3)))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert sorted(done.stdout.split("\n")) == ["", "task 0", "task 1", "task 2"]
