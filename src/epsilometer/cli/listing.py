@@ -11,6 +11,7 @@ import typer
 
 from epsilometer.cli.files import own_output
 from epsilometer.errors import InputError
+from epsilometer.report.wording import clean, figure, figure_down, parameter, plain
 
 if TYPE_CHECKING:
     from epsilometer.result import AuditResult
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Prints rows under headers. Nothing in them can steer a terminal: what does not print is spelled out."""
-    from epsilometer.report.wording import clean
-
     rows = [[clean(cell) for cell in row] for row in rows]
     if not own_output().isatty():
         widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
@@ -167,8 +166,6 @@ def history_path(suite: str, given: str | None = None) -> Path:
 
 
 def _print_audit(past: History, name: str) -> None:
-    from epsilometer.report.wording import figure, figure_down, plain
-
     found = past.bounds(name)
     if not found:
         raise InputError(f"no run has an audit called {plain(name)!r}")
@@ -180,7 +177,6 @@ def _print_audit(past: History, name: str) -> None:
 
 
 def _print_run(past: History, number: int) -> None:
-    from epsilometer.report.wording import plain
     from epsilometer.suites import Entry, find_changes
 
     outcomes = past.outcomes(number)
@@ -198,7 +194,5 @@ def _print_run(past: History, number: int) -> None:
 
 def bound_text(result: AuditResult) -> str:
     """The bound against the claim, short."""
-    from epsilometer.report.wording import figure, figure_down, parameter
-
     start = f"{parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
     return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

@@ -278,23 +278,18 @@ def from_http(
         least = 0 if setting in ("retries", "pause") else 1e-9
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
             raise InputError(f"{setting}={value!r} must be a number {'of at least' if least == 0 else 'above'} 0")
-    settings = {"headers": _checked_headers(headers), "timeout": float(timeout), "retries": int(retries)}
-    return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
-
-
-def _checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers, or an error that names the wrong one and keeps its value to itself."""
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
-    for name, value in (headers or {}).items():
-        if not isinstance(name, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+    for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself
+        if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that is none; it must be letters, digits and -")
-        if not isinstance(value, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", value):
+        if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
             raise InputError(
-                f"headers[{name!r}] must be one line of Latin-1 text; its value, which may be secret, has another "
+                f"headers[{header!r}] must be one line of Latin-1 text; its value, which may be secret, has another "
                 "character or a line break (read from a file? use .strip())"
             )
-    return dict(headers or {})
+    settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
+    return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
 
 
 def _check_url(url: str) -> SplitResult:

@@ -168,7 +168,13 @@ class ProgressBar:
         elif self._shows_bar:
             self._due = time.monotonic() + _PULSE
             if self._bar is None:
-                self._bar = _open_bar(self._stream, pace)
+                from rich.console import Console
+                from rich.progress import BarColumn, Progress, TextColumn
+
+                columns = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[pace]}")
+                self._bar = Progress(*columns, console=Console(file=self._stream), transient=True)
+                self._bar.add_task("drawing", total=pace.total, pace=pace.describe())
+                self._bar.start()
             self._bar.update(self._bar.task_ids[0], completed=pace.drawn, description=told, pace=pace.describe())
         else:
             left = pace.seconds_left
@@ -238,14 +244,3 @@ def short_number(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {letter}"
     return f"{value:.3g}"
-
-
-def _open_bar(stream: TextIO, pace: Pace) -> RichProgress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[pace]}"))
-    bar = Progress(*columns, console=Console(file=stream), transient=True)
-    bar.add_task("drawing", total=pace.total, pace=pace.describe())
-    bar.start()
-    return bar

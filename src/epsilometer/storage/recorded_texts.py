@@ -87,13 +87,9 @@ def header_of(path: Path, header: bool | None) -> list[str] | None:
     if header or "side" in names or {"left", "right"} <= set(names):
         return names
     are_words = all(isinstance(cell_value(cell), str) for cell in rows[0])
-    return names if are_words and any(map(_is_numeric, zip(*rows[1:], strict=True))) else None
-
-
-def _is_numeric(column: Iterable[str | None]) -> bool:
-    """Whether there are numbers, and nothing else but empty cells."""
-    kinds = {type(cell_value(cell)) for cell in column} - {type(None)}
-    return bool(kinds) and kinds <= {int, float}
+    kinds = [{type(cell_value(cell)) for cell in column} - {type(None)} for column in zip(*rows[1:], strict=True)]
+    # Of numbers, and nothing else but empty cells.
+    return names if are_words and any(each and each <= {int, float} for each in kinds) else None
 
 
 def cell_value(text: str | None) -> Cell:
