@@ -96,9 +96,8 @@ class HuntRun(SearchRun):
                 for each in sorted(found, key=lambda each: -each.score):
                     if self._stops_at_refutation and self._hunt(looking, each):
                         return self._result()
-                self.run.settings.tell(
-                    f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored"
-                )
+                text = f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored"
+                self.run.settings.tell(text)
                 limit = self.finder.max_seconds
                 if limit is not None and time.monotonic() - began > limit:
                     break

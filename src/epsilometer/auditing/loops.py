@@ -209,9 +209,8 @@ class AuditRun:
                 draws[number] = left, right
                 spent += n
             predicted = {number: self._predict(draws[number]) for number in alive}
-            self.history += [
-                {"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])} for number in alive
-            ]
+            for number in alive:
+                self.history.append({"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])})
             alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent
@@ -231,9 +230,8 @@ class AuditRun:
                 "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
             )
             reports.append(HealthReport("own-generator", text, untrusted=False))
-        shared = sorted(
-            {name for pair in self.pairs for side in (pair.left, pair.right) for name in shared_parts(side)}
-        )
+        sides = (side for pair in self.pairs for side in (pair.left, pair.right))
+        shared = sorted({name for side in sides for name in shared_parts(side)})
         if shared:
             text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
             reports.append(HealthReport("shared-input", text, untrusted=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -180,9 +181,7 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
     return {**about, "left": counts[0].tolist(), "right": counts[1].tolist(), "inside": shares}
 
 
-def _bars(
-    name: str, left: list[str], right: list[str], inside: Flags, order: list[str] | None = None
-) -> dict[str, Any]:
+def _bars(name: str, left: list[str], right: list[str], inside: Flags, order: Sequence[str] = ()) -> dict[str, Any]:
     """The values that differ most in frequency, or those of `order`; the rest together."""
     counts = Counter(left), Counter(right), Counter(compress(left, inside[0])) + Counter(compress(right, inside[1]))
     n = max(len(left), 1), max(len(right), 1)

@@ -176,9 +176,8 @@ def _plan_events(
     true = claim.with_value(value)
     q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)  # the least on the other side
     if not p > claim.max_power(q):
-        raise InputError(
-            f"event_probability={p:g} with {q:g} on the other side does not break {claim.describe()}: choose another"
-        )
+        text = f"with {q:g} on the other side does not break {claim.describe()}: choose another"
+        raise InputError(f"event_probability={p:g} {text}")
     n_fresh = _proving_samples(claim, p, q, power, 1.0 - confidence)
     # The least number of draws of an audit that leaves these for the proof.
     most = 2 * n_fresh + FEWEST

@@ -121,9 +121,8 @@ class OneRun(float):
         """The greatest probability of at least v right guesses under an (ε, δ) claim."""
         promised = as_claim(claim)
         if not isinstance(promised, PureDP | ApproxDP):
-            raise InputError(
-                f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
-            )
+            text = "the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
+            raise InputError(f"claim={promised.describe()}: {text}")
         return one_run_p_value(*self.guesses, promised.epsilon, promised.delta)
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,7 +170,6 @@ def _as_scores(name: str, values: ArrayLike | Sequence[float]) -> Floats:
     if scores.ndim != 1 or len(scores) < FEWEST:
         raise InputError(f"{name} has shape {scores.shape}: it must be one-dimensional with at least {FEWEST} scores")
     if np.isnan(scores).any():
-        raise InputError(
-            f"{name} holds {int(np.isnan(scores).sum())} NaN: a missing score is no evidence; say what it means"
-        )
+        n_nan = int(np.isnan(scores).sum())
+        raise InputError(f"{name} holds {n_nan} NaN: a missing score is no evidence; say what it means")
     return scores

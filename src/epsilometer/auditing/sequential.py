@@ -130,9 +130,8 @@ class SequentialRun:
             state.batch -= 1  # the batch was not finished, so it never happened
             state.stopped = "seconds"
             return
-        won = [
-            self._count(place, share, bet, *draws) for place, (share, bet) in enumerate(zip(shares, bets, strict=True))
-        ]
+        places = enumerate(zip(shares, bets, strict=True))
+        won = [self._count(place, share, bet, *draws) for place, (share, bet) in places]
         # Their winnings are added up again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
         if len(state.left) < _MOST_LEARNED:
@@ -197,9 +196,8 @@ class SequentialRun:
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question
         if not state.stakes:
-            raise OutOfTime(
-                f"{self.late}. The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
-            )
+            text = f"The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
+            raise OutOfTime(f"{self.late}. {text}")
         failure = self.run.budget.spend(self.run.budget.total, "bets")
         finding = self._finding(failure)
         stake = state.stakes[0]

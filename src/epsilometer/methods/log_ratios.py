@@ -66,9 +66,8 @@ def way_of(learned: Learned) -> Way:
     layout = lay_out(learned.partition)
     # Ratios of counts, smoothed along the lines, with pseudo-counts.
     widths = _BIN_WIDTHS if layout.bins else (0,)
-    fits: list[Fit] = [
-        partial(_counted, lines=layout.bins, width=width, prior=prior) for width in widths for prior in _PRIORS
-    ]
+    tried = [(width, prior) for width in widths for prior in _PRIORS]
+    fits: list[Fit] = [partial(_counted, lines=layout.bins, width=width, prior=prior) for width, prior in tried]
     if layout.group[-1] > 3:
         fits.append(partial(_grouped, group=layout.group, prior=16.0))
     return make_way(learned, (*fits, *_score_fits(learned.partition, layout)))

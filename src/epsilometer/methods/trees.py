@@ -106,10 +106,8 @@ def _grow(codes: list[Codes], sizes: list[int], slopes: Floats, curvatures: Floa
     asked: list[tuple[int, int]] = []
     for level in range(_DEPTH):
         leaf = _leaves(codes, asked)
-        found = [
-            _best_threshold(leaf, 1 << level, code, size, slopes, curvatures)
-            for code, size in zip(codes, sizes, strict=True)
-        ]
+        columns = zip(codes, sizes, strict=True)
+        found = [_best_threshold(leaf, 1 << level, *each, slopes, curvatures) for each in columns]
         feature = max(range(len(found)), key=lambda number: found[number][0])
         asked.append((feature, found[feature][1]))
     return asked

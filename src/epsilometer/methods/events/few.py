@@ -220,11 +220,9 @@ def choose_end(way: Ordered, task: Task) -> Choice | None:
     return max(filter(None, found), key=lambda choice: choice.predicted, default=None)
 
 
-def _best_end(
-    way: Ordered, counts: list[Integers], flipped: bool, turn: float, task: Task, doubt: float
-) -> Choice | None:
+def _best_end(way: Ordered, counts: list[Integers], flip: bool, turn: float, task: Task, doubt: float) -> Choice | None:
     """The end with the best predicted bound; None when no end is likelier under the larger distribution."""
-    above, below = counts[::-1] if flipped else counts
+    above, below = counts[::-1] if flip else counts
     n, m = int(above.sum()), int(below.sum())
     # Cells outside the order are inside the event if the training draws say so, and never cut.
     aside = np.where(above * m > below * n, np.inf, -np.inf)
@@ -239,13 +237,13 @@ def _best_end(
         return None
     if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _MOST_ENDS).astype(np.int64))]
-    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    n_fresh = task.n_fresh[::-1] if flip else task.n_fresh
     predicted = expected_bounds(task, p[ends], q[ends], (n, m), n_fresh, doubt)
     best = int(np.argmax(predicted))
     end = int(ends[best])
     chosen = np.zeros(len(above), dtype=np.bool_)
     chosen[order[: end + 1]] = True
-    return Choice(chosen, flipped, float(predicted[best]), float(p[end]), float(q[end]))
+    return Choice(chosen, flip, float(predicted[best]), float(p[end]), float(q[end]))
 
 
 def _beyond(places: Floats, counts: Integers, is_smooth: bool) -> Floats:

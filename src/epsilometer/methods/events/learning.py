@@ -86,9 +86,7 @@ def learn_simpler(partition: Partition, left: Outputs, right: Outputs) -> list[L
     """
     pairs = {a.shape: (a, b) for a, b in blocks_of_both(left, right)}
     single = [_by_best_column(block, pairs.get(block.shape)) for block in partition.blocks]
-    whole = [
-        replace(block, groups=tuple(Group(group.signature) for group in block.groups)) for block in partition.blocks
-    ]
+    whole = [replace(block, groups=tuple(Group(each.signature) for each in block.groups)) for block in partition.blocks]
     ways = [tuple(block or old for block, old in zip(single, partition.blocks, strict=True))] if any(single) else []
     if sum(len(block.groups) for block in whole) > 1:
         ways.append(tuple(whole))

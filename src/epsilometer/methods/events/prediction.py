@@ -10,9 +10,12 @@ from epsilometer.bounds.ratio import curve_through, towards_curve, within
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.methods.base import Task
 
+# Draws of the larger distribution and of the other.
+Sizes = tuple[int, int]
+
 
 def predict(
-    task: Task, p: Floats, q: Floats, n_train: tuple[int, int], n_fresh: tuple[int, int], doubt: float = 1.0
+    task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: Sizes, doubt: float = 1.0
 ) -> tuple[Floats, Floats]:
     """The bound to expect, and its spread through the training draws, elementwise.
 
@@ -38,12 +41,12 @@ def predict(
     return _values_between(claim, *moved), growth * np.hypot(*_spreads(p, q, slope, n_train))
 
 
-def _spreads(p: Floats, q: Floats, slope: Floats, n: tuple[int, int]) -> tuple[Floats, Floats]:
+def _spreads(p: Floats, q: Floats, slope: Floats, n: Sizes) -> tuple[Floats, Floats]:
     """The standard deviations of both parts of p − slope·q when p and q are estimated from n draws."""
     return np.sqrt(p * (1.0 - p) / n[0]), slope * np.sqrt(q * (1.0 - q) / n[1])
 
 
-def few_doubt(n_train: tuple[int, int]) -> float:
+def few_doubt(n_train: Sizes) -> float:
     """How many spreads to subtract with few training draws: 0.1 with 10 draws, 0.8 with 100, 3 with 3000.
 
     With few draws caution costs more than luck: N(3, 1) at n = 30 proves 1.5 at a doubt of 0.5 and 0 at 1.5, because
@@ -53,9 +56,7 @@ def few_doubt(n_train: tuple[int, int]) -> float:
     return min(float(np.log10(max(min(n_train) / 3.0, 1.0))) ** 2 / 3.0, 3.0)
 
 
-def expected_bounds(
-    task: Task, p: Floats, q: Floats, n_train: tuple[int, int], n_fresh: tuple[int, int], doubt: float
-) -> Floats:
+def expected_bounds(task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: Sizes, doubt: float) -> Floats:
     """The bound from counts exactly as expected, less what the training draws leave open.
 
     It is right for few draws, too. For ε it is the approximate score bound, which orders the counts in the exact test;
@@ -80,7 +81,7 @@ def expected_bounds(
     return _values_between(claim, *_expected_limits(p, q, slope, n_fresh, task.failure_probability))
 
 
-def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[int, int]) -> Floats:
+def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: Sizes) -> Floats:
     shift = n_fresh[0] * delta
     s, y = n_fresh[0] * p - shift, n_fresh[1] * q
     constant = s * s - z * z * shift
@@ -92,7 +93,7 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: tuple[in
 
 
 def _expected_limits(
-    p: Floats, q: Floats, slope: Floats, n_fresh: tuple[int, int], failure_probability: float
+    p: Floats, q: Floats, slope: Floats, n_fresh: Sizes, failure_probability: float
 ) -> tuple[Floats, Floats]:
     """How far counts exactly as expected move p and q towards each other: exact bounds whose z add up in squares."""
     left, right = _spreads(p, q, slope, n_fresh)

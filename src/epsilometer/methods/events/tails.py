@@ -191,9 +191,8 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
 # Candidate sizes of the event: its share of all training draws.
 _MASSES: Floats = np.concatenate([np.linspace(0.95, 0.3, 27), np.geomspace(0.28, 8e-6, 84)])
 # Slices of the scores in which the log-ratio is counted: fine at both ends.
-_SLICES: Floats = np.concatenate(
-    [np.geomspace(1e-4, 0.02, 16), np.linspace(0.03, 0.97, 48), 1.0 - np.geomspace(0.02, 1e-4, 16)]
-)
+_LOW, _HIGH = np.geomspace(1e-4, 0.02, 16), 1.0 - np.geomspace(0.02, 1e-4, 16)
+_SLICES: Floats = np.concatenate([_LOW, np.linspace(0.03, 0.97, 48), _HIGH])
 # Steps of the fitted curve of the log-ratio, at most: a matrix with a row for each of millions of draws takes memory.
 _STEPS = 1 << 15
 # How many spreads of the predicted log-ratio are given away; the curvature of the log-ratio along the score, as a
@@ -347,9 +346,8 @@ def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flip
         return None
     cut, lefts = cut[inner], lefts[inner].astype(np.float64)
     mass: Floats = size[inner].astype(np.float64)
-    hits, others, n, m = (
-        (mass - lefts, lefts, counted.m, counted.n) if flipped else (lefts, mass - lefts, counted.n, counted.m)
-    )
+    sides = (lefts, counted.n), (mass - lefts, counted.m)
+    (hits, n), (others, m) = sides[::-1] if flipped else sides
     ratio = np.log((hits + 0.5) / (n + 1.0)) - np.log((others + 1.0) / (m + 1.0))
     variance = 1.0 / np.maximum(hits, 0.5) + 1.0 / np.maximum(others, 1.0) - 1.0 / n - 1.0 / m
     variance = np.maximum(variance, 1e-12)
