@@ -328,6 +328,12 @@ def test_a_hostile_batch_is_read_or_refused(batch, expected):
         check_form(outputs, len(outputs))
 
 
+@pytest.mark.parametrize("batch", [[Odd("sly")], Recipe(object, frozenset({"__getattribute__"}), frozenset())], ids=str)
+def test_looking_for_the_usual_case_asks_nothing_of_the_outputs(batch):
+    """Types without a hash, and batches whose attributes raise; which examples are made depends on what is loaded."""
+    assert read_or_refuse(build(batch), None) is None
+
+
 def test_an_enum_without_hash_is_read():
     assert plain(read_outputs([Sick.ONE, Sick.ONE])) == [("Sick", [0, 1], [["'ONE'", "'ONE'"]])]
 

@@ -7,7 +7,7 @@ of columns. Masked entries, and nulls of an Arrow column, are missing values, wh
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,11 +42,12 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         MechanismError: an output is of a kind that cannot be read, is too deep or too large, or there are not as
             many as expected.
     """
-    if isinstance(values, Outputs):  # read before
-        return values
+    if issubclass(type(values), Outputs):  # read before; `isinstance` would ask the object, whose code may raise
+        return cast(Outputs, values)
     # Most mechanisms return plain floats, and these already are a column. Anything else about them, like a wrong number
-    # of outputs, is left to the general path below.
-    floats = np.array(values) if type(values) is list and set(map(type, values)) == {float} else values
+    # of outputs, is left to the general path below. Types are known by their addresses: some have no hash.
+    are_floats = type(values) is list and set(map(id, map(type, values))) == {id(float)}
+    floats = np.array(values) if are_floats else values
     if type(floats) is np.ndarray and floats.dtype == np.float64 and floats.ndim == 1:
         size = len(floats)
         if size and expected in (None, size):
