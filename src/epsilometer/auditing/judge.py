@@ -73,11 +73,9 @@ def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, A
     for each in findings:
         bound = each.lower_bound
         if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0):
-            raise EpsilometerError(
-                f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}, where a "
-                f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see "
-                "epsilometer.testing"
-            )
+            wanted = f"a finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for"
+            gave = f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}"
+            raise EpsilometerError(f"{gave}, where {wanted}; see epsilometer.testing")
     return findings
 
 
@@ -169,7 +167,7 @@ def conclude(
         p_value = partial(least_failure, bound_at, claim.value, 1.0 - settings.confidence, finding.lower_bound)
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
         sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
-        detectable = partial(_rehearse, settings.method, task, sizes, few_rows(*training), event, settings.seed)
+        detectable = partial(_rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed)
     return AuditResult(
         verdict=verdict,
         claim=claim,
@@ -201,17 +199,12 @@ def few_rows(left: Outputs, right: Outputs) -> Outputs:
 
 
 def _rehearse(
-    method: Method,
-    task: Task,
-    n_train: tuple[int, int],
-    rows: Outputs,
-    event: Callable[[Outputs], np.ndarray] | None,
-    seed: int,
+    task: Task, method: Method, n_train: tuple[int, int], rows: Outputs, *event_and_seed: Any
 ) -> float | None:
     """The smallest leak that the audit refutes with 90 % power."""
     from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
 
-    return Rehearsal(task, method, n_train, rows, event, seed).detectable()
+    return Rehearsal(task, method, n_train, rows, *event_and_seed).detectable()
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

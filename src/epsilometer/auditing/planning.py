@@ -1,7 +1,5 @@
 """How many draws a question takes, before anything is drawn for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
@@ -59,13 +57,11 @@ class EventsPlan:
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {**own, "claim": self.claim.to_dict(), "event": list(self.event)}
 
-    def check_affordable(self, most_draws: float = MOST_DRAWS) -> EventsPlan:
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> "EventsPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
-            raise InputError(
-                f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws, above "
-                f"most_draws={most_draws:,.0f}"
-            )
+            what = f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws"
+            raise InputError(f"{what}, above most_draws={most_draws:,.0f}")
         return self
 
 

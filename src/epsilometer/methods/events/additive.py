@@ -6,8 +6,6 @@ all cells of all columns are estimated together, as the mean of a Gaussian poste
 training draw is scored by weights that were fitted without it, so that the same draws can place the threshold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -192,7 +190,7 @@ class _Fitted:
     without: Floats
 
 
-def fit(cuts: Sequence[ColumnCells], left: Side, right: Side) -> _Fitted:
+def fit(cuts: Sequence[ColumnCells], left: "Side", right: "Side") -> _Fitted:
     """The weights of all cells."""
     starts = starts_of(cuts)
     sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
@@ -225,7 +223,7 @@ class Side:
     folds: Folds
 
     @classmethod
-    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> Side:
+    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> "Side":
         """The draws of a block in cells."""
         return cls([cut.index(block.columns) for cut in cuts], folds)
 

@@ -1,7 +1,5 @@
 """One score over all outputs, whatever their shapes, and the tail of it that is worth proving."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -275,7 +273,7 @@ class _Model:
         )
 
     @classmethod
-    def of(cls, counted: _Counted, by_depth: bool) -> _Model:
+    def of(cls, counted: _Counted, by_depth: bool) -> "_Model":
         total = len(counted.scores)
         ranks = np.minimum((_SLICES * total).astype(np.int64), total - 1)
         ends = np.searchsorted(counted.scores, counted.scores[ranks])  # between ties
