@@ -79,12 +79,8 @@ def _common_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
     distance = np.abs(np.subtract.outer(rank, rank))
     intervals, values = np.logical_and.outer(~is_atom, ~is_atom), np.logical_and.outer(is_atom, is_atom)
     halves = np.equal.outer(rank > 0.5, rank > 0.5)
-    kernels = [
-        intervals * np.exp(-2.0 * distance),
-        intervals * np.exp(-0.1 * distance),
-        intervals * halves,
-        values * np.equal.outer(name, name),
-    ]
+    smooth = [intervals * np.exp(-pull * distance) for pull in (2.0, 0.1)]
+    kernels = [*smooth, intervals * halves, values * np.equal.outer(name, name)]
     return [_Part(slice(0, len(rank)), kernel * near) for kernel in kernels if kernel.any()]
 
 
@@ -260,8 +256,7 @@ class Side:
 
 def folds_of(block: Block) -> Folds:
     """Every fifth of all draws, which is independent of their shapes."""
-    rows = np.arange(block.size) if block.rows is None else block.rows
-    return tuple(np.flatnonzero(rows % FOLDS == fold) for fold in range(FOLDS))
+    return tuple(np.flatnonzero(block.places() % FOLDS == fold) for fold in range(FOLDS))
 
 
 def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
@@ -287,18 +282,15 @@ def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, kee
         scale = noises[0] + grid[:, None] * np.maximum(values, 0.0)
         log_likelihood = -0.5 * (np.log(scale) + z[:, 0] ** 2 / scale).sum(axis=1)
         gains[number] = log_likelihood - log_likelihood[0]
-        bases.append((values, kernel * root @ turned.T, z))
+        bases.append((np.maximum(values, 0.0)[:, None], kernel * root @ turned.T, z))
     best = gains.argmax(axis=1)
     # Of many columns without a leak, the luckiest gains about ln(columns).
     lone = np.where(gains.max(axis=1) > 1.0 + np.log(len(cuts)), best, 0)
     shared = int(gains.sum(axis=0).argmax())
     is_sparse = gains[np.arange(len(cuts)), lone].sum() - np.count_nonzero(lone) > gains[:, shared].sum()
     chosen = grid[lone if is_sparse else np.full(len(cuts), shared)]
-    parts = [
-        theta * back @ (z / (noises + theta * np.maximum(values, 0.0)[:, None]))
-        for theta, (values, back, z) in zip(chosen, bases, strict=True)
-    ]
-    return np.concatenate(parts).T
+    fits = zip(chosen, bases, strict=True)
+    return np.concatenate([theta * back @ (z / (noises + theta * values)) for theta, (values, back, z) in fits]).T
 
 
 def starts_of(cuts: Sequence[ColumnCells]) -> Integers:
