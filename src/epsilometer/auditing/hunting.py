@@ -1,7 +1,5 @@
 """An audit that searches a domain: looks at many pairs, shrinks what looks like a leak, certifies the small pair."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
@@ -13,8 +11,7 @@ from epsilometer.auditing.looks import COUPLED, PLAIN, Curve, Look, Looking
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, stored_pair
 from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import Phase
-from epsilometer.engine.parcels import OutOfTime
+from epsilometer.engine import OutOfTime, Phase
 from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.attempts import Attempt
@@ -274,21 +271,14 @@ class HuntRun(SearchRun):
     def _tried(self, result: AuditResult) -> dict[str, Any]:
         """What was looked at, as plain data."""
         pair = result.witness.pair if result.witness is not None else None
-        families = {
-            name: {"tried": tally.tried, "refused": tally.refused, "best": round(tally.best, 2)}
-            for name, tally in sorted(self.tallies.items(), key=lambda each: -each[1].tried)
-        }
-        search = self.finder
-        return {
-            **{"relation": search.relation, "beyond": search.beyond, "looks": self.looks, "trials": search.trials},
-            "coupled": self.coupled,
-            "draws": {"coupled look": COUPLED, "plain look": PLAIN, "explored": search.samples},
-            "explored": len(self.trials),
-            "within": None if pair is None else pair.within,
-            "families": families,
-            "one_sided": [stored_pair(pair) for pair, _ in self.one_sided[:_NAMED]],
-            "outside": [stored_pair(each.pair) for each in self._clearest()],
-        }
+        by_size, search = sorted(self.tallies.items(), key=lambda each: -each[1].tried), self.finder
+        families = {name: {**asdict(tally), "best": round(tally.best, 2)} for name, tally in by_size}
+        tried = {"relation": search.relation, "beyond": search.beyond, "looks": self.looks, "trials": search.trials}
+        draws = {"coupled look": COUPLED, "plain look": PLAIN, "explored": search.samples}
+        tried |= {"coupled": self.coupled, "draws": draws, "explored": len(self.trials)}
+        tried |= {"within": None if pair is None else pair.within, "families": families}
+        tried["one_sided"] = [stored_pair(pair) for pair, _ in self.one_sided[:_NAMED]]
+        return {**tried, "outside": [stored_pair(each.pair) for each in self._clearest()]}
 
     def _clearest(self) -> list[Shown]:
         best: dict[str, Shown] = {}
@@ -301,18 +291,14 @@ class HuntRun(SearchRun):
         reports = []
         for place, each in enumerate(self._clearest()):
             pair, certified = each.pair, "" if place else self.certificate
-            text = (
-                f"with {pair.note}, which is outside the domain, the mechanism looks like a leak{certified}: "
-                f"{pair.left!r:.200} and {pair.right!r:.200}; if your data can hold it, audit with beyond=True"
-            )
+            text = f"with {pair.note}, which is outside the domain, the mechanism looks like a leak{certified}: "
+            text += f"{pair.left!r:.200} and {pair.right!r:.200}; if your data can hold it, audit with beyond=True"
             reports.append(HealthReport("beyond-domain", text, untrusted=False))
         if self.one_sided:
             (pair, said), n = self.one_sided[0], len(self.one_sided)
-            text = (
-                f"on {n} pair{'s' if n > 1 else ''} the mechanism raised for one input only, which may reveal it: "
-                f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); from_callable(…, on_error='outcome') makes "
-                "a failed run an output"
-            )
+            text = f"on {n} pair{'s' if n > 1 else ''} the mechanism raised for one input only, which may reveal it: "
+            text += f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); "
+            text += "from_callable(…, on_error='outcome') makes a failed run an output"
             reports.append(HealthReport("one-sided-failure", text, untrusted=False))
         refused = sum(tally.refused for tally in self.tallies.values())
         if refused:

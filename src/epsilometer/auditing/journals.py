@@ -5,12 +5,9 @@ Learning is repeated from the kept draws, and the proposal is checked to be the 
 another proposal, even if the mechanism cannot be seeded. Of one that may stop early it keeps the `State`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,7 @@ from epsilometer.arrays import Floats
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints, Folded, Journal
-from epsilometer.engine.chunks import Pieces
+from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Pieces
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.base import Finder
@@ -33,10 +29,10 @@ from epsilometer.methods.sequential import SequentialMethod, Stake
 from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
 
+Key = dict[str, Any]
 
-def audit_key(
-    mechanism: Mechanism, inputs: Sequence[Pair] | Finder, question: Question, settings: Settings
-) -> dict[str, Any]:
+
+def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: Question, settings: Settings) -> Key:
     """What must be the same for an audit to resume: everything but where it runs.
 
     An audit that stops early may resume with more samples and more time. Its options also name the file, so those that
@@ -50,21 +46,13 @@ def audit_key(
     method = settings.method
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
     try:  # by content: another function of the same name is another mechanism
-        identity = {
-            "mechanism": mechanism.name,
-            "code": mechanism.digest(),
-            "inputs": input_key(asked),
-            "method": code_digest(method.name if isinstance(method, SequentialMethod) else method),
-        }
+        identity = {"mechanism": mechanism.name, "code": mechanism.digest(), "inputs": input_key(asked)}
+        identity["method"] = code_digest(method.name if isinstance(method, SequentialMethod) else method)
     except Undigestible as error:
         raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
-    key = {
-        **identity,
-        "claim": json.dumps(question.claim.to_dict(), sort_keys=True),
-        "judged": question.judged,
-        "confidence": settings.confidence,
-        "seed": settings.seed,
-    }
+    claim = json.dumps(question.claim.to_dict(), sort_keys=True)
+    key = {**identity, "claim": claim, "judged": question.judged}
+    key |= {"confidence": settings.confidence, "seed": settings.seed}
     if isinstance(method, SequentialMethod):
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}
     representation = str(settings.record.get("representation"))
@@ -76,7 +64,7 @@ class FileJournal(Journal):
 
     is_kept = True
 
-    def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
+    def __init__(self, path: str | Path, key: Key) -> None:
         self._file = storage.JournalFile(path, key)
         self._pending: dict[storage.Stream, Folded] = {}
 
@@ -101,10 +89,9 @@ class FileJournal(Journal):
             if known is None:
                 self._file.tell(name, digest)
             elif known != digest:
-                raise InputError(
-                    f"checkpoint={str(self._file.path)!r}: the same draws lead to another proposal than before the "
-                    "interruption (did the program or a library change?), so its counts are useless; give another file"
-                )
+                text = "the same draws lead to another proposal than before the interruption (did the program or a "
+                text += "library change?), so its counts are useless; give another file"
+                raise InputError(f"checkpoint={str(self._file.path)!r}: {text}")
 
     def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
@@ -204,7 +191,7 @@ class State:
     stopped: str = ""
 
     @classmethod
-    def empty(cls, n_values: int) -> State:
+    def empty(cls, n_values: int) -> "State":
         """Before the pilot."""
         return cls(np.zeros(n_values), np.zeros(n_values))
 
@@ -239,7 +226,7 @@ class State:
         return storage.arrays_to_bytes(arrays)
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> State:
+    def from_bytes(cls, content: bytes) -> "State":
         """The inverse of `to_bytes`."""
         try:
             arrays = storage.arrays_from_bytes(content)
@@ -249,16 +236,10 @@ class State:
             draws: dict[str, Any] = {side: storage.unpack_outputs(side, table, arrays) for side, table in sides}
             whole: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
             left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"])
-            return cls(
-                arrays["log_wealth"],
-                arrays["best"],
-                **draws,
-                stakes=[Stake.from_dict(stake) for stake in state["stakes"]],
-                curve=[(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]],
-                fingerprints=(left, right),
-                batches=list(state["batches"]),
-                stopped=str(state["stopped"]),
-                **whole,
-            )
+            stakes = [Stake.from_dict(stake) for stake in state["stakes"]]
+            curve = [(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]]
+            rest: dict[str, Any] = {"batches": list(state["batches"]), "stopped": str(state["stopped"])}
+            made = {**draws, **whole, **rest, "stakes": stakes, "curve": curve, "fingerprints": (left, right)}
+            return cls(arrays["log_wealth"], arrays["best"], **made)
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error

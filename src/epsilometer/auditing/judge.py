@@ -73,11 +73,9 @@ def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, A
     for each in findings:
         bound = each.lower_bound
         if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0):
-            raise EpsilometerError(
-                f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}, where a "
-                f"finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for; see "
-                "epsilometer.testing"
-            )
+            wanted = f"a finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for"
+            gave = f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}"
+            raise EpsilometerError(f"{gave}, where {wanted}; see epsilometer.testing")
     return findings
 
 
@@ -169,22 +167,13 @@ def conclude(
         p_value = partial(least_failure, bound_at, claim.value, 1.0 - settings.confidence, finding.lower_bound)
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
         sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
-        detectable = partial(_rehearse, settings.method, task, sizes, few_rows(*training), event, settings.seed)
-    return AuditResult(
-        verdict=verdict,
-        claim=claim,
-        confidence=settings.confidence,
-        findings=(finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ())),
-        samples_used=(used[0], used[1]),
-        detectable=detectable,
-        health=tuple(reports),
-        settings=settings.record,
-        environment=describe_environment(),
-        seconds=time.perf_counter() - began,
-        p_value=p_value,
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
-        identity=identity,
-    )
+        detectable = partial(_rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed)
+    every = (finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ()))
+    run: dict[str, Any] = {"settings": settings.record, "environment": describe_environment(), "identity": identity}
+    run |= {"samples_used": (used[0], used[1]), "seconds": time.perf_counter() - began}
+    run["date"] = datetime.now(UTC).isoformat(timespec="seconds")
+    told: dict[str, Any] = {"detectable": detectable, "health": tuple(reports), "p_value": p_value}
+    return AuditResult(verdict=verdict, claim=claim, confidence=settings.confidence, findings=every, **told, **run)
 
 
 # Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in between few enough
@@ -200,18 +189,11 @@ def few_rows(left: Outputs, right: Outputs) -> Outputs:
     return concatenate([side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)])
 
 
-def _rehearse(
-    method: Method,
-    task: Task,
-    n_train: tuple[int, int],
-    rows: Outputs,
-    event: Callable[[Outputs], np.ndarray] | None,
-    seed: int,
-) -> float | None:
+def _rehearse(task: Task, method: Method, sizes: tuple[int, int], rows: Outputs, event: Any, seed: int) -> float | None:
     """The smallest leak that the audit refutes with 90 % power."""
     from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
 
-    return Rehearsal(task, method, n_train, rows, event, seed).detectable()
+    return Rehearsal(task, method, sizes, rows, event, seed).detectable()
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

@@ -5,8 +5,6 @@ against the spread of the noise, whether their shape changes, and whether noise 
 hundred independent draws with the claim.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -31,8 +29,6 @@ from epsilometer.outputs import Block, Labels, Outputs, concatenate
 COUPLED = 8
 # Draws per side of a plain look.
 PLAIN = 300
-# A coupled look that shows less than this share of what the claim allows is not worth a plain one.
-_WORTH = 0.6
 # The score of what no noise hides.
 CERTAIN = 100.0
 
@@ -67,7 +63,7 @@ class Curve:
     most: float
 
     @classmethod
-    def of(cls, claim: Claim) -> Curve:
+    def of(cls, claim: Claim) -> "Curve":
         """The curve of a claim; finer near 0 and 1, where it bends."""
         tail = np.geomspace(1e-6, 0.01, 60)
         q = np.unique(np.concatenate([[0.0], tail, np.linspace(0.01, 0.99, 200), 1.0 - tail, [1.0]]))
@@ -186,10 +182,8 @@ def _as_numbers(one: Any, two: Any) -> tuple[Floats, Floats]:
     if not isinstance(one, Labels):
         return one.values.astype(np.float64), two.values.astype(np.float64)
     codes = {label: float(code) for code, label in enumerate(dict.fromkeys((*one.labels, *two.labels)))}
-    return (
-        np.array([codes[one.labels[code]] for code in one.codes.tolist()]),
-        np.array([codes[two.labels[code]] for code in two.codes.tolist()]),
-    )
+    left, right = (np.array([codes[side.labels[code]] for code in side.codes.tolist()]) for side in (one, two))
+    return left, right
 
 
 def _moved(one: Floats, two: Floats, coupled: bool) -> float:
@@ -238,14 +232,10 @@ _MOST_COLUMNS = 64
 
 def _thresholds(one: Floats, two: Floats) -> tuple[Integers, Integers]:
     values, place = np.unique(np.concatenate([one, two]), return_inverse=True, equal_nan=True)
-    own = np.bincount(place[: len(one)], minlength=len(values))
-    other = np.bincount(place[len(one) :], minlength=len(values))
-    below = np.cumsum(own), np.cumsum(other)
-    often = own + other >= 3
-    return (
-        np.concatenate([below[0], len(one) - below[0], own[often]]),
-        np.concatenate([below[1], len(two) - below[1], other[often]]),
-    )
+    counts = [np.bincount(some, minlength=len(values)) for some in (place[: len(one)], place[len(one) :])]
+    often = counts[0] + counts[1] >= 3
+    events = [(np.cumsum(each), each.sum() - np.cumsum(each), each[often]) for each in counts]
+    return np.concatenate(events[0]), np.concatenate(events[1])
 
 
 def _joint_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers] | None:

@@ -4,8 +4,6 @@ Exploring finds the pair of inputs and what to prove; its draws choose and there
 afresh and pays from one `ErrorBudget`.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass, field, replace
@@ -18,12 +16,10 @@ import epsilometer.auditing.settings as limits
 from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler
-from epsilometer.engine.health import check_drift, check_repeats
+from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
-from epsilometer.mechanisms import Mechanism
-from epsilometer.mechanisms.base import check_returned
+from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods import Proposal, Task
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, HealthReport
@@ -58,7 +54,7 @@ class AuditRun:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditRun:
+    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> "AuditRun":
         """Nothing is drawn yet."""
         if len(pairs) > 1:
             limits.check_enough_for(len(pairs), settings.samples)
@@ -90,15 +86,10 @@ class AuditRun:
     def _how_far(self) -> str:
         """What an audit that is out of time has, and what can be done."""
         left, right = self.sampler.drawn
-        advice = (
-            "they are kept in the checkpoint: the same call goes on from there"
-            if self.settings.journal.is_kept
-            else "with checkpoint= they would have been kept"
-        )
-        return (
-            f"{left} left and {right} right draws of {self.settings.samples} were done, which certify nothing; "
-            f"{advice}. An audit with stop_early=True has a bound whenever it ends"
-        )
+        kept = "they are kept in the checkpoint: the same call goes on from there"
+        advice = kept if self.settings.journal.is_kept else "with checkpoint= they would have been kept"
+        done = f"{left} left and {right} right draws of {self.settings.samples} were done, which certify nothing"
+        return f"{done}; {advice}. An audit with stop_early=True has a bound whenever it ends"
 
     def learn(self, number: int, explored: Sides, samples: int) -> tuple[Proposal, Sides, int]:
         """What to prove about a pair, from earlier draws of it and some of the samples that are left.
@@ -147,9 +138,9 @@ class AuditRun:
         n_fresh: int,
         phase: Phase,
         training: Sides = NOTHING,
-        can_rehearse: bool = False,
+        quick: bool = False,
     ) -> AuditResult:
-        """Tallies the proposal on fresh draws and pays for the bound."""
+        """Tallies the proposal on fresh draws and pays for the bound; one that is `quick` can be rehearsed."""
         pair, journal = self.pairs[number], self.settings.journal
         examples: tuple[Any, Any] = (None, None)
         if journal.is_kept:  # how the proposal tallies the training draws: by that it is recognised
@@ -170,10 +161,10 @@ class AuditRun:
         if len(training[0]):
             check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
-        reports += check_repeats(self.fingerprints) + check_drift([side.pieces.counts for side in folded])
+        reports += health.check_repeats(self.fingerprints) + health.check_drift([side.pieces.counts for side in folded])
         reports += self.remarks()
         findings, shown = [finding, *beside], training if len(training[0]) else None
-        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total) if can_rehearse else None
+        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total) if quick else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
         about = self.began, shown, bound_at, self.sampler.mechanism, task
         return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
@@ -223,12 +214,12 @@ class AuditRun:
     def remarks(self) -> list[HealthReport]:
         """What could not be done as requested."""
         reports = []
-        own = self.sampler.own_generator
-        if own is not None:
+        if (own := self.sampler.own_generator) is not None:
             text = (
                 f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the same "
-                "numbers; so it was run in this process alone. A parameter named rng gets a generator per chunk instead"
             )
+            text += "numbers; so it was run in this process alone. "
+            text += "A parameter named rng gets a generator per chunk instead"
             reports.append(HealthReport("own-generator", text, untrusted=False))
         sides = (side for pair in self.pairs for side in (pair.left, pair.right))
         shared = sorted({name for side in sides for name in shared_parts(side)})

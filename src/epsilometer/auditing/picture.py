@@ -1,7 +1,5 @@
 """A few kilobytes that keep the shape of both output distributions, so that any result can draw its loss function."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
@@ -10,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Booleans
-from epsilometer.outputs import Block, Event, Labels, Numbers, Outputs
-from epsilometer.outputs.columns import Column, leaves_of
-from epsilometer.outputs.events import LogRatio, name_of_part, score_words
+from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, leaves_of
+from epsilometer.outputs.events import Event, LogRatio, name_of_part, score_words
 from epsilometer.outputs.lines import number_text
 
 # Enough for the eye; as JSON about 1 kB per side.

@@ -1,7 +1,5 @@
 """How many draws a question takes, before anything is drawn for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
@@ -59,13 +57,11 @@ class EventsPlan:
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {**own, "claim": self.claim.to_dict(), "event": list(self.event)}
 
-    def check_affordable(self, most_draws: float = MOST_DRAWS) -> EventsPlan:
+    def check_affordable(self, most_draws: float = MOST_DRAWS) -> "EventsPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
-            raise InputError(
-                f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws, above "
-                f"most_draws={most_draws:,.0f}"
-            )
+            what = f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws"
+            raise InputError(f"{what}, above most_draws={most_draws:,.0f}")
         return self
 
 
@@ -163,16 +159,14 @@ def _order(notion: type[Claim] | str | None, order: float | None) -> float | Non
     return order
 
 
-def _plan_events(
-    claim: Claim, truth: float | None, power: float, confidence: float, event_probability: float
-) -> EventsPlan:
+def _plan_events(claim: Claim, truth: float | None, power: float, confidence: float, likely: float) -> EventsPlan:
     value = -math.inf if truth is None else as_number("truth", truth)
     if not claim.value < value < math.inf:
         raise InputError(f"truth={truth!r} must be a finite number above the claimed {claim.value:g}")
-    for name, chance in (("power", power), ("event_probability", event_probability)):
+    for name, chance in (("power", power), ("event_probability", likely)):
         if not 0.0 < as_number(name, chance) < 1.0:
             raise InputError(f"{name}={chance!r} must lie strictly between 0 and 1")
-    p = float(event_probability)
+    p = float(likely)
     true = claim.with_value(value)
     q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)  # the least on the other side
     if not p > claim.max_power(q):

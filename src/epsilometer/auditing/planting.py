@@ -11,11 +11,9 @@ at hand; only how often each side returns which of them is made up. There are tw
 Both are pairs of distributions whose true value is v; where values of a line repeat, it is at most v.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +22,7 @@ from scipy.special import ndtr
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.claims import ZCDP, Claim, PureDP, RenyiDP
-from epsilometer.outputs import Block, Numbers, Outputs
-from epsilometer.outputs.columns import Column
+from epsilometer.outputs.columns import Block, Column, Numbers, Outputs
 
 Rng = np.random.Generator
 # Draws n stored rows for side 0 or 1.
@@ -226,21 +223,17 @@ class Soil:
         """
         ladders = {block.shape: [_Ranked.of(column) for column in block.columns] for block in self.outputs}
         # Columns of ranks in place of values, so that rows can be selected from both in the same way.
-        ranks = Outputs(
-            tuple(
-                Block(block.shape, block.rows, tuple(Numbers(each.ranks) for each in ladders[block.shape]), block.size)
-                for block in self.outputs
-            ),
-            self.outputs.size,
-        )
+        columns = {shape: tuple(Numbers(each.ranks) for each in some) for shape, some in ladders.items()}
+        blocks = tuple(replace(block, columns=columns[block.shape]) for block in self.outputs)
+        ranks = Outputs(blocks, self.outputs.size)
 
         def draw(rows: Integers, rng: Rng) -> Outputs:
-            blocks = []
+            drawn = []
             for block, ranked in zip(self.outputs.take(rows), ranks.take(rows), strict=True):
                 known = zip(block.columns, ranked.columns, ladders[block.shape], strict=True)
-                columns = tuple(ladder.smoothed(column, rank, rng) for column, rank, ladder in known)
-                blocks.append(Block(block.shape, block.rows, columns, block.size))
-            return Outputs(tuple(blocks), len(rows))
+                moved = tuple(ladder.smoothed(column, rank, rng) for column, rank, ladder in known)
+                drawn.append(Block(block.shape, block.rows, moved, block.size))
+            return Outputs(tuple(drawn), len(rows))
 
         return draw
 
@@ -250,7 +243,7 @@ class Soil:
         if len(self.outputs.blocks) > 1:
             shapes = np.zeros(len(self.outputs), dtype=np.int64)
             for number, block in enumerate(self.outputs):
-                shapes[_rows_of(block)] = number
+                shapes[block.places()] = number
             found += _middling(shapes, np.arange(len(self.outputs)), len(self.outputs))
         for block in self.outputs:
             if block.size > _MOST_OUTPUTS * len(self.outputs):
@@ -260,7 +253,7 @@ class Soil:
 
     def _column_plants(self, block: Block) -> list[Plant]:
         """One of a column of names and one of a column of numbers, if there are any."""
-        rows, total = _rows_of(block), len(self.outputs)
+        rows, total = block.places(), len(self.outputs)
         names: list[Plant] = []
         lines: list[Plant] = []
         for column in block.columns:
@@ -289,10 +282,6 @@ class Soil:
         return [SharpenedPlant(names, shared / shared.sum(axis=1, keepdims=True))]
 
 
-def _rows_of(block: Block) -> Integers:
-    return np.arange(block.size) if block.rows is None else block.rows
-
-
 def _middling(values: Array, rows: Integers, total: int) -> list[Plant]:
     """The event of one value of median frequency: half of all draws have a more frequent one."""
     _, number, count = np.unique(values, return_inverse=True, return_counts=True)
@@ -316,7 +305,7 @@ class _Ranked:
     ranks: Integers
 
     @classmethod
-    def of(cls, column: Column) -> _Ranked:
+    def of(cls, column: Column) -> "_Ranked":
         if not isinstance(column, Numbers) or column.values.dtype == np.bool_:
             return cls(np.empty(0), np.full(len(column), -1))
         values = np.asarray(column.values, dtype=np.float64)

@@ -5,8 +5,6 @@ The audit is rehearsed, learning included, on leaks of known size planted into o
 as a hundred audits, so it is done only on request.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable
@@ -110,7 +108,7 @@ class Rehearsal:
             # again, it says nothing about leaks.
         return self.task.claim.value + _EXCESSES[rung] * float(share**_RATE)
 
-    def shrunk(self, share: float) -> Rehearsal:
+    def shrunk(self, share: float) -> "Rehearsal":
         """The same audit with a share of its draws."""
         fewer = [(int(share * left), int(share * right)) for left, right in (self.n_train, self.task.n_fresh)]
         return replace(self, task=replace(self.task, n_fresh=fewer[1]), n_train=fewer[0])

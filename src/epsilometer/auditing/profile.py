@@ -1,7 +1,5 @@
 """The whole privacy curve of a mechanism on a pair of inputs: ε at every δ, the trade-off curve, and μ, at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +74,7 @@ class Profile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
-    bits: Profile | None = None
+    bits: "Profile | None" = None
 
     def epsilon(self, delta: float) -> float:
         """A lower bound on ε at this δ."""
@@ -158,7 +156,7 @@ class Profile:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Profile:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Profile":
         """The inverse of `to_dict`."""
         if not isinstance(data, Mapping) or data.get("kind") != "profile":
             raise InputError("this is not a stored profile: it lacks kind = 'profile'")
@@ -166,22 +164,18 @@ class Profile:
             found = data.get("schema_version")
             raise InputError(f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}")
         try:
-            return cls(
-                Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"]))),
-                float(data["confidence"]),
-                str(data["guarantee"]),
-                (int(data["samples_used"][0]), int(data["samples_used"][1])),
-                tuple(HealthReport(**report) for report in data["health"]),
-                dict(data["settings"]),
-                dict(data["environment"]),
-                float(data["seconds"]),
-                cls.from_dict(data["bits"]) if "bits" in data else None,
-            )
+            band = Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"])))
+            about = float(data["confidence"]), str(data["guarantee"])
+            used = int(data["samples_used"][0]), int(data["samples_used"][1])
+            health = tuple(HealthReport(**report) for report in data["health"])
+            run: dict[str, Any] = {"settings": dict(data["settings"]), "environment": dict(data["environment"])}
+            run |= {"seconds": float(data["seconds"]), "bits": cls.from_dict(data["bits"]) if "bits" in data else None}
+            return cls(band, *about, used, health, **run)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
 
     @classmethod
-    def from_json(cls, text: str) -> Profile:
+    def from_json(cls, text: str) -> "Profile":
         """The inverse of `to_json`."""
         try:
             return cls.from_dict(json.loads(text))
@@ -224,25 +218,10 @@ def profile(
         >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
         (True, True)
     """
-    measured = measure(
-        mechanism,
-        inputs,
-        GaussianDP,
-        samples=samples,
-        confidence=confidence,
-        seed=seed,
-        method="profile",
-        jobs=jobs,
-        engine=engine,
-        suppress=suppress,
-        progress=progress,
-        max_seconds=max_seconds,
-        checkpoint=checkpoint,
-        representation=representation,
-        distance=distance,
-        record=record,
-    )
-    return profile_of(measured)
+    how: dict[str, Any] = {"samples": samples, "confidence": confidence, "seed": seed, "jobs": jobs, "engine": engine}
+    how |= {"suppress": suppress, "progress": progress, "max_seconds": max_seconds, "checkpoint": checkpoint}
+    how |= {"representation": representation, "distance": distance, "record": record}
+    return profile_of(measure(mechanism, inputs, GaussianDP, method="profile", **how))
 
 
 def profile_of(result: AuditResult) -> Profile:

@@ -1,7 +1,5 @@
 """The public face: audit, measure, compare, replay. The loops behind them are in `epsilometer.auditing.loops`."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Collection
@@ -22,16 +20,13 @@ from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
-from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
-from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.search import Search
-from epsilometer.inputs.pairs import check_same, is_complete
+from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, check_same, is_complete, is_recorded
 from epsilometer.mechanisms import as_mechanism, as_subject, keeping
 from epsilometer.mechanisms.functions import Subject, recipe_of
 from epsilometer.mechanisms.recordings import recorded_pair
-from epsilometer.methods import Method, Task
-from epsilometer.methods.registry import restore_proposal
+from epsilometer.methods import Method, Task, restore_proposal
 from epsilometer.result import AuditResult, HealthReport, changed
 
 
@@ -260,10 +255,8 @@ def replay(
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
     if again.witness is None or not again.witness.is_deterministic:
         return again
-    text = (
-        "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
-        "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
-    )
+    text = "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
+    text += "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
     return changed(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
 
 
@@ -284,7 +277,7 @@ def _run(
     checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
     # A domain is searched; it need not be one of our classes.
     if hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder):
-        inputs = Search(cast(Domain, inputs))
+        inputs = Search(cast(Any, inputs))
     if isinstance(inputs, Finder):
         check_search(subject.mechanism, question, settings)
         pairs, source, total = [], subject.mechanism, None

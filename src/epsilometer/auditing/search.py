@@ -1,7 +1,5 @@
 """An audit whose pairs of inputs come from a finder: explore pair after pair, certify the promising ones."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -15,13 +13,10 @@ from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.settings import Settings, training_size
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.engine import Phase, Sampler
-from epsilometer.engine.parcels import OutOfTime
-from epsilometer.engine.runners import SerialRunner
+from epsilometer.engine import OutOfTime, Phase, Sampler, SerialRunner
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.base import Finder
-from epsilometer.inputs.pairs import pair_digest, pair_to_dict
+from epsilometer.inputs.pairs import Pair, pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task
@@ -117,11 +112,10 @@ class SearchRun:
         except OutOfTime as late:
             if not self.certified:
                 left, right = self.run.sampler.drawn
-                raise OutOfTime(
-                    f"{late}. Nothing was certified: {len(self.trials)} of {self.finder.trials} trials were done, with "
-                    f"{left} left and {right} right draws; fewer trials, or fewer draws in each, leave time for a "
-                    "certificate"
-                ) from late
+                done = f"{len(self.trials)} of {self.finder.trials} trials were done"
+                done += f", with {left} left and {right} right draws"
+                advice = "fewer trials, or fewer draws in each, leave time for a certificate"
+                raise OutOfTime(f"{late}. Nothing was certified: {done}; {advice}") from late
             self.late = str(late)
             return self._result()
 
@@ -268,14 +262,10 @@ class SearchRun:
             told.append(HealthReport("failed-trials", text, untrusted=False))
         if self.late:
             told.append(HealthReport("out-of-time", self.late, untrusted=False))
-        return changed(
-            best,
-            findings=(first, *best.findings[1:], *others),
-            samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
-            health=(*best.health, *told),
-            settings={**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()},
-            seconds=time.perf_counter() - run.began,
-        )
+        findings, health = (first, *best.findings[1:], *others), (*best.health, *told)
+        settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
+        new = {"findings": findings, "samples_used": (run.sampler.drawn[0], run.sampler.drawn[1]), "health": health}
+        return changed(best, **new, settings=settings, seconds=time.perf_counter() - run.began)
 
 
 def run_search(
@@ -294,10 +284,9 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
     method = settings.method
     if method.stops_early:
-        raise InputError(
-            "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth; "
-            "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
-        )
+        why = "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth"
+        advice = "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
+        raise InputError(f"{why}; {advice}")
     method.check(question.claim, 1, settings.samples)
     if method.fixed_sizes(2, settings.samples) is not None:
         raise InputError(f"the method {method.name} with its own sizes cannot be combined with a finder; omit them")

@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +22,10 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
-from epsilometer.engine import OutOfTime, Phase, Sampler
-from epsilometer.engine.health import check_constant, check_order, check_repeats
+from epsilometer.engine import OutOfTime, Phase, Sampler, health
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms import Mechanism
-from epsilometer.mechanisms.base import check_returned
+from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, cautious_rate, choose, ladder_of
@@ -65,11 +64,8 @@ class SequentialRun:
     def __init__(self, run: AuditRun, journal: JournalFile | None) -> None:
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
-        self.run = run
-        self.options = method.options
+        self.run, self.options, self.journal, self.late = run, method.options, journal, ""
         self.ladder: Ladder = ladder_of(run.question.claim)
-        self.journal = journal
-        self.late = ""
         self.state = State.empty(len(self.ladder.values))
         if journal is not None:
             with journal.explained():
@@ -80,10 +76,8 @@ class SequentialRun:
         samples, pairs = run.settings.samples, len(run.pairs)
         self.pilot = self.options.pilot or max(5, min(_PILOT, samples // 4))
         if self.pilot * pairs >= samples:
-            raise InputError(
-                f"samples={samples} is too few: a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to "
-                "bet on"
-            )
+            why = f"a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to bet on"
+            raise InputError(f"samples={samples} is too few: {why}")
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
@@ -199,18 +193,16 @@ class SequentialRun:
             text = f"The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
             raise OutOfTime(f"{self.late}. {text}")
         failure = self.run.budget.spend(self.run.budget.total, "bets")
-        finding = self._finding(failure)
-        stake = state.stakes[0]
-        n = max(stake.left.trials, 1)
+        finding, stake = self._finding(failure), state.stakes[0]
+        n, (p, q) = max(stake.left.trials, 1), stake.guess()
         task = Task(question.claim, (n, n), failure)
-        p, q = stake.guess()
         proposal = EventProposal(replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task)
         # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
-        reports = check_constant(state.left, state.right) + check_order(state.left, state.right)
+        reports = health.check_constant(state.left, state.right) + health.check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
-        reports += check_repeats(state.fingerprints) + self.run.remarks()
+        reports += health.check_repeats(state.fingerprints) + self.run.remarks()
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
@@ -226,14 +218,10 @@ class SequentialRun:
         pair, found = self.run.pairs[state.pair], stake.candidate
         limits = anytime_lower(above, share), anytime_upper(below, share)
         witness = Witness(pair, found.event, found.flipped, stake.left, stake.right, *limits)
-        details = {
-            "stopped": state.stopped,
-            "pilot": state.spent - state.evidence,
-            "pairs_of_draws": state.spent,
-            "choices_of_events": state.choices,
-            "wealth": [[n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)],
-            "bound_over_time": [[n, bound] for n, _, bound in _thinned(state.curve)],
-        }
+        details: dict[str, Any] = {"stopped": state.stopped, "pilot": state.spent - state.evidence}
+        details |= {"pairs_of_draws": state.spent, "choices_of_events": state.choices}
+        details["wealth"] = [[n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)]
+        details["bound_over_time"] = [[n, bound] for n, _, bound in _thinned(state.curve)]
         if len(state.batches) <= _MOST_BETS:
             details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)

@@ -1,12 +1,10 @@
 """How an audit is to be run, checked before anything is drawn."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +12,7 @@ from epsilometer.claims.base import check_whole
 from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
-from epsilometer.methods import Method, as_method, find_method
-from epsilometer.methods.registry import as_options
-
-if TYPE_CHECKING:
-    from epsilometer.methods.sequential import Options
+from epsilometer.methods import Method, as_method, as_options, find_method
 
 _REPRESENTATIONS = ("value", "bits", "all")
 
@@ -96,8 +90,10 @@ def open_settings(
     if representation not in _REPRESENTATIONS:
         raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
     if stop_early or method == "sequential" or (isinstance(method, Method) and method.stops_early):
-        method, options = _sequential(method, options, max_seconds, checkpoint, representation)
-        max_seconds = options.max_seconds
+        if representation != "value":
+            raise InputError(f"representation={representation!r} cannot be combined with stopping early")
+        method, chosen = "sequential", _sequential(method, options, max_seconds, checkpoint)
+        options, max_seconds = chosen, chosen.max_seconds
     elif representation != "value":
         method = _seen_as(representation, method)
     if seed is None and checkpoint is not None:
@@ -107,14 +103,14 @@ def open_settings(
     if options is not None:
         options = as_options(method, options)
     numbers = check_samples(samples), check_confidence(confidence), check_seed(seed)
-    chosen = find_method(method, options) if isinstance(method, str) else as_method(method, options)
+    found = find_method(method, options) if isinstance(method, str) else as_method(method, options)
     if progress is True or (progress is None and "IPython" in sys.modules):  # unasked, only the reader of a notebook
         from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
 
         progress = ProgressBar() if progress or in_notebook() else None
     shown = NoProgress() if progress is None or isinstance(progress, bool) else progress
     runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
-    settings = Settings(*numbers, chosen, runner, check_suppressed(suppress), shown)
+    settings = Settings(*numbers, found, runner, check_suppressed(suppress), shown)
     settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
     settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
@@ -128,14 +124,10 @@ def open_settings(
     return settings
 
 
-def _sequential(
-    method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None, representation: str
-) -> tuple[str, Options]:
-    """The method `sequential`, with options that say when to stop."""
+def _sequential(method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None) -> Any:
+    """Options of the method `sequential` that say when to stop."""
     from epsilometer.methods.sequential import Options, SequentialMethod  # only needed to stop early
 
-    if representation != "value":
-        raise InputError(f"representation={representation!r} cannot be combined with stopping early")
     if isinstance(method, SequentialMethod) and options is None:
         options, method = method.options, "sequential"
     if method not in ("auto", "sequential"):
@@ -146,7 +138,7 @@ def _sequential(
     chosen = options or Options()
     if max_seconds is not None:
         chosen = replace(chosen, max_seconds=max_seconds)
-    return "sequential", chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
+    return chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
 
 
 def _seen_as(representation: str, method: object) -> Method:

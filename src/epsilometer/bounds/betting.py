@@ -25,8 +25,7 @@ from scipy.special import betaln, ndtr, rel_entr
 from epsilometer.arrays import Floats
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.binomial import Counts
-from epsilometer.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
-from epsilometer.claims.renyi import bernoulli_divergence
+from epsilometer.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP, bernoulli_divergence
 from epsilometer.errors import InputError
 
 # Guesses and projections stay this far from 0 and 1, where a bet could lose everything.

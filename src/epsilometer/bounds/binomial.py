@@ -8,8 +8,6 @@ Corollary 5.4: P(at least v of r guesses right) ≤ f(v) + 2mδ·max_i (f(v − 
 P(Binomial(r, e^ε/(e^ε + 1)) ≥ v).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ class Counts:
         if not 0 <= self.hits <= self.trials:
             raise InputError(f"hits={self.hits} of trials={self.trials}: hits must lie between 0 and trials")
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: "Counts") -> "Counts":
         return Counts(self.hits + other.hits, self.trials + other.trials)
 
     @property

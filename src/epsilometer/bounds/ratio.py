@@ -28,6 +28,8 @@ _COARSE = 0.01
 # How close (in normal quantiles), or after how many evaluations, the rough place is good enough.
 _CLOSE, _LOOKS = 0.004, 24
 
+Point = tuple[float, float]
+
 
 class RatioTest:
     """The exact test of P(E) ≤ e^ε·Q(E) + δ for one pair of counts, at one failure probability."""
@@ -277,16 +279,14 @@ def refuted_line(
     return RefutedLine(_grow(epsilon), shift, q_range, "shift", complement) if epsilon > least else None
 
 
-def _promising_line(
-    claim: Claim, expected: tuple[float, float], trials: tuple[int, int], failure_probability: float
-) -> tuple[float, float]:
+def _promising_line(claim: Claim, expected: Point, trials: tuple[int, int], failure: float) -> Point:
     """Slope and start of the tangent at the point which counts with the expected frequencies refute only just."""
     p, q = within(np.array(expected[:1]), np.array(expected[1:]), trials)
     if p <= q:
         return 1.0, 0.0
     touched, slope = (p, q), np.sqrt(p * (1.0 - p) / (q * (1.0 - q)))
     for _ in range(_ROUNDS):
-        nearer = towards_curve(p, q, slope, trials, -float(ndtri(failure_probability)))
+        nearer = towards_curve(p, q, slope, trials, -float(ndtri(failure)))
         touched = nearer if claim.least_values(*nearer) > 0.0 else (p, q)
         # Half of the way: at a corner of the curve, such as a Rényi claim has, whole steps would go to and fro.
         slope = np.sqrt(slope * curve_through(claim, *touched)[1])

@@ -14,6 +14,8 @@ ROUNDING = 1e-11
 # How often an interval that is not yet below the level may be halved; each halving shrinks the chord term 4×.
 _DEPTH = 6
 
+Range = tuple[float, float]
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -81,7 +83,7 @@ def _block_edges(m: float, q: Floats, blocks: int, reach: float) -> Floats:
     return np.minimum(start[:, None] + step[:, None] * np.arange(needed), m + 1.0)
 
 
-def common_edges(region: Region, q_range: tuple[float, float], blocks: int) -> Floats:
+def common_edges(region: Region, q_range: Range, blocks: int) -> Floats:
     """Lowest values of blocks that hold the bulk of Y for every q in a range, each as wide as one of `blocks` is."""
     m, q = float(region.n_right), np.array(q_range)
     spread = np.sqrt(m * q * (1.0 - q))
@@ -105,17 +107,15 @@ def normal_probability(region: Region, p: Floats, q: Floats, blocks: int) -> Flo
     return np.asarray((np.diff(below, axis=1) * tail).sum(axis=1), dtype=np.float64)
 
 
-def greatest_probability(
-    region: Region, null: NullLine, q_range: tuple[float, float], level: float, intervals: int, blocks: int
-) -> float:
-    """An upper bound on the region's probability over the null with q in `q_range`.
+def greatest_probability(region: Region, null: NullLine, q_range: Range, level: float, cuts: int, blocks: int) -> float:
+    """An upper bound on the region's probability over the null with q in `q_range`, cut into so many intervals.
 
     It is refined only as needed to decide whether it is at most `level`: intervals whose bound is above the level
     although both their ends are below are halved a few times.
 
     Guarantee: never below the supremum. Exact.
     """
-    ends = evenly_spread(q_range, intervals + 1)
+    ends = evenly_spread(q_range, cuts + 1)
     at_ends = region_probability(region, null.power(ends), ends, blocks)
     a, b, low, high = ends[:-1], ends[1:], at_ends[:-1], at_ends[1:]
     worst = 0.0
@@ -137,7 +137,7 @@ def greatest_probability(
     return worst
 
 
-def evenly_spread(q_range: tuple[float, float], n: int) -> Floats:
+def evenly_spread(q_range: Range, n: int) -> Floats:
     """n values from one end to the other, even in √q: there the spread of a count does not depend on q."""
     low, high = (float(np.sqrt(end)) for end in q_range)
     return np.linspace(low, high, n) ** 2
@@ -164,9 +164,7 @@ _MOST_DEGREE = 100
 _LOOKS_PER_DEGREE = 16
 
 
-def interpolated_supremum(
-    region: Region, null: NullLine, q_range: tuple[float, float], level: float, blocks: int
-) -> float | None:
+def interpolated_supremum(region: Region, null: NullLine, q_range: Range, level: float, blocks: int) -> float | None:
     """An upper bound on the region's probability over the null with q in `q_range`, a little above the supremum.
 
     None where it would need too many values, or where the null is cut at p = 1 within the range.
@@ -186,7 +184,7 @@ def interpolated_supremum(
     return min(_greatest_between(values, angles) + _TOLERANCE * level + 10.0 * ROUNDING * float(values.max()), 1.0)
 
 
-def needed_degree(region: Region, null: NullLine, ends: tuple[float, float], tolerance: float) -> int | None:
+def needed_degree(region: Region, null: NullLine, ends: Range, tolerance: float) -> int | None:
     """The least degree whose error is at most the tolerance for u between the ends; None if it is too large."""
     middle, half = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
     real = (middle + half * 0.5 * (_ELLIPSES + 1.0 / _ELLIPSES)) ** 2

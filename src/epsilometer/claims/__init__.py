@@ -6,13 +6,13 @@ from typing import Any
 from epsilometer.claims.base import NOTIONS, Claim, as_number, check_whole
 from epsilometer.claims.gaussian import GaussianDP
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
-from epsilometer.claims.renyi import ZCDP, RenyiDP, check_order
+from epsilometer.claims.renyi import ZCDP, RenyiDP, bernoulli_divergence, check_order
 from epsilometer.claims.tradeoff import TradeOffDP
 from epsilometer.errors import InputError
 
 __all__ = ["NOTIONS", "ZCDP", "ApproxDP", "ApproxDeltaDP", "Claim", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"]
-__all__ += ["as_claim", "as_number", "check_order", "check_whole", "from_dict", "from_parameters"]
-__all__ += ["open_claim", "parse_claim"]
+__all__ += ["as_claim", "as_number", "bernoulli_divergence", "check_order", "check_whole", "from_dict"]
+__all__ += ["from_parameters", "open_claim", "parse_claim"]
 
 _SHORT = {"eps": "epsilon", "ε": "epsilon", "δ": "delta", "alpha": "order", "α": "order", "μ": "mu", "ρ": "rho"}
 
@@ -31,13 +31,8 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
 
 
 # The parameters that make a claim together.
-_KINDS: dict[tuple[str, ...], type[Claim]] = {
-    ("epsilon",): PureDP,
-    ("delta", "epsilon"): ApproxDP,
-    ("epsilon", "order"): RenyiDP,
-    ("mu",): GaussianDP,
-    ("rho",): ZCDP,
-}
+_KINDS: dict[tuple[str, ...], type[Claim]] = {("epsilon",): PureDP, ("mu",): GaussianDP, ("rho",): ZCDP}
+_KINDS |= {("delta", "epsilon"): ApproxDP, ("epsilon", "order"): RenyiDP}
 
 
 def from_parameters(**parameters: float | None) -> Claim:

@@ -6,8 +6,6 @@ larger value is a weaker promise. `least_value(p, q)` is the smallest value of t
 P(E) = p when Q(E) = q: what an event with these probabilities proves about the mechanism.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ Real = TypeVar("Real", float, Floats)
 
 
 # Every notion by its name in files.
-NOTIONS: dict[str, type[Claim]] = {}
+NOTIONS: dict[str, type["Claim"]] = {}
 
 
 class Claim(ABC):
@@ -77,13 +75,13 @@ class Claim(ABC):
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
         return {}
 
-    def scaled(self, distance: int) -> Claim:
+    def scaled(self, distance: int) -> "Claim":
         """What the claim promises about inputs that are `distance` neighbouring steps apart (group privacy)."""
         if check_whole("distance", distance) == 1:
             return self
         raise InputError(f"distance={distance}: no group claim follows from {self.describe()}; state it yourself")
 
-    def composed(self, times: int) -> Claim:
+    def composed(self, times: int) -> "Claim":
         """What the claim promises about the joint outputs of `times` independent runs on the same input."""
         if check_whole("times", times) == 1:
             return self

@@ -4,8 +4,6 @@ What an event with probabilities p and q proves is the divergence of the two coi
 by data processing, no larger than that of the outputs.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -81,7 +79,7 @@ class RenyiDP(DivergenceClaim):
         """The order."""
         return {"order": self.order}
 
-    def composed(self, times: int) -> RenyiDP:
+    def composed(self, times: int) -> "RenyiDP":
         """ε times the number of runs, at the same order."""
         return RenyiDP(self.order, self.epsilon * check_whole("times", times))
 
@@ -109,11 +107,11 @@ class ZCDP(DivergenceClaim):
         entropies = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
         return np.where(p > q, np.maximum(divided.max(axis=1), entropies), 0.0)
 
-    def scaled(self, distance: int) -> ZCDP:
+    def scaled(self, distance: int) -> "ZCDP":
         """ρ times the square of the distance."""
         return ZCDP(self.rho * check_whole("distance", distance) ** 2)
 
-    def composed(self, times: int) -> ZCDP:
+    def composed(self, times: int) -> "ZCDP":
         """ρ times the number of runs."""
         return ZCDP(self.rho * check_whole("times", times))
 

@@ -6,6 +6,6 @@ Example:
 """
 
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.registry import as_method, find_method, names
+from epsilometer.methods.registry import as_method, as_options, find_method, names, restore_proposal
 
-__all__ = ["Method", "Proposal", "Task", "as_method", "find_method", "names"]
+__all__ = ["Method", "Proposal", "Task", "as_method", "as_options", "find_method", "names", "restore_proposal"]

@@ -4,6 +4,7 @@ Reference: Mironov, "On significance of the least significant bits for different
 """
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from epsilometer.arrays import Integers
 from epsilometer.bounds import Counts
@@ -40,8 +41,7 @@ class BitsMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BitsProposal:
         """The event of codes with the best predicted bound."""
         found = EventsMethod().propose(bits_view(left), bits_view(right), task)
-        candidate = replace(found.candidate, event=as_bits_event(found.event))
-        return BitsProposal(candidate, task)
+        return BitsProposal(replace(found.candidate, event=as_bits_event(found.event)), task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,8 @@ class ProposalWithBits(Proposal):
         share = failure_probability * (1.0 - BITS_SHARE)
         return self.values.certify(left.deciding, right.deciding, pair, share)
 
-    def certify_beside(
-        self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float
-    ) -> tuple[Finding, ...]:
-        """The finding about bits, at its share."""
+    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+        """The finding about bits, at its share, from the same tallies of both."""
         return (self.bits.certify(left.beside, right.beside, pair, failure_probability * BITS_SHARE),)
 
 

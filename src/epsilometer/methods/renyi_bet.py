@@ -43,13 +43,8 @@ def choose_score(ways: Sequence[Way], task: Task) -> tuple[LogRatio, bool, float
     orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
     # Which score is good depends little on the order: few orders make the shortlist, all of them the choice.
     first = orders[:: max(1, len(orders) // 3)]
-    found = [
-        _best_of(way, number, flipped, order, task)
-        for way in ways
-        for number in range(len(way.fits))
-        for flipped in (False, True)
-        for order in first
-    ]
+    fits = [(way, number) for way in ways for number in range(len(way.fits))]
+    found = [_best_of(*fit, flipped, order, task) for fit in fits for flipped in (False, True) for order in first]
     if len(first) < len(orders):
         shortlist = sorted(found, key=lambda each: -each.predicted)[:_SHORTLIST]
         found += [_best_of(each.way, each.fit, each.flipped, order, task) for each in shortlist for order in orders]

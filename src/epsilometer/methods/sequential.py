@@ -6,8 +6,6 @@ Example:
     (True, True)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -79,7 +77,7 @@ class Stake:
         return {"event": found.event.to_dict(), "chosen": chosen, "counts": list(counts)}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Stake:
+    def from_dict(cls, data: dict[str, Any]) -> "Stake":
         """The inverse of `to_dict`."""
         flipped, p, q, weight, rate = data["chosen"]
         found = Candidate(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate))

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats
 from epsilometer.methods.events.cells import learn_line
-from epsilometer.outputs import Block, Numbers
-from epsilometer.outputs.columns import Column, Labels
+from epsilometer.outputs.columns import Block, Column, Labels, Numbers
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import TreeScore
 
@@ -49,8 +48,7 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
     sides = [[column.take(first) for column in block.columns] for block in (left, right)]
     codings = tuple(_code(sides[0][number], sides[1][number], number) for number in columns)
     codes = [np.concatenate([coding.index(side).astype(np.int32) for side in sides]) for coding in codings]
-    n_left, n_right = (min(block.size, most) for block in (left, right))
-    return _boost(codings, codes, n_left, n_right)
+    return _boost(codings, codes, min(left.size, most), min(right.size, most))
 
 
 def _code(left: Column, right: Column, number: int) -> CodedColumn:
@@ -113,13 +111,11 @@ def _grow(codes: list[Codes], sizes: list[int], slopes: Floats, curvatures: Floa
     return asked
 
 
-def _best_threshold(
-    leaf: Codes, n_leaves: int, codes: Codes, size: int, slopes: Floats, curvatures: Floats
-) -> tuple[float, int]:
-    """The gain of the best question about one column, and its threshold."""
+def _best_threshold(leaf: Codes, n_leaves: int, codes: Codes, size: int, *of_rows: Floats) -> tuple[float, int]:
+    """The gain of the best question about one column, and its threshold, by the slopes and curvatures of the rows."""
     place = leaf * size + codes
     sums = []
-    for values in (slopes, curvatures):
+    for values in of_rows:
         table = np.bincount(place, values, minlength=n_leaves * size).reshape(n_leaves, size)
         below = np.cumsum(table, axis=1)[:, :-1]
         sums.append((below, table.sum(axis=1)[:, None] - below))

@@ -6,8 +6,6 @@ all cells of all columns are estimated together, as the mean of a Gaussian poste
 training draw is scored by weights that were fitted without it, so that the same draws can place the threshold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -81,12 +79,8 @@ def _common_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
     distance = np.abs(np.subtract.outer(rank, rank))
     intervals, values = np.logical_and.outer(~is_atom, ~is_atom), np.logical_and.outer(is_atom, is_atom)
     halves = np.equal.outer(rank > 0.5, rank > 0.5)
-    kernels = [
-        intervals * np.exp(-2.0 * distance),
-        intervals * np.exp(-0.1 * distance),
-        intervals * halves,
-        values * np.equal.outer(name, name),
-    ]
+    smooth = [intervals * np.exp(-pull * distance) for pull in (2.0, 0.1)]
+    kernels = [*smooth, intervals * halves, values * np.equal.outer(name, name)]
     return [_Part(slice(0, len(rank)), kernel * near) for kernel in kernels if kernel.any()]
 
 
@@ -192,7 +186,7 @@ class _Fitted:
     without: Floats
 
 
-def fit(cuts: Sequence[ColumnCells], left: Side, right: Side) -> _Fitted:
+def fit(cuts: Sequence[ColumnCells], left: "Side", right: "Side") -> _Fitted:
     """The weights of all cells."""
     starts = starts_of(cuts)
     sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
@@ -225,7 +219,7 @@ class Side:
     folds: Folds
 
     @classmethod
-    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> Side:
+    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> "Side":
         """The draws of a block in cells."""
         return cls([cut.index(block.columns) for cut in cuts], folds)
 
@@ -262,8 +256,7 @@ class Side:
 
 def folds_of(block: Block) -> Folds:
     """Every fifth of all draws, which is independent of their shapes."""
-    rows = np.arange(block.size) if block.rows is None else block.rows
-    return tuple(np.flatnonzero(rows % FOLDS == fold) for fold in range(FOLDS))
+    return tuple(np.flatnonzero(block.places() % FOLDS == fold) for fold in range(FOLDS))
 
 
 def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
@@ -289,18 +282,15 @@ def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, kee
         scale = noises[0] + grid[:, None] * np.maximum(values, 0.0)
         log_likelihood = -0.5 * (np.log(scale) + z[:, 0] ** 2 / scale).sum(axis=1)
         gains[number] = log_likelihood - log_likelihood[0]
-        bases.append((values, kernel * root @ turned.T, z))
+        bases.append((np.maximum(values, 0.0)[:, None], kernel * root @ turned.T, z))
     best = gains.argmax(axis=1)
     # Of many columns without a leak, the luckiest gains about ln(columns).
     lone = np.where(gains.max(axis=1) > 1.0 + np.log(len(cuts)), best, 0)
     shared = int(gains.sum(axis=0).argmax())
     is_sparse = gains[np.arange(len(cuts)), lone].sum() - np.count_nonzero(lone) > gains[:, shared].sum()
     chosen = grid[lone if is_sparse else np.full(len(cuts), shared)]
-    parts = [
-        theta * back @ (z / (noises + theta * np.maximum(values, 0.0)[:, None]))
-        for theta, (values, back, z) in zip(chosen, bases, strict=True)
-    ]
-    return np.concatenate(parts).T
+    fits = zip(chosen, bases, strict=True)
+    return np.concatenate([theta * back @ (z / (noises + theta * values)) for theta, (values, back, z) in fits]).T
 
 
 def starts_of(cuts: Sequence[ColumnCells]) -> Integers:

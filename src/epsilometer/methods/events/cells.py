@@ -89,12 +89,9 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
 
 def blocks_of_both(left: Outputs, right: Outputs) -> list[tuple[Block, Block]]:
     """Every shape seen on either side, with an empty block where a side lacks it."""
-    lefts = {block.shape: block for block in left.blocks if block.size}
-    rights = {block.shape: block for block in right.blocks if block.size}
-    return [
-        (lefts.get(shape) or _empty_like(rights[shape]), rights.get(shape) or _empty_like(lefts[shape]))
-        for shape in {**lefts, **rights}
-    ]
+    lefts, rights = ({block.shape: block for block in side.blocks if block.size} for side in (left, right))
+    every = {**lefts, **rights}.items()
+    return [(lefts.get(shape) or _empty_like(one), rights.get(shape) or _empty_like(one)) for shape, one in every]
 
 
 def _empty_like(block: Block) -> Block:

@@ -96,8 +96,7 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
 
 def _group_orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable, Integers]:
     totals = [np.bincount(layout.group, count) + 0.5 for count in (above, below)]
-    share_above = (2.0 * totals[0] / (totals[0] + totals[1]))[layout.group]
-    share_below = (2.0 * totals[1] / (totals[0] + totals[1]))[layout.group]
+    share_above, share_below = ((2.0 * each / (totals[0] + totals[1]))[layout.group] for each in totals)
     found: dict[Hashable, Integers] = {}
     for width, prior in _GROUP_SETTINGS:
         smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
@@ -127,12 +126,8 @@ def smooth_lines(count: Integers, lines: tuple[Integers, ...], width: float, ful
 # 0.14 against 1.68 ± 0.41).
 _HANDFUL = 60
 # Candidate sizes of the event: its share of the training draws of the larger distribution.
-_MASSES: Floats = np.concatenate(
-    [
-        [0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.055, 0.04],
-        [0.027, 0.018, 0.012, 8e-3, 5e-3, 3e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5],
-    ]
-)
+_LARGE = [0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.055, 0.04, 0.027, 0.018, 0.012]
+_MASSES: Floats = np.array([*_LARGE, 8e-3, 5e-3, 3e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5])
 # How many spreads of the training draws are subtracted from a prediction. Bins of one line have many neighbours with
 # nearly the same ratio, of which the luckiest would win (Laplace 0.7, 1e5 draws, 40 seeds: 0.670 ± 0.041 at 2, 0.680 ±
 # 0.026 at 3); atoms have fewer, and their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
@@ -196,14 +191,9 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     left, right = (side[0] + side[1] for side in folds)
     total = left + right
     # Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win.
-    on_line = (
-        len(layout.bins) == 1
-        and not layout.n_scores
-        and bool(
-            total[layout.bins[0]].sum() >= _ENOUGH_BINS * total.sum()
-            or np.count_nonzero(total[layout.atoms[0]]) > _MANY_ATOMS
-        )
-    )
+    on_line = len(layout.bins) == 1 and not layout.n_scores
+    if on_line and total[layout.bins[0]].sum() < _ENOUGH_BINS * total.sum():
+        on_line = bool(np.count_nonzero(total[layout.atoms[0]]) > _MANY_ATOMS)
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
     both: tuple[Folds, Folds] = folds, (folds[1], folds[0])
     directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
@@ -259,18 +249,13 @@ def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: i
     """A monotone event that is about as good as the best if there is one, else the largest that is nearly as good."""
     top, spread = float(best.predicted[place]), float(best.spread[place])
     # By prediction: (which, where, whether its cells run from one end of the line to the other).
-    every = [
-        (float(each.predicted[near]), each, int(near), isinstance(each.rules[near], str))
-        for each in directions
-        for near in np.flatnonzero(each.predicted >= top - _MOST_SLACK)
-    ]
+    good = [(each, int(at)) for each in directions for at in np.flatnonzero(each.predicted >= top - _MOST_SLACK)]
+    every = [(float(each.predicted[at]), each, at, isinstance(each.rules[at], str)) for each, at in good]
     monotone = [found for found in every if found[3] and found[0] >= top - _NEAR_MONOTONE * spread]
     if monotone:
-        _, which, where, _ = max(monotone, key=lambda found: found[0])
-        return which, where
+        return max(monotone, key=lambda found: found[0])[1:3]
     near = [found for found in every if found[0] >= top - _NEAR_BEST * spread]
-    _, which, where, _ = max(near, key=lambda found: (round(float(found[1].p[found[2]]), 3), found[0]))
-    return which, where
+    return max(near, key=lambda found: (round(float(found[1].p[found[2]]), 3), found[0]))[1:3]
 
 
 def _fill_gaps(chosen: Booleans, seen: Integers, layout: Layout) -> Booleans:

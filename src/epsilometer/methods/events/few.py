@@ -90,10 +90,8 @@ def _by_number(left: Outputs, right: Outputs, pair: tuple[Block, Block], place: 
         distance = np.abs(typical - (np.median(known) if len(known) else 0.0))
     caution = 1.0 if is_smooth else _CAUTION_REPEATED
     # Off the line: NaN, other signatures, other shapes.
-    return [
-        Ordered(partition, np.concatenate([places, np.full(3, np.nan)]), left, right, is_smooth, caution)
-        for places in (typical, distance)
-    ]
+    orders = (np.concatenate([places, np.full(3, np.nan)]) for places in (typical, distance))
+    return [Ordered(partition, places, left, right, is_smooth, caution) for places in orders]
 
 
 def _cut(values: Floats, most: int) -> tuple[Floats, Floats]:

@@ -9,9 +9,8 @@ import numpy as np
 from epsilometer.arrays import Array, Integers
 from epsilometer.methods.events.additive import fit_score
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
-from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
+from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import EXACT, has_digit, is_long_number
-from epsilometer.outputs.lines import Line
 from epsilometer.outputs.scores import Score
 
 # Cells per column, for judging how many draws a score needs.
@@ -27,6 +26,7 @@ _MANY_GROUPS = 64
 
 # Makes a score of the given columns from training outputs of one shape, left and right.
 FitScore = Callable[[Block, Block, Sequence[int]], Score]
+Pairs = list[tuple[Block, Block]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,8 @@ class Learned:
 
     def halves(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """How often each cell was seen in either half of the left draws, and of the right ones; shape (cells,) each."""
-        (a, b), (c, d) = (
-            [self.partition.count(side.take(half)) for half in (slice(0, side.size // 2), slice(side.size // 2, None))]
-            for side in (self.left, self.right)
-        )
+        cuts = [(side, slice(0, side.size // 2), slice(side.size // 2, None)) for side in (self.left, self.right)]
+        (a, b), (c, d) = ([self.partition.count(side.take(half)) for half in halves] for side, *halves in cuts)
         return (a, b), (c, d)
 
 
@@ -71,10 +69,9 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
         fit, rest = _for_scores(left, right, pairs)
         # A score over all columns, where there are several.
-        blocks = [
-            _by_score(a, b, fit_score) if len(a.columns) > 1 and not is_long_number(a.shape) else _by_values(a, b)
-            for a, b in fit
-        ]
+        wide = [len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in fit]
+        cut = zip(wide, fit, strict=True)
+        blocks = [_by_score(*pair, fit_score) if is_wide else _by_values(*pair) for is_wide, pair in cut]
         ways.insert(1, Learned(Partition(tuple(blocks)), *rest))
     return ways
 
@@ -116,9 +113,7 @@ def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: i
     return Learned(Partition(tuple(blocks)), half_of(left, 1), half_of(right, 1))
 
 
-def _for_scores(
-    left: Outputs, right: Outputs, pairs: list[tuple[Block, Block]]
-) -> tuple[list[tuple[Block, Block]], tuple[Outputs, Outputs]]:
+def _for_scores(left: Outputs, right: Outputs, pairs: Pairs) -> tuple[Pairs, tuple[Outputs, Outputs]]:
     """The draws that fit scores, and those that are counted in their cells.
 
     Counting on the draws that fitted a score flatters it, so few draws are halved; many do both (measured on
@@ -165,15 +160,16 @@ def _by_values(left: Block, right: Block, with_scores: bool = False) -> BlockPar
     groups = list(partition.groups)
     for number, left_rows, right_rows in varying:
         group, columns = groups[number], _varying(groups[number])
-        a, b = (
-            Block(side.shape, None, tuple(column.take(rows) for column in side.columns), len(rows))
-            for side, rows in ((left, left_rows), (right, right_rows))
-        )
+        a, b = _rows_of(left, left_rows), _rows_of(right, right_rows)
         if len(columns) == 1:
             groups[number] = _cut_by_value(group, a, b, columns[0])
         elif with_scores:
             groups[number] = _cut_by_score(group, a, b)
     return replace(partition, groups=tuple(groups))
+
+
+def _rows_of(block: Block, rows: Integers) -> Block:
+    return Block(block.shape, None, tuple(column.take(rows) for column in block.columns), len(rows))
 
 
 def line_of_long_numbers(left: Block, right: Block) -> int | None:

@@ -12,11 +12,10 @@ from epsilometer.methods.base import Task
 
 # Draws of the larger distribution and of the other.
 Sizes = tuple[int, int]
+Two = tuple[Floats, Floats]
 
 
-def predict(
-    task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: Sizes, doubt: float = 1.0
-) -> tuple[Floats, Floats]:
+def predict(task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: Sizes, doubt: float = 1.0) -> Two:
     """The bound to expect, and its spread through the training draws, elementwise.
 
     The prediction subtracts the cost of the proof (on `n_fresh` draws of P's and Q's side) and the spread of the
@@ -41,7 +40,7 @@ def predict(
     return _values_between(claim, *moved), growth * np.hypot(*_spreads(p, q, slope, n_train))
 
 
-def _spreads(p: Floats, q: Floats, slope: Floats, n: Sizes) -> tuple[Floats, Floats]:
+def _spreads(p: Floats, q: Floats, slope: Floats, n: Sizes) -> Two:
     """The standard deviations of both parts of p − slope·q when p and q are estimated from n draws."""
     return np.sqrt(p * (1.0 - p) / n[0]), slope * np.sqrt(q * (1.0 - q) / n[1])
 
@@ -92,9 +91,7 @@ def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: Sizes) -
     return np.where(proves, np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0]), p - q - 100.0)
 
 
-def _expected_limits(
-    p: Floats, q: Floats, slope: Floats, n_fresh: Sizes, failure_probability: float
-) -> tuple[Floats, Floats]:
+def _expected_limits(p: Floats, q: Floats, slope: Floats, n_fresh: Sizes, failure_probability: float) -> Two:
     """How far counts exactly as expected move p and q towards each other: exact bounds whose z add up in squares."""
     left, right = _spreads(p, q, slope, n_fresh)
     z = float(ndtri(failure_probability)) / np.hypot(left, right)

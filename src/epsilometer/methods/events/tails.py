@@ -1,7 +1,5 @@
 """One score over all outputs, whatever their shapes, and the tail of it that is worth proving."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,9 +59,7 @@ def learn_scores(left: Outputs, right: Outputs) -> list[Scored]:
     pairs = blocks_of_both(left, right)
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
         columns = [side.columns[0] for side in pairs[0] if len(side.columns) == 1] if len(pairs) == 1 else []
-        numbers = [
-            np.asarray(column.values[:_MOST_DRAWS], np.float64) for column in columns if isinstance(column, Numbers)
-        ]
+        numbers = [np.asarray(each.values[:_MOST_DRAWS], np.float64) for each in columns if isinstance(each, Numbers)]
         if len(numbers) < 2:
             return []
         # Single numbers are their own score.
@@ -270,12 +266,11 @@ class _Model:
 
     def variance_at(self, ranks: Integers) -> Floats:
         """Variance of the log-ratio at the given ranks."""
-        return np.asarray(
-            self.variance[np.minimum(np.searchsorted(self.edges, ranks, side="right"), len(self.variance)) - 1]
-        )
+        place = np.searchsorted(self.edges, ranks, side="right")
+        return np.asarray(self.variance[np.minimum(place, len(self.variance)) - 1])
 
     @classmethod
-    def of(cls, counted: _Counted, by_depth: bool) -> _Model:
+    def of(cls, counted: _Counted, by_depth: bool) -> "_Model":
         total = len(counted.scores)
         ranks = np.minimum((_SLICES * total).astype(np.int64), total - 1)
         ends = np.searchsorted(counted.scores, counted.scores[ranks])  # between ties
