@@ -296,8 +296,9 @@ def _restore(data: Mapping[str, Any]) -> Any:
 
 
 def _array(flat: list[Any], dtype: Any) -> np.ndarray[Any, Any]:
-    kind = _checked_kind(dtype, "biuf")
-    return np.array([float(each) if isinstance(each, str) else each for each in flat], dtype=kind)
+    return np.array(
+        [float(each) if isinstance(each, str) else each for each in flat], dtype=_checked_kind(dtype, "biuf")
+    )
 
 
 def _checked_kind(dtype: Any, kinds: str) -> np.dtype[Any]:

@@ -56,8 +56,7 @@ def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = 
         children: the shapes of the cells in C order, as many as the product of the dimensions.
         empty: the shape that a cell would have, for an array without cells.
     """
-    sizes = " × ".join(map(str, dimensions))
-    kinds = set(children) or {empty}
+    sizes, kinds = " × ".join(map(str, dimensions)), set(children) or {empty}
     return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
 
 
@@ -83,10 +82,8 @@ class Leaf:
 # Sequences of several parts; any other name before parentheses is a class around one value.
 _SEQUENCES = ("list", "tuple", "set", "frozenset")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_NAME = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*")
-_KEY = re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
-_DIMENSIONS = re.compile(r"\d+(?: × \d+)*(?=: | × )")
-_TIMES = re.compile(r"(\d+) × ")
+_NAME, _KEY = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*"), re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
+_DIMENSIONS, _TIMES = re.compile(r"\d+(?: × \d+)*(?=: | × )"), re.compile(r"(\d+) × ")
 
 
 @lru_cache(maxsize=64)

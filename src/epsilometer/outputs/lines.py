@@ -39,8 +39,7 @@ def places(edges: Floats, numbers: Floats) -> Integers:
     # By even cells between the outermost finite edges. Which cell a number falls into is computed with rounding, but
     # never decreases as the number grows. So a number in an earlier cell than an edge is below it, one in a later cell
     # above it; only within a cell must they be compared.
-    finite = edges[np.isfinite(edges)]
-    n_cells = min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
+    finite, n_cells = edges[np.isfinite(edges)], min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
     with np.errstate(all="ignore"):
         scale = n_cells / (finite[-1] - finite[0]) if len(finite) else 0.0
     if len(numbers) < _FEW_NUMBERS or not 0.0 < scale < np.inf:
@@ -59,8 +58,7 @@ def places(edges: Floats, numbers: Floats) -> Integers:
     edge_in = np.full(n_cells, np.nan)  # a cell without an edge: nothing is at or above NaN
     edge_in[cell_of_edge] = edges
     crowded = n_edges > 1
-    is_crowded = bool(crowded.any())
-    found = np.empty(len(numbers), dtype=np.int64)
+    is_crowded, found = bool(crowded.any()), np.empty(len(numbers), dtype=np.int64)
     for start in range(0, len(numbers), _PIECE):
         piece = numbers[start : start + _PIECE]
         inside = cells(piece)
@@ -119,9 +117,7 @@ class Line:
 
     def count(self, values: NDArray[np.generic]) -> Integers:
         """How many values fall into each cell, shape (n_cells,): by sorting pieces, no slower than indexing."""
-        numbers = np.asarray(values, dtype=np.float64)
-        below = np.zeros(len(self.edges), dtype=np.int64)
-        n_nan = 0
+        numbers, below, n_nan = np.asarray(values, dtype=np.float64), np.zeros(len(self.edges), dtype=np.int64), 0
         for start in range(0, len(numbers), _SORTED_AT_ONCE):
             piece = np.sort(numbers[start : start + _SORTED_AT_ONCE])
             n_nan += int(np.isnan(piece).sum()) if np.isnan(piece[-1]) else 0

@@ -62,8 +62,7 @@ class Unreadable(MechanismError):
 
     def text(self, batch: Any) -> str:
         """The type, the place inside the output, and a line of code that would make it readable."""
-        reason = f" ({self.why})" if self.why else ""
-        path = None
+        reason, path = f" ({self.why})" if self.why else "", None
         with suppress(Exception):  # looking for it runs code of the outputs, which may raise anything
             path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
         what = f"a value of type {type_name(self.value)}{f' at output{path}' if path else ''}"
@@ -110,8 +109,7 @@ def path_of(wanted: object, value: Any, path: str) -> str | None:
 
 # Times are whole numbers of microseconds, so that earlier and later are below and above. The offset of a zone is part
 # of the shape: equal instants of two zones are different outputs.
-_EPOCH = datetime(1970, 1, 1)
-_TICK = timedelta(microseconds=1)
+_EPOCH, _TICK = datetime(1970, 1, 1), timedelta(microseconds=1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -130,8 +128,9 @@ def read_instants(kind: type, values: Sequence[Any]) -> list[Block]:
 
     def read(zone: str, ticks: Array) -> list[Block]:
         rounded = np.array([each / 1000 for each in ticks.tolist()])
-        digits = Numbers((ticks & (EXACT - 1)).astype(np.int64))
-        return leaf(f"{kind.__name__} {zone}".strip(), Numbers(rounded), digits)
+        return leaf(
+            f"{kind.__name__} {zone}".strip(), Numbers(rounded), Numbers((ticks & (EXACT - 1)).astype(np.int64))
+        )
 
     plain = [value.asm8 for value in values]
     units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]

@@ -104,8 +104,7 @@ def _floats(array: Array) -> list[Block]:
         return leaf("float", _column(array))
     with np.errstate(all="ignore"):
         head = array.astype(np.float64)
-        rest = (array - head).astype(np.float64)
-        fits = (head == array) | np.isnan(array)
+        rest, fits = (array - head).astype(np.float64), (head == array) | np.isnan(array)
         in_two = ~fits & (head.astype(array.dtype) + rest == array)
     return by_case(
         np.arange(len(array)),
@@ -125,8 +124,9 @@ def _floats_beyond(array: Array, head: Array) -> list[Block]:
 
 def _complex(array: Array) -> list[Block]:
     if array.dtype.itemsize > 16:
-        parts = (_floats(part) for part in (array.real, array.imag))
-        return product(parts, _complex_text, Place(np.arange(len(array))))
+        return product(
+            (_floats(part) for part in (array.real, array.imag)), _complex_text, Place(np.arange(len(array)))
+        )
     real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
     return leaf("complex", _column(real), _column(imaginary))
 

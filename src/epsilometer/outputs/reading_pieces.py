@@ -155,12 +155,10 @@ def product(positions: Iterable[list[Block]], text: Callable[[list[str]], str], 
         text: the shape of a value from the shapes of its parts.
         place: of the values.
     """
-    size = len(place.outputs)
-    parts = list(_counted(positions, place))
+    size, parts = len(place.outputs), list(_counted(positions, place))
     if all(len(blocks) == 1 for blocks in parts):
         return [_combine([blocks[0] for blocks in parts], [None] * len(parts), text, None, size)]
-    located = [_locate(blocks, size) for blocks in parts]
-    combined = []
+    located, combined = [_locate(blocks, size) for blocks in parts], []
     for rows in _combinations([(len(blocks), which) for blocks, (which, _) in zip(parts, located, strict=True)], size):
         numbers = [0 if which is None else which[rows[0]] for which, _ in located]
         chosen = [blocks[number] for blocks, number in zip(parts, numbers, strict=True)]

@@ -133,12 +133,10 @@ def _tallies(proposal: Proposal, shuffled: bool) -> tuple[list[Any], list[Any]]:
 
 def _levels(table: Floats, claim: Claim) -> Iterator[tuple[float, float, float, float]]:
     """For each bound of the table, the greatest chance of reaching it among the coins whose truth is below it."""
-    counts = np.arange(N_ENUMERATED + 1)
-    bounds = np.unique(table[table > _SLACK])
+    counts, bounds = np.arange(N_ENUMERATED + 1), np.unique(table[table > _SLACK])
     places = np.unique(np.linspace(0, len(bounds) - 1, min(len(bounds), _MOST_BOUNDS)).astype(int))
     for bound in bounds[places]:
-        just_below = claim.with_value(min(float(bound), _LARGEST) * (1.0 - _SLACK))
-        p, q = _coins_within(just_below)
+        p, q = _coins_within(claim.with_value(min(float(bound), _LARGEST) * (1.0 - _SLACK)))
         left, right = (binom.pmf(counts, N_ENUMERATED, each[:, None]) for each in (p, q))
         levels = np.einsum("ci,ij,cj->c", left, (table >= bound).astype(np.float64), right)
         worst = int(np.argmax(levels))
@@ -172,8 +170,7 @@ def assert_rarely_above(
     draws serve all failure probabilities. Several checks along the way share the false alarm: gross errors show early.
     """
     total = runs * len(certificates)
-    looks = {max(total // part, 1) for part in _LOOKS} if total else set()
-    above = dict.fromkeys(REPEATED, 0)
+    looks, above = {max(total // part, 1) for part in _LOOKS} if total else set(), dict.fromkeys(REPEATED, 0)
     for run in range(1, total + 1):
         each = certificates[run % len(certificates)]
         left, right = (each.proposal.tally(law.draw(side, n_fresh, rng), side) for side in (0, 1))

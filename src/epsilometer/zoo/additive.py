@@ -65,8 +65,7 @@ def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
     Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the ratio of the two
     densities is constant, so clamping loses nothing.
     """
-    epsilon = check_epsilon(epsilon)
-    summary = "a number plus Laplace noise, clamped to [0, 1]"
+    epsilon, summary = check_epsilon(epsilon), "a number plus Laplace noise, clamped to [0, 1]"
     draw, law = partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0), partial(laplace_law, epsilon)
     return entry("clamped_laplace", summary, draw, PureDP(epsilon), Pair(0.0, 1.0), law, epsilon=epsilon)
 
@@ -92,8 +91,7 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
     Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms".
     """
     epsilon, sensitivity = check_epsilon(epsilon), check_whole("sensitivity", sensitivity, 1, 10_000)
-    ratio = math.exp(-epsilon / sensitivity)
-    summary = "a count plus two-sided geometric noise"
+    ratio, summary = math.exp(-epsilon / sensitivity), "a count plus two-sided geometric noise"
     draw, claim = partial(add_geometric, ratio=ratio), PureDP(epsilon)
     law = partial(_geometric_law, epsilon / sensitivity, sensitivity)
     return entry("geometric", summary, draw, claim, Pair(0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
@@ -101,8 +99,7 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
 
 def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
     # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the whole numbers between.
-    tail = 1 / (1 + math.exp(-decay))
-    inner = math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
+    tail, inner = 1 / (1 + math.exp(-decay)), math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
     left = np.array([tail, *inner, tail * math.exp(-decay * sensitivity)])
     return discrete_law(left, left[::-1].copy())
 
@@ -176,8 +173,7 @@ class ProposeTestRelease:
         """Draw n outputs."""
         centre, distance = dataset
         released = rng.laplace(float(distance), self.scale, n) > self.threshold
-        value = np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)
-        return {"released": released, "value": value}
+        return {"released": released, "value": np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)}
 
 
 def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:

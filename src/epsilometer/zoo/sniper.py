@@ -132,8 +132,9 @@ def _truncated_geometric() -> _Published:
     ratio = 8 / 9  # 1/(1 + 2^-k) with k = ceil(ln(2/epsilon)): what finite computers can draw exactly
     cells = np.array([1.0, ratio]) / (1 + ratio)
     law = partial(discrete_law, cells[::-1].copy(), cells)
-    draw = partial(clipped, draw=partial(add_geometric, ratio=ratio), most=5)
-    return _Published(draw, 2, 1, law, True, -math.log(ratio))
+    return _Published(
+        partial(clipped, draw=partial(add_geometric, ratio=ratio), most=5), 2, 1, law, True, -math.log(ratio)
+    )
 
 
 _laplace_each = partial(add_laplace_to_each, scale=10.0)

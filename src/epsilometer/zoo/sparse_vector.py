@@ -15,8 +15,7 @@ from epsilometer.zoo.laws import sparse_vector as laws
 
 def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: laws.Scheme) -> Booleans:
     """Every query is answered; bool outputs of shape (n, d), True for "above"."""
-    bar = _noisy_threshold(scheme, n, rng)
-    answers = np.empty((n, len(dataset)), dtype=np.bool_)
+    bar, answers = _noisy_threshold(scheme, n, rng), np.empty((n, len(dataset)), dtype=np.bool_)
     for position, query in enumerate(dataset):
         answers[:, position] = _noisy_query(scheme, query, n, rng) >= bar
     return answers
@@ -113,8 +112,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = laws.Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
-    summary = "sparse vector, Lyu-Su-Li's own version"
-    return _version("svt1", summary, epsilon, scheme, keeps_claim=True)
+    return _version("svt1", "sparse vector, Lyu-Su-Li's own version", epsilon, scheme, keeps_claim=True)
 
 
 def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
@@ -143,8 +141,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
-    pair = _only_last_above(threshold)
+    scheme, pair = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold), _only_last_above(threshold)
     draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, fresh_scale=0.0)
     law = partial(laws.compared_value_law if cutoff == 1 else laws.ComparedValuesLaw.on, scheme, pair.left, pair.right)
     summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
@@ -202,8 +199,7 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", NumericSparse (Algorithm 3).
     """
     epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
-    scheme = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
-    pair = _only_last_above(threshold)
+    scheme, pair = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold), _only_last_above(threshold)
     summary = "sparse vector that releases the positive query with fresh noise"
     draw = FirstAbove(scheme, fresh_scale=3 / epsilon)
     law = partial(laws.first_above_law, scheme, pair.left, pair.right, 3 / epsilon)

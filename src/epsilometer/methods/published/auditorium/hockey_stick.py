@@ -92,8 +92,7 @@ def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Float
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
     """Which cells each classifier assigns to P, shape (mixtures, cells): at least one seen cell, never all of them."""
     known = np.flatnonzero(seen > 0)
-    ranked = known[np.argsort(scores[known], kind="stable")]
-    masks = scores > mixtures[:, None]
+    ranked, masks = known[np.argsort(scores[known], kind="stable")], scores > mixtures[:, None]
     masks[:, ranked[-1:]] = True
     masks[:, ranked[:-1][:1]] = False
     return masks
@@ -123,8 +122,7 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
     Guarantee: exact, if the event was fixed before the draws: independent draws are exchangeable, so a random part of
         them is a sample of the mixture, and Hoeffding's inequality holds for every size. Looser than the exact test.
     """
-    grow = math.exp(min(epsilon, 700.0))
-    m = mixture_size(above.trials, below.trials, epsilon)
+    grow, m = math.exp(min(epsilon, 700.0)), mixture_size(above.trials, below.trials, epsilon)
     rng = np.random.default_rng(_SEED)
     from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
     rest = m - from_above
@@ -133,13 +131,11 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
     hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above))
     alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest))
     accuracy = (hits + rest - alarms) / m
-    margin = math.sqrt(-math.log(failure_probability) / (2.0 * m))
-    return (1.0 + grow) * (accuracy - margin) - grow
+    return (1.0 + grow) * (accuracy - math.sqrt(-math.log(failure_probability) / (2.0 * m))) - grow
 
 
 NAME = "hockey-stick"
-CLASSIFIERS = ("auto", "cells", "boosting")
-CERTIFICATES = ("exact", "published")
+CLASSIFIERS, CERTIFICATES = ("auto", "cells", "boosting"), ("exact", "published")
 
 
 @dataclass(frozen=True, slots=True)

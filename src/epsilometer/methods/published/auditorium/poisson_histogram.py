@@ -82,8 +82,7 @@ def estimate(
     Guarantee: none as a lower bound, because the bias is not subtracted.
     """
     x, y = (np.asarray(side, dtype=np.int64) for side in (left, right))
-    mean = poisson_mean(len(x), epsilon, tolerance, margin)
-    rng = np.random.default_rng(_SEED)
+    mean, rng = poisson_mean(len(x), epsilon, tolerance, margin), np.random.default_rng(_SEED)
     # A Poisson number beyond what NumPy can draw is beyond any sample, too.
     wanted = int(rng.poisson(min(mean, 1e18)))
     used = min(wanted, int(x.sum()), int(y.sum()))
@@ -216,8 +215,7 @@ class PoissonHistogramMethod(Method):
         candidate, epsilon = hockey_stick.choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
         if self.options.certificate == "exact":
             return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
-        predicted = candidate.predicted
-        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, predicted)
+        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, candidate.predicted)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""

@@ -173,8 +173,7 @@ class RenyiVariationalMethod(Method):
                     found.append(_clipped(score, flipped, task, threshold))
                 else:
                     n_known = min(len(left), len(right))
-                    bet = restored_bet(score, flipped, inner, predicted, n_known)
-                    found.append(_with_value(bet, task, threshold))
+                    found.append(_with_value(restored_bet(score, flipped, inner, predicted, n_known), task, threshold))
         return max(found, key=lambda each: each.predicted)
 
 
@@ -191,8 +190,9 @@ def _clipped(score: LogRatio, flipped: bool, task: Task, threshold: str) -> Publ
 
 def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:
     """The bet on a stored function, for a claim of pure privacy."""
-    inner = _inner_task(task, score.order, "tight")
-    return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task, "tight")
+    return _with_value(
+        restored_bet(score, flipped, _inner_task(task, score.order, "tight"), 0.0, n_known), task, "tight"
+    )
 
 
 def _with_value(bet: BetProposal, task: Task, threshold: str) -> VariationalProposal:

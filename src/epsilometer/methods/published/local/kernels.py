@@ -95,8 +95,7 @@ def find_kernel(kernel: object) -> Kernel:
 @lru_cache(maxsize=16)
 def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
     """A kernel from the caller's function, with its constants by numerical integration."""
-    name = getattr(function, "__name__", type(function).__name__)
-    u = np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
+    name, u = getattr(function, "__name__", type(function).__name__), np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
     try:
         values = np.asarray(function(u), dtype=np.float64)
     except Exception as error:
@@ -114,8 +113,7 @@ def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
     stretch = roughness / gaussian
     if second > _NO_SECOND_MOMENT:
         stretch = (roughness / second**2 / gaussian) ** 0.2
-    reach = float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max())
-    return Kernel(name, function, peak, roughness, reach, stretch)
+    return Kernel(name, function, peak, roughness, float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max()), stretch)
 
 
 # A bandwidth: a number or one per coordinate, the name of a rule, or a function from the draws, of shape (n,) or
@@ -136,8 +134,9 @@ def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) ->
     except Exception as error:
         raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
     if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
-        text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
-        raise InputError(text)
+        raise InputError(
+            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
+        )
     return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
 
 
@@ -179,8 +178,7 @@ def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:
         shape: of the grid, and of the result.
     """
     cell = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
-    share = scaled - cell
-    strides = np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
+    share, strides = scaled - cell, np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
     first, total = cell @ strides, np.zeros(math.prod(shape))
     for corner in product((0, 1), repeat=len(shape)):
         weight = np.prod(np.where(corner, share, 1.0 - share), axis=1)

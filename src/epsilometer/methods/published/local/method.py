@@ -252,8 +252,9 @@ class LocalMethod(Method):
 def check_claim(claim: Claim) -> None:
     """The local approach is about pure ε."""
     if not isinstance(claim, PureDP):
-        text = f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
-        raise InputError(text)
+        raise InputError(
+            f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
+        )
 
 
 def _plain(values: Floats) -> Any:

@@ -16,8 +16,7 @@ Region = tuple[Bound, Bound]
 
 # More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
-KINDS = ("auto", "discrete", "continuous")
-SELECTIONS = ("loss", "bound")
+KINDS, SELECTIONS = ("auto", "discrete", "continuous"), ("loss", "bound")
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,9 @@ def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: O
     for rows, fresh in zip(sides, n, strict=True):
         if callable(given):  # what it says about these draws, at the rate of the rules for the number of fresh ones
             change = (max(fresh, 1) / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
-            own = own_bandwidth("proof_bandwidth", given, rows)
-            widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
+            widths.append(
+                own_bandwidth("proof_bandwidth", given, rows) * change * max(fresh, 1) ** -options.undersmoothing
+            )
         else:
             widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0"))
     return np.asarray(np.minimum(widths[0], widths[1]))
@@ -114,8 +115,7 @@ def interval(
     if find_kind(left, right, options.kind) == "discrete":
         densities = _frequencies(left, right, t, options)
         return PointwiseLoss(*densities, discrete_error(*densities, n), 1.0 - confidence)
-    rows = as_matrix(left), as_matrix(right)
-    kernel = find_kernel(options.kernel)
+    rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or kernel_floor(min(n), h, kernel)
     places, limits = as_places(t, len(h))[0], limits_in(options, len(h))
@@ -125,8 +125,7 @@ def interval(
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
     outcomes = count_outcomes(left, right)
-    floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
-    numbers = outcomes.numbers()
+    floor, numbers = options.floor or DRAWS_AT_FLOOR / min(outcomes.n), outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
         hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
     else:

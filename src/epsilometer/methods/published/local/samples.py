@@ -77,8 +77,7 @@ def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
     """
     if kind == "discrete":
         return kind
-    drawn = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))])
-    n_left = min(len(left), _LOOK)
+    drawn, n_left = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))]), min(len(left), _LOOK)
     varying = [_varies(column, block, n_left) for block in drawn for column in block.columns]
     if kind == "auto" and not any(varying):
         return "discrete"
@@ -101,8 +100,7 @@ def as_matrix(outputs: Outputs) -> Floats:
 
 def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     """Every distinct outcome of the draws with its counts."""
-    n_left = len(left)
-    drawn = concatenate([left, right])
+    n_left, drawn = len(left), concatenate([left, right])
     lefts, rights, where = [], [], []
     for number, block in enumerate(drawn):
         is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
@@ -193,8 +191,7 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
             bits = column.codes.astype(np.uint64)
         elif column.values.dtype.kind == "f":
             # Adding 0 makes −0 the same outcome as 0; all NaN are one outcome.
-            values = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64)
-            bits = values.view(np.uint64)
+            bits = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64).view(np.uint64)
         else:
             bits = column.values.astype(np.int64).view(np.uint64)
         total = total * _MULTIPLIER + (bits ^ (bits >> np.uint64(29)))
@@ -203,8 +200,7 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
 
 def outcome_event(outcomes: Outcomes, outcome: int) -> Event:
     """The event that exactly this outcome happens."""
-    block = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])]
-    row = int(outcomes.where[outcome, 1])
+    block, row = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])], int(outcomes.where[outcome, 1])
     if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
         return _number_event(block.shape, float(block.columns[0].values[row]))
     atoms: list[Atoms] = []

@@ -80,8 +80,7 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
     if not len(p):
         return 0.0, 0.0, 0.0
     raised = floor.raised(q)
-    ratio = np.log(p) - np.log(raised)
-    logs = np.log(p) + (order - 1.0) * ratio
+    logs = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
     top = float(logs.max())
     integral = float(np.exp(logs - top).sum())
     divergence = (top + math.log(integral * width)) / (order - 1.0)

@@ -74,8 +74,7 @@ class GridView:
 
     def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Kernel estimates; draws off the grid count only in the sizes, which makes the bound lower."""
-        shape = (self.grid.points,) * len(self.grid.box)
-        sizes = round(float(left.sum())), round(float(right.sum()))
+        shape, sizes = (self.grid.points,) * len(self.grid.box), (round(float(left.sum())), round(float(right.sum())))
         return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), smoothing, sizes)
 
 
