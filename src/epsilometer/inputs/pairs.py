@@ -296,9 +296,8 @@ def _restore(data: Mapping[str, Any]) -> Any:
 
 
 def _array(flat: list[Any], dtype: Any) -> np.ndarray[Any, Any]:
-    return np.array(
-        [float(each) if isinstance(each, str) else each for each in flat], dtype=_checked_kind(dtype, "biuf")
-    )
+    kind = _checked_kind(dtype, "biuf")
+    return np.array([float(each) if isinstance(each, str) else each for each in flat], dtype=kind)
 
 
 def _checked_kind(dtype: Any, kinds: str) -> np.dtype[Any]:

@@ -127,9 +127,8 @@ def _without_score(group: Group, mask: Booleans) -> tuple[Group, Booleans]:
     terms = group.score.terms if isinstance(group.score, AdditiveScore) else ()
     if group.line is None or len(terms) != 1 or not isinstance(terms[0].cells, Line):
         return group, mask
-    return replace(group, line=terms[0].cells, column=terms[0].column, score=None), mask[
-        group.line.index(terms[0].weights)
-    ]
+    inside = mask[group.line.index(terms[0].weights)]
+    return replace(group, line=terms[0].cells, column=terms[0].column, score=None), inside
 
 
 def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:

@@ -128,9 +128,8 @@ def read_instants(kind: type, values: Sequence[Any]) -> list[Block]:
 
     def read(zone: str, ticks: Array) -> list[Block]:
         rounded = np.array([each / 1000 for each in ticks.tolist()])
-        return leaf(
-            f"{kind.__name__} {zone}".strip(), Numbers(rounded), Numbers((ticks & (EXACT - 1)).astype(np.int64))
-        )
+        digits = Numbers((ticks & (EXACT - 1)).astype(np.int64))
+        return leaf(f"{kind.__name__} {zone}".strip(), Numbers(rounded), digits)
 
     plain = [value.asm8 for value in values]
     units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]

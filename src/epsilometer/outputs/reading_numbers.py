@@ -124,9 +124,8 @@ def _floats_beyond(array: Array, head: Array) -> list[Block]:
 
 def _complex(array: Array) -> list[Block]:
     if array.dtype.itemsize > 16:
-        return product(
-            (_floats(part) for part in (array.real, array.imag)), _complex_text, Place(np.arange(len(array)))
-        )
+        parts = (_floats(part) for part in (array.real, array.imag))
+        return product(parts, _complex_text, Place(np.arange(len(array))))
     real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
     return leaf("complex", _column(real), _column(imaginary))
 

@@ -285,9 +285,8 @@ class Matrix(RecordDomain):
         if self.labels is not None:
             labels = self.labels if hasattr(self.labels, "coordinates") else Category(tuple(self.labels))
             columns[cube.LABEL] = cube.check_value(labels, "labels")
-        return Datasets(
-            Row(columns), *check_sizes("rows", self.rows), Container("matrix", columns, self.dtype), relation
-        )
+        container = Container("matrix", columns, self.dtype)
+        return Datasets(Row(columns), *check_sizes("rows", self.rows), container, relation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,9 +100,8 @@ class CellLaw(PairLaw):
 
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`."""
-        return max(
-            _hockey_stick(p, q, self.shifts, epsilon) for p, q in ((self.left, self.right), (self.right, self.left))
-        )
+        sides = (self.left, self.right), (self.right, self.left)
+        return max(_hockey_stick(p, q, self.shifts, epsilon) for p, q in sides)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`."""

@@ -59,12 +59,8 @@ def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
 
 def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Candidate, float]:
     """The event with the best predicted bound over all ways, fits, directions and ε, and its ε."""
-    looks = [
-        (_best_mixture(way, fit, flipped, task, mixtures), way, fit, flipped)
-        for way in ways
-        for fit in way.fits
-        for flipped in (False, True)
-    ]
+    choices = [(way, fit, flipped) for way in ways for fit in way.fits for flipped in (False, True)]
+    looks = [(_best_mixture(*choice, task, mixtures), *choice) for choice in choices]
     (predicted, epsilon, p, q), way, fit, flipped = max(looks, key=lambda look: look[0][0])
     above, below = (one + other for one, other in way.oriented(flipped))
     chosen = _mask(fit(above, below), np.array([epsilon]), above + below)[0]
@@ -186,12 +182,9 @@ class ClassifierProposal(EventProposal):
         above, below = self.candidate.oriented(left, right)
         excess = published_excess(above, below, self.epsilon, failure_probability)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
-        details = {
-            "mixture_epsilon": self.epsilon,
-            "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
-            "excess_lower": excess,
-            "certificate": "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture",
-        }
+        size = mixture_size(above.trials, below.trials, self.epsilon)
+        details: dict[str, object] = {"mixture_epsilon": self.epsilon, "mixture_size": size, "excess_lower": excess}
+        details["certificate"] = "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
         return replace(finding, method=NAME, lower_bound=bound, details=details)
 
 

@@ -204,16 +204,12 @@ class PairsProposal(Proposal):
     def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
         """The bound from disjoint pairs of the fresh draws."""
         # Exact: embedding and bandwidth were fixed before these draws.
-        squared = bernstein_lower(
-            pair_terms(left.rows, right.rows, self.options.kernel), -2.0, 2.0, failure_probability
-        )
+        terms = pair_terms(left.rows, right.rows, self.options.kernel)
+        squared = bernstein_lower(terms, -2.0, 2.0, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold))
-        details = {
-            "squared_discrepancy_lower": squared,
-            "threshold": self.options.threshold,
-            "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
-        }
+        details: dict[str, Any] = {"squared_discrepancy_lower": squared, "threshold": self.options.threshold}
+        details["certificate"] = "published: empirical Bernstein bound on disjoint pairs, as corrected"
         guarantee = _OWN_KERNEL if callable(self.options.kernel) else "exact"
         return Finding(NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 

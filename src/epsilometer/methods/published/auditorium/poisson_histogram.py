@@ -177,15 +177,9 @@ class EstimateProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         found = estimate(above, below, self.epsilon, self.options.tolerance, self.options.margin)
         bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
-        details = {
-            "epsilon": self.epsilon,
-            "cells": self.partition.n_cells,
-            "estimate": found.value,
-            "poisson_mean": found.mean,
-            "draws_wanted": found.wanted,
-            "draws_used": found.used,
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-        }
+        details: dict[str, object] = {"epsilon": self.epsilon, "cells": self.partition.n_cells, "estimate": found.value}
+        details |= {"poisson_mean": found.mean, "draws_wanted": found.wanted, "draws_used": found.used}
+        details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
         if found.is_complete:
             guarantee += f", up to {self.options.tolerance / 4:.2g}"

@@ -129,12 +129,9 @@ class PublishedProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         order = self.score.order
         divergence = published_divergence(self.score.scores, above, below, order, failure_probability)
-        details = {
-            "order": order,
-            "range": half_range(self.score.scores),
-            "divergence_lower": max(divergence, 0.0),
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-        }
+        details: dict[str, object] = {"order": order, "range": half_range(self.score.scores)}
+        details["divergence_lower"] = max(divergence, 0.0)
+        details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         bound = _value_of(self.task.claim, divergence, order, self.threshold)
         return Finding(NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details)
 
@@ -190,9 +187,8 @@ def _clipped(score: LogRatio, flipped: bool, task: Task, threshold: str) -> Publ
 
 def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:
     """The bet on a stored function, for a claim of pure privacy."""
-    return _with_value(
-        restored_bet(score, flipped, _inner_task(task, score.order, "tight"), 0.0, n_known), task, "tight"
-    )
+    inner = _inner_task(task, score.order, "tight")
+    return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task, "tight")
 
 
 def _with_value(bet: BetProposal, task: Task, threshold: str) -> VariationalProposal:

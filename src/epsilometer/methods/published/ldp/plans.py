@@ -59,23 +59,11 @@ class HistogramPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "notion": "pure" if self.order is None else "renyi",
-            "order": self.order,
-            "precision": self.precision,
-            "confidence": self.confidence,
-            "domain": list(self.smoothness.domain),
-            "lipschitz": self.smoothness.lipschitz,
-            "floor": self.floor,
-            "cells": self.cells,
-            "width": self.width,
-            "midpoints": self.midpoints,
-            "samples": self.samples,
-            "draws": self.draws,
-            "as_published": self.as_published,
-            "assumption": self.assumption,
-            "seconds": self.seconds,
-        }
+        known: dict[str, Any] = {"notion": "pure" if self.order is None else "renyi", "order": self.order}
+        known |= {"precision": self.precision, "confidence": self.confidence, "domain": list(self.smoothness.domain)}
+        known["lipschitz"] = self.smoothness.lipschitz
+        others = ("floor", "cells", "width", "midpoints", "samples", "draws", "as_published", "assumption", "seconds")
+        return known | {name: getattr(self, name) for name in others}
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""

@@ -134,9 +134,8 @@ def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) ->
     except Exception as error:
         raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
     if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
-        raise InputError(
-            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
-        )
+        text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
+        raise InputError(text)
     return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
 
 

@@ -9,13 +9,7 @@ from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.densities import (
-    DRAWS_AT_FLOOR,
-    as_places,
-    kernel_density,
-    kernel_floor,
-    limits_in,
-)
+from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
@@ -79,9 +73,8 @@ def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: O
     for rows, fresh in zip(sides, n, strict=True):
         if callable(given):  # what it says about these draws, at the rate of the rules for the number of fresh ones
             change = (max(fresh, 1) / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
-            widths.append(
-                own_bandwidth("proof_bandwidth", given, rows) * change * max(fresh, 1) ** -options.undersmoothing
-            )
+            own = own_bandwidth("proof_bandwidth", given, rows)
+            widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
         else:
             widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0"))
     return np.asarray(np.minimum(widths[0], widths[1]))
@@ -113,19 +106,19 @@ def interval(
         raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
     n = len(left), len(right)
     if find_kind(left, right, options.kind) == "discrete":
-        densities = _frequencies(left, right, t, options)
-        return PointwiseLoss(*densities, discrete_error(*densities, n), 1.0 - confidence)
+        shares = _frequencies(left, right, t, options)
+        return PointwiseLoss(*shares, discrete_error(*shares, n), 1.0 - confidence)
     rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
-    floor = options.floor or kernel_floor(min(n), h, kernel)
-    places, limits = as_places(t, len(h))[0], limits_in(options, len(h))
-    p, q = (max(kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
+    floor = options.floor or densities.kernel_floor(min(n), h, kernel)
+    places, limits = densities.as_places(t, len(h))[0], densities.limits_in(options, len(h))
+    p, q = (max(densities.kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
     return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
     outcomes = count_outcomes(left, right)
-    floor, numbers = options.floor or DRAWS_AT_FLOOR / min(outcomes.n), outcomes.numbers()
+    floor, numbers = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
         hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
     else:

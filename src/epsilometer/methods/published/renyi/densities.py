@@ -112,9 +112,8 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
     n, reach = counts.sum(), min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
     kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return float(
-        counts @ kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)] / n**2
-    )
+    smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
+    return float(counts @ smoothed / n**2)
 
 
 Box = tuple[tuple[float, float], ...]
