@@ -140,6 +140,4 @@ def _pattern(first: int, last: int) -> str:
 def _size_text(exponent: int) -> str:
     if exponent == 0:
         return "zero or subnormal"
-    if exponent == 2 * _BIAS + 1:
-        return "infinite"
-    return f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"
+    return "infinite" if exponent == 2 * _BIAS + 1 else f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"

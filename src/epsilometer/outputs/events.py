@@ -1,7 +1,5 @@
 """An event: a set of outputs, or a stored score of them, as data that anyone can store, read and replay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -51,11 +49,11 @@ class LogRatio:
         return float(0.5 * (self.p @ self.scores + self.q @ self.scores))
 
     @property
-    def favourable(self) -> Event:
+    def favourable(self) -> "Event":
         """The outputs whose score is above the middle, as an event."""
         return Event(self.partition, self.scores > self.middle)
 
-    def simplified(self) -> LogRatio:
+    def simplified(self) -> "LogRatio":
         """The same score on the coarsest lines: neighbours with one score become one cell."""
         blocks, parts = [], []
         *inside, last = self.partition.split(np.arange(self.partition.n_cells))
@@ -85,7 +83,7 @@ class LogRatio:
         return {"kind": "log-ratio", "partition": partition_to_dict(self.partition), **numbers, "text": self.describe()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> LogRatio:
+    def from_dict(cls, data: dict[str, Any]) -> "LogRatio":
         """The inverse of `to_dict`."""
         try:
             partition = partition_from_dict(data["partition"])
@@ -131,7 +129,7 @@ def _without_score(group: Group, mask: Booleans) -> tuple[Group, Booleans]:
     return replace(group, line=terms[0].cells, column=terms[0].column, score=None), inside
 
 
-def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
+def witness_from_dict(data: dict[str, Any]) -> "Event | LogRatio":
     """What a witness shows: a set of outputs or a score of them."""
     return LogRatio.from_dict(data) if data.get("kind") == "log-ratio" else Event.from_dict(data)
 
@@ -143,7 +141,7 @@ _MOST_TERMS, _IMPORTANT = 3, 0.1
 # Intervals of a score that are closer than this are told as one: its words are approximate anyway.
 _SMALL_GAP = 0.05
 # Kinds of events besides the one of this file, by their name in files.
-_KINDS: dict[str, type[Event]] = {}
+_KINDS: dict[str, "type[Event]"] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ class Event:
                     total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
         return total
 
-    def simplified(self) -> Event:
+    def simplified(self) -> "Event":
         """The same event on the coarsest partition that still separates it from the rest."""
         blocks, chosen = [], []
         *masks, last = self.partition.split(self.chosen)
@@ -234,7 +232,7 @@ class Event:
         return {"kind": self.kind, **cells, "text": self.describe(), **({"among": True} if self.among else {})}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Event:
+    def from_dict(cls, data: dict[str, Any]) -> "Event":
         """The inverse of `to_dict`."""
         try:
             partition = partition_from_dict(data["partition"])

@@ -1,7 +1,5 @@
 """One column cut into cells: the number line, and values that are distinguished one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -124,7 +122,7 @@ class Line:
             below += np.searchsorted(piece, self.edges, side="left")
         return np.concatenate([np.diff(below, prepend=0, append=len(numbers) - n_nan), [n_nan]])
 
-    def merged(self, chosen: Booleans) -> tuple[Line, Booleans]:
+    def merged(self, chosen: Booleans) -> tuple["Line", Booleans]:
         """The coarsest line that still separates chosen cells from others, and which of its cells are chosen."""
         keep = chosen[:-2] != chosen[1:-1]
         return Line(self.edges[keep]), np.append(chosen[:-2][keep], chosen[-2:])
@@ -154,7 +152,7 @@ class Line:
         return _plain(self.edges)
 
     @classmethod
-    def from_list(cls, edges: Sequence[float | str]) -> Line:
+    def from_list(cls, edges: Sequence[float | str]) -> "Line":
         """The inverse of `to_list`."""
         line = cls(np.array([float(edge) for edge in edges], dtype=np.float64))
         if not np.all(line.edges[1:] > line.edges[:-1]) or np.isnan(line.edges).any():
@@ -364,7 +362,7 @@ class CodedColumn:
         return data | ({"edges": self.cells.to_list()} if isinstance(self.cells, Line) else atoms_to_dict(self.cells))
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> CodedColumn:
+    def from_dict(cls, data: dict[str, Any]) -> "CodedColumn":
         """The inverse of `to_dict`."""
         cells = Line.from_list(data["edges"]) if "edges" in data else atoms_from_dict(data)
         if not isinstance(cells, Line | LabelAtoms):

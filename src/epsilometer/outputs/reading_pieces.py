@@ -4,8 +4,6 @@ Reading goes down the tree for all outputs at once. At every place it has a list
 shape, whose rows are positions among these values. So Python code runs once per shape, not per value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,11 +34,11 @@ class Place:
     outputs: Integers
     depth: int = 0
 
-    def pick(self, rows: Integers) -> Place:
+    def pick(self, rows: Integers) -> "Place":
         """The place of some of the values."""
         return Place(self.outputs[rows], self.depth)
 
-    def inside(self) -> Place:
+    def inside(self) -> "Place":
         """The place of the parts of the values."""
         if self.depth >= MAX_DEPTH:
             deep = f"nested deeper than {MAX_DEPTH} levels (or contains itself)"

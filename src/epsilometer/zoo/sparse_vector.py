@@ -93,9 +93,7 @@ def _noisy_threshold(scheme: laws.Scheme, n: int, rng: np.random.Generator) -> F
 
 
 def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
-    if scheme.query_scale == 0:
-        return np.full(n, float(query))
-    return rng.laplace(float(query), scheme.query_scale, n)
+    return np.full(n, float(query)) if scheme.query_scale == 0 else rng.laplace(float(query), scheme.query_scale, n)
 
 
 QUERIES = 10

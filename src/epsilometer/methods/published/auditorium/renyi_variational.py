@@ -205,6 +205,4 @@ def _inner_task(task: Task, order: float, threshold: str) -> Task:
 
 def _value_of(claim: Claim, divergence: float, order: float, threshold: str) -> float:
     """A bound on the divergence in the claim's own parameter, at least 0."""
-    if isinstance(claim, RenyiDP):
-        return max(divergence, 0.0)
-    return least_epsilon(divergence, order, threshold)
+    return max(divergence, 0.0) if isinstance(claim, RenyiDP) else least_epsilon(divergence, order, threshold)

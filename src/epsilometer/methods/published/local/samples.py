@@ -53,13 +53,8 @@ class Outcomes:
         """An outcome as plain data: a number, a text, or a list of them."""
         number, row = self.where[outcome]
         block = self.drawn.blocks[int(number)]
-        leaves = [
-            column.labels[column.codes[row]] if isinstance(column, Labels) else column.values[row].item()
-            for column in block.columns
-        ]
-        if not leaves:
-            return block.shape
-        return leaves[0] if len(leaves) == 1 else leaves
+        leaves = [c.labels[c.codes[row]] if isinstance(c, Labels) else c.values[row].item() for c in block.columns]
+        return leaves[0] if len(leaves) == 1 else leaves or block.shape
 
     def numbers(self) -> Floats | None:
         """The outcomes as numbers, shape (k,); None when they are not single numbers of one shape."""
@@ -203,19 +198,16 @@ def outcome_event(outcomes: Outcomes, outcome: int) -> Event:
     block, row = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])], int(outcomes.where[outcome, 1])
     if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
         return _number_event(block.shape, float(block.columns[0].values[row]))
-    atoms: list[Atoms] = []
-    signature = []
+    found: list[tuple[Atoms, int]] = []
     for column in block.columns:
         if isinstance(column, Labels):
-            atoms.append(LabelAtoms((column.labels[column.codes[row]],)))
-            signature.append(0)
+            found.append((LabelAtoms((column.labels[column.codes[row]],)), 0))
         elif column.values.dtype == np.bool_:  # both become atoms, for which counting has a short cut
-            atoms.append(NumberAtoms(np.array([0.0, 1.0])))
-            signature.append(int(column.values[row]))
+            found.append((NumberAtoms(np.array([0.0, 1.0])), int(column.values[row])))
         else:
-            atoms.append(NumberAtoms(np.array([float(column.values[row])])))
-            signature.append(0)
-    partition = BlockPartition(block.shape, tuple(atoms), (Group(tuple(signature) or (0,)),))
+            found.append((NumberAtoms(np.array([float(column.values[row])])), 0))
+    signature = tuple(code for _, code in found) or (0,)
+    partition = BlockPartition(block.shape, tuple(atoms for atoms, _ in found), (Group(signature),))
     return Event(Partition((partition,)), np.array([True, False, False]))
 
 
