@@ -12,15 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from epsilometer.errors import InputError
-from epsilometer.zoo.additive import (
-    clamped_laplace,
-    gaussian,
-    geometric,
-    laplace,
-    laplace_vector,
-    noisy_histogram,
-    propose_test_release,
-)
+from epsilometer.zoo.additive import clamped_laplace, gaussian, geometric, laplace, laplace_vector, noisy_histogram
 from epsilometer.zoo.counted_means import (
     dp_laplace,
     dp_laplace_released,
@@ -42,7 +34,7 @@ from epsilometer.zoo.local import (
 from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
 from epsilometer.zoo.sniper import SNIPER_NAMES, sniper
-from epsilometer.zoo.sparse_vector import numerical_svt, svt1, svt2, svt3, svt4, svt5, svt6
+from epsilometer.zoo.sparse_vector import numerical_svt, propose_test_release, svt1, svt2, svt3, svt4, svt5, svt6
 from epsilometer.zoo.sums import (
     dp_mean,
     gaussian_sum,

@@ -1,20 +1,18 @@
-"""Noise that is added to a number, a vector or a histogram; and a value that is released only if it is stable."""
+"""Noise that is added to a number, a vector or a histogram."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from epsilometer.arrays import Array, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, laplace_law, mu_through
-from epsilometer.zoo.laws.numerics import laplace_below
 
 
 def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
@@ -156,56 +154,3 @@ def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -
     pair = Pair([1] * bins, [2] + [1] * (bins - 1))
     keeps, given = scale == "right" or epsilon >= 1, {"epsilon": epsilon, "scale": scale, "bins": bins}
     return entry("noisy_histogram", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
-
-
-@dataclass(frozen=True)
-class ProposeTestRelease:
-    """Columns `released` (bool) and `value` (float, nan if not released), each of shape (n,).
-
-    The dataset is (value, distance): what would be released, and how many people would have to change before the
-    proposed local sensitivity 1 fails.
-    """
-
-    scale: float
-    threshold: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, Array]:
-        """Draw n outputs."""
-        centre, distance = dataset
-        released = rng.laplace(float(distance), self.scale, n) > self.threshold
-        return {"released": released, "value": np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)}
-
-
-def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:
-    """Propose-test-release: a value is released only if the noisy distance to instability is large enough.
-
-    Lap(1/epsilon) on the distance, threshold ln(1/(2 delta))/epsilon, and Lap(1/epsilon) on the released value; it
-    claims and keeps (2 epsilon, delta).
-
-    Args:
-        epsilon: the budget of each of the two noises.
-        delta: the chance of a release although the proposed sensitivity fails.
-        distance: of the left dataset (the right one's is smaller by 1). By default the greatest whole number up to
-            the threshold, at least 1: there the pure loss is all of 2 epsilon if the threshold is 1 or more.
-
-    The truth with F(d) = P(released): |ln F(d)/F(d - 1)| + epsilon, or that of "not released" if it is larger; 1.649
-    for distance = 7 and the other defaults.
-
-    Reference: Dwork and Lei, "Differential privacy and robust statistics".
-    """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    mechanism = ProposeTestRelease(1 / epsilon, math.log(1 / (2 * delta)) / epsilon)
-    if distance is None:
-        distance = max(1, math.floor(mechanism.threshold))
-    distance = check_whole("distance", distance, 1, 10**9)
-    summary = "a value that is released only if it is far from unstable"
-    claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
-    law = partial(_law, mechanism, float(distance))
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance}
-    return entry("propose_test_release", summary, mechanism, claim, pair, law, **given)
-
-
-def _law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
-    margins = np.array([distance, distance - 1]) - mechanism.threshold
-    cells = np.stack([laplace_below(margins, mechanism.scale), laplace_below(-margins, mechanism.scale)], axis=1)
-    return CellLaw(cells[0], cells[1], np.array([1 / mechanism.scale, 0.0]))
