@@ -105,9 +105,8 @@ class Shape:
         try:
             gram = self.gram()
         except Exception as error:
-            raise InputError(
-                f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
-            ) from error
+            text = f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
+            raise InputError(text) from error
         size = len(self.landmarks)
         if gram.shape != (size, size) or not np.isfinite(gram).all() or gram.min() < 0.0 or gram.max() > _SAFE_NORM:
             raise InputError(f"kernel={self.kernel!r:.80} must give one number between 0 and 1 for each pair of points")

@@ -110,9 +110,8 @@ def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
         raise InputError(f"kernel={name}: K(−u) must equal K(u)")
     roughness, second = float(values @ values) * step, float(values @ u**2) * step
     gaussian = KERNELS["gaussian"].roughness
-    stretch = roughness / gaussian
-    if second > _NO_SECOND_MOMENT:
-        stretch = (roughness / second**2 / gaussian) ** 0.2
+    has_second = second > _NO_SECOND_MOMENT
+    stretch = (roughness / second**2 / gaussian) ** 0.2 if has_second else roughness / gaussian
     return Kernel(name, function, peak, roughness, float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max()), stretch)
 
 
