@@ -62,7 +62,8 @@ class Unreadable(MechanismError):
 
     def text(self, batch: Any) -> str:
         """The type, the place inside the output, and a line of code that would make it readable."""
-        reason, path = f" ({self.why})" if self.why else "", None
+        reason = f" ({self.why})" if self.why else ""
+        path = None
         with suppress(Exception):  # looking for it runs code of the outputs, which may raise anything
             path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
         what = f"a value of type {type_name(self.value)}{f' at output{path}' if path else ''}"

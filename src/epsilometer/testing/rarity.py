@@ -170,7 +170,8 @@ def assert_rarely_above(
     draws serve all failure probabilities. Several checks along the way share the false alarm: gross errors show early.
     """
     total = runs * len(certificates)
-    looks, above = {max(total // part, 1) for part in _LOOKS} if total else set(), dict.fromkeys(REPEATED, 0)
+    looks = {max(total // part, 1) for part in _LOOKS} if total else set()
+    above = dict.fromkeys(REPEATED, 0)
     for run in range(1, total + 1):
         each = certificates[run % len(certificates)]
         left, right = (each.proposal.tally(law.draw(side, n_fresh, rng), side) for side in (0, 1))

@@ -95,7 +95,8 @@ def find_kernel(kernel: object) -> Kernel:
 @lru_cache(maxsize=16)
 def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
     """A kernel from the caller's function, with its constants by numerical integration."""
-    name, u = getattr(function, "__name__", type(function).__name__), np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
+    name = getattr(function, "__name__", type(function).__name__)
+    u = np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
     try:
         values = np.asarray(function(u), dtype=np.float64)
     except Exception as error:

@@ -192,7 +192,8 @@ class EvenGrid:
             smoothing: kernel and bandwidth.
             sizes: all draws of each side, when some are not numbers and have no place on the grid.
         """
-        sizes, area = sizes or (round(float(left.sum())), round(float(right.sum()))), math.prod(self.spacings)
+        sizes = sizes or (round(float(left.sum())), round(float(right.sum())))
+        area = math.prod(self.spacings)
         p, q = (self._kernel_estimate(counts, smoothing) / area for counts in (left, right))
         units = [spread_of(_marginal(left + right, axis), self.spacings[axis]) for axis in range(len(self.box))]
         return Densities(p.ravel() / sizes[0], q.ravel() / sizes[1], area, sizes, math.prod(units))
