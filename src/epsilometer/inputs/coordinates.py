@@ -129,8 +129,7 @@ def whole_within(u: float, low: int, high: int) -> int:
 
 def signed_step(u: float) -> float:
     """A number between −1 and 1, with shares of u for −1, for 0 and for 1."""
-    away = abs(u - 0.5) - 0.5 * _NONE
-    return math.copysign(min(max(away / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5)
+    return math.copysign(min(max((abs(u - 0.5) - 0.5 * _NONE) / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5)
 
 
 def near(one: Any, two: Any, reach: float) -> tuple[Any, Any] | None:
@@ -191,8 +190,7 @@ class Record(Protocol):
         """Whether it is one of these records, and not merely of their type."""
 
 
-MISSING = None, "a missing value (None)"
-NOT_A_NUMBER = math.nan, "NaN"
+MISSING, NOT_A_NUMBER = (None, "a missing value (None)"), (math.nan, "NaN")
 
 
 def distinct(found: Iterable[tuple[Any, str]]) -> list[Special]:

@@ -66,8 +66,7 @@ def _matched(left: list[Hashable], right: list[Hashable]) -> list[tuple[range, r
     shorter = min(len(left), len(right))
     start = next((place for place in range(shorter) if left[place] != right[place]), shorter)
     end = next((back for back in range(shorter - start) if left[-1 - back] != right[-1 - back]), shorter - start)
-    old, new = range(start, len(left) - end), range(start, len(right) - end)
-    in_place = []
+    old, new, in_place = range(start, len(left) - end), range(start, len(right) - end), []
     if len(old) == len(new):
         in_place = [(range(at, at + 1), range(at, at + 1)) for at in old if left[at] != right[at]]
         if len(in_place) <= 1:

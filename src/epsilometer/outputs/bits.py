@@ -23,8 +23,7 @@ _MANTISSA, _BIAS = 52, 1023
 # A code is exponent·2^7 + zeros·2 + sign: up to 52 zeros fit in 6 bits.
 _EXPONENT_SHIFT, _N_OF_WIDTH = 7, 1 << 18
 # Floats of eight bytes come first, so that their codes are the same as if there were only doubles.
-_WIDTHS = {8: 0, 4: 1, 2: 2}
-_OTHER_WIDTH = 3
+_WIDTHS, _OTHER_WIDTH = {8: 0, 4: 1, 2: 2}, 3
 _N_CODES = _N_OF_WIDTH * (_OTHER_WIDTH + 1)
 # Patterns that are spelled out in words; the rest are counted.
 _SPELLED_OUT = 4
@@ -36,8 +35,7 @@ def bit_codes(values: Floats, widths: NDArray[np.uint8] | None = None) -> Intege
     The codes of NaN lie outside: at and above 2^20 without, below 0 with a sign.
     """
     raw = np.ascontiguousarray(values).view(np.int64)
-    exponent = (raw >> _MANTISSA) & 0x7FF
-    mantissa = raw & ((1 << _MANTISSA) - 1)
+    exponent, mantissa = (raw >> _MANTISSA) & 0x7FF, raw & ((1 << _MANTISSA) - 1)
     # Normal numbers have a leading one that is not stored; it bounds the trailing zeros by 52, here also for zero.
     mantissa |= 1 << _MANTISSA
     lowest = mantissa & -mantissa
@@ -102,8 +100,7 @@ class BitsEvent(Event):
         patterns = [text for low, high in intervals for text in _patterns_between(low, high)]
         if not patterns:
             return "no output"
-        more = len(patterns) - _SPELLED_OUT
-        told = "; or ".join(patterns[:_SPELLED_OUT])
+        more, told = len(patterns) - _SPELLED_OUT, "; or ".join(patterns[:_SPELLED_OUT])
         return f"{start}: output with {told}" + (f"; or {more} more such patterns" if more > 0 else "")
 
 
@@ -143,6 +140,4 @@ def _pattern(first: int, last: int) -> str:
 def _size_text(exponent: int) -> str:
     if exponent == 0:
         return "zero or subnormal"
-    if exponent == 2 * _BIAS + 1:
-        return "infinite"
-    return f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"
+    return "infinite" if exponent == 2 * _BIAS + 1 else f"2^{exponent - _BIAS} ≤ |output| < 2^{exponent - _BIAS + 1}"

@@ -1,7 +1,5 @@
 """Outputs as columns: what every mechanism's answers become when they are read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,8 +54,7 @@ def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = 
         children: the shapes of the cells in C order, as many as the product of the dimensions.
         empty: the shape that a cell would have, for an array without cells.
     """
-    sizes = " × ".join(map(str, dimensions))
-    kinds = set(children) or {empty}
+    sizes, kinds = " × ".join(map(str, dimensions)), set(children) or {empty}
     return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
 
 
@@ -83,10 +80,8 @@ class Leaf:
 # Sequences of several parts; any other name before parentheses is a class around one value.
 _SEQUENCES = ("list", "tuple", "set", "frozenset")
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_NAME = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*")
-_KEY = re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
-_DIMENSIONS = re.compile(r"\d+(?: × \d+)*(?=: | × )")
-_TIMES = re.compile(r"(\d+) × ")
+_NAME, _KEY = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*"), re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
+_DIMENSIONS, _TIMES = re.compile(r"\d+(?: × \d+)*(?=: | × )"), re.compile(r"(\d+) × ")
 
 
 @lru_cache(maxsize=64)
@@ -198,11 +193,11 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Integers | slice) -> Numbers:
+    def take(self, rows: Integers | slice) -> "Numbers":
         """The given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
-    def copied(self) -> Numbers:
+    def copied(self) -> "Numbers":
         """A copy of the values; no one else holds the widths."""
         return Numbers(self.values.copy(), self.widths)
 
@@ -222,7 +217,7 @@ class Labels:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: Integers | slice) -> Labels:
+    def take(self, rows: Integers | slice) -> "Labels":
         """The given rows. Rows picked one by one have their labels in order of first appearance."""
         codes = self.codes[rows]
         if isinstance(rows, slice):
@@ -234,7 +229,7 @@ class Labels:
         recode[order] = np.arange(len(order), dtype=np.int32)
         return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
 
-    def copied(self) -> Labels:
+    def copied(self) -> "Labels":
         """A copy of the codes."""
         return Labels(self.codes.copy(), self.labels)
 
@@ -264,7 +259,7 @@ class Block:
         """The positions of the outputs, shape (k,), increasing."""
         return np.arange(self.size) if self.rows is None else self.rows
 
-    def within(self, rows: Integers) -> Block:
+    def within(self, rows: Integers) -> "Block":
         """The same block among more outputs, whose `rows` held these."""
         return replace(self, rows=rows if self.rows is None else rows[self.rows])
 
@@ -286,16 +281,16 @@ class Outputs:
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)
 
-    def __add__(self, other: Outputs) -> Outputs:
+    def __add__(self, other: "Outputs") -> "Outputs":
         """These outputs followed by the others."""
         return concatenate([self, other])
 
-    def copied(self) -> Outputs:
+    def copied(self) -> "Outputs":
         """A copy that does not change when the mechanism reuses its arrays."""
         copies = [replace(block, columns=tuple(column.copied() for column in block.columns)) for block in self.blocks]
         return Outputs(tuple(copies), self.size)
 
-    def take(self, rows: Integers | slice) -> Outputs:
+    def take(self, rows: Integers | slice) -> "Outputs":
         """The outputs at the given positions, in that order."""
         size = len(range(*rows.indices(self.size))) if isinstance(rows, slice) else len(rows)
         if len(self.blocks) == 1 and self.blocks[0].rows is None:

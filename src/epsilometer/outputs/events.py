@@ -1,7 +1,5 @@
 """An event: a set of outputs, or a stored score of them, as data that anyone can store, read and replay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -51,11 +49,11 @@ class LogRatio:
         return float(0.5 * (self.p @ self.scores + self.q @ self.scores))
 
     @property
-    def favourable(self) -> Event:
+    def favourable(self) -> "Event":
         """The outputs whose score is above the middle, as an event."""
         return Event(self.partition, self.scores > self.middle)
 
-    def simplified(self) -> LogRatio:
+    def simplified(self) -> "LogRatio":
         """The same score on the coarsest lines: neighbours with one score become one cell."""
         blocks, parts = [], []
         *inside, last = self.partition.split(np.arange(self.partition.n_cells))
@@ -70,8 +68,7 @@ class LogRatio:
             blocks.append(replace(block, groups=tuple(groups)))
         parts.append(last)
         p, q = (np.array([float(each[part].sum()) for part in parts]) for each in (self.p, self.q))
-        scores = np.array([self.scores[part[0]] for part in parts])
-        return LogRatio(Partition(tuple(blocks)), scores, self.order, p, q)
+        return LogRatio(Partition(tuple(blocks)), np.array([self.scores[part[0]] for part in parts]), self.order, p, q)
 
     def describe(self) -> str:
         """The score in words: where it lies, and which outputs it favours."""
@@ -83,11 +80,10 @@ class LogRatio:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
         numbers = {"order": self.order, **{name: getattr(self, name).tolist() for name in ("scores", "p", "q")}}
-        partition = partition_to_dict(self.partition)
-        return {"kind": "log-ratio", "partition": partition, **numbers, "text": self.describe()}
+        return {"kind": "log-ratio", "partition": partition_to_dict(self.partition), **numbers, "text": self.describe()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> LogRatio:
+    def from_dict(cls, data: dict[str, Any]) -> "LogRatio":
         """The inverse of `to_dict`."""
         try:
             partition = partition_from_dict(data["partition"])
@@ -106,8 +102,7 @@ def _merge(group: Group, scores: Floats) -> tuple[Group, Integers]:
     if group.line is None:
         return group, np.zeros(1, dtype=np.int64)
     keep = scores[:-2] != scores[1:-1]
-    owner = np.concatenate([[0], np.cumsum(keep)])
-    line = Line(group.line.edges[keep])
+    owner, line = np.concatenate([[0], np.cumsum(keep)]), Line(group.line.edges[keep])
     return replace(group, line=line), np.append(owner, line.n_cells - 1)
 
 
@@ -134,7 +129,7 @@ def _without_score(group: Group, mask: Booleans) -> tuple[Group, Booleans]:
     return replace(group, line=terms[0].cells, column=terms[0].column, score=None), inside
 
 
-def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
+def witness_from_dict(data: dict[str, Any]) -> "Event | LogRatio":
     """What a witness shows: a set of outputs or a score of them."""
     return LogRatio.from_dict(data) if data.get("kind") == "log-ratio" else Event.from_dict(data)
 
@@ -142,12 +137,11 @@ def witness_from_dict(data: dict[str, Any]) -> Event | LogRatio:
 # Signatures that are spelled out in words; the rest are counted.
 _SPELLED_OUT = 6
 # Columns that are named in the words for a score, unless they matter less than this share of the first.
-_MOST_TERMS = 3
-_IMPORTANT = 0.1
+_MOST_TERMS, _IMPORTANT = 3, 0.1
 # Intervals of a score that are closer than this are told as one: its words are approximate anyway.
 _SMALL_GAP = 0.05
 # Kinds of events besides the one of this file, by their name in files.
-_KINDS: dict[str, type[Event]] = {}
+_KINDS: dict[str, "type[Event]"] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +191,7 @@ class Event:
                     total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
         return total
 
-    def simplified(self) -> Event:
+    def simplified(self) -> "Event":
         """The same event on the coarsest partition that still separates it from the rest."""
         blocks, chosen = [], []
         *masks, last = self.partition.split(self.chosen)
@@ -238,7 +232,7 @@ class Event:
         return {"kind": self.kind, **cells, "text": self.describe(), **({"among": True} if self.among else {})}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Event:
+    def from_dict(cls, data: dict[str, Any]) -> "Event":
         """The inverse of `to_dict`."""
         try:
             partition = partition_from_dict(data["partition"])
@@ -259,8 +253,7 @@ def _describe_group(block: BlockPartition, group: Group, mask: Booleans, is_one_
     told += _describe_atoms(block, group, columns)
     if group.line:
         leaf, part = columns[group.column]
-        name, kind = name_of_part(leaf, part), "float" if part else leaf.kind
-        ranges = group.line.intervals(mask)
+        name, kind, ranges = name_of_part(leaf, part), "float" if part else leaf.kind, group.line.intervals(mask)
         if group.score:
             name, shift, turn = score_words(group.score, [name_of_part(*column) for column in columns])
             kind, ranges = "float", _about(ranges, shift, turn)
@@ -284,8 +277,7 @@ def _describe_atoms(block: BlockPartition, group: Group, columns: Sequence[tuple
         is_constant = several and len(atoms or ()) == 1 and all(each.signature[column] == 0 for each in block.groups)
         if code < 0 or not atoms or is_constant:  # what never varies tells nothing
             continue
-        name = name_of_part(leaf, part)
-        text = atoms.name(code, leaf.kind)
+        name, text = name_of_part(leaf, part), atoms.name(code, leaf.kind)
         if isinstance(atoms, LabelAtoms) and is_long_number(leaf.kind):  # the exact text of a rounded number
             name, text = leaf.path, text[1:-1]
         told[name] = f"= {text}"

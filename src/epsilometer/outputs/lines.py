@@ -1,7 +1,5 @@
 """One column cut into cells: the number line, and values that are distinguished one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -39,8 +37,7 @@ def places(edges: Floats, numbers: Floats) -> Integers:
     # By even cells between the outermost finite edges. Which cell a number falls into is computed with rounding, but
     # never decreases as the number grows. So a number in an earlier cell than an edge is below it, one in a later cell
     # above it; only within a cell must they be compared.
-    finite = edges[np.isfinite(edges)]
-    n_cells = min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
+    finite, n_cells = edges[np.isfinite(edges)], min(_CELLS_PER_EDGE * len(edges), _MOST_CELLS)
     with np.errstate(all="ignore"):
         scale = n_cells / (finite[-1] - finite[0]) if len(finite) else 0.0
     if len(numbers) < _FEW_NUMBERS or not 0.0 < scale < np.inf:
@@ -59,8 +56,7 @@ def places(edges: Floats, numbers: Floats) -> Integers:
     edge_in = np.full(n_cells, np.nan)  # a cell without an edge: nothing is at or above NaN
     edge_in[cell_of_edge] = edges
     crowded = n_edges > 1
-    is_crowded = bool(crowded.any())
-    found = np.empty(len(numbers), dtype=np.int64)
+    is_crowded, found = bool(crowded.any()), np.empty(len(numbers), dtype=np.int64)
     for start in range(0, len(numbers), _PIECE):
         piece = numbers[start : start + _PIECE]
         inside = cells(piece)
@@ -119,16 +115,14 @@ class Line:
 
     def count(self, values: NDArray[np.generic]) -> Integers:
         """How many values fall into each cell, shape (n_cells,): by sorting pieces, no slower than indexing."""
-        numbers = np.asarray(values, dtype=np.float64)
-        below = np.zeros(len(self.edges), dtype=np.int64)
-        n_nan = 0
+        numbers, below, n_nan = np.asarray(values, dtype=np.float64), np.zeros(len(self.edges), dtype=np.int64), 0
         for start in range(0, len(numbers), _SORTED_AT_ONCE):
             piece = np.sort(numbers[start : start + _SORTED_AT_ONCE])
             n_nan += int(np.isnan(piece).sum()) if np.isnan(piece[-1]) else 0
             below += np.searchsorted(piece, self.edges, side="left")
         return np.concatenate([np.diff(below, prepend=0, append=len(numbers) - n_nan), [n_nan]])
 
-    def merged(self, chosen: Booleans) -> tuple[Line, Booleans]:
+    def merged(self, chosen: Booleans) -> tuple["Line", Booleans]:
         """The coarsest line that still separates chosen cells from others, and which of its cells are chosen."""
         keep = chosen[:-2] != chosen[1:-1]
         return Line(self.edges[keep]), np.append(chosen[:-2][keep], chosen[-2:])
@@ -158,7 +152,7 @@ class Line:
         return _plain(self.edges)
 
     @classmethod
-    def from_list(cls, edges: Sequence[float | str]) -> Line:
+    def from_list(cls, edges: Sequence[float | str]) -> "Line":
         """The inverse of `to_list`."""
         line = cls(np.array([float(edge) for edge in edges], dtype=np.float64))
         if not np.all(line.edges[1:] > line.edges[:-1]) or np.isnan(line.edges).any():
@@ -368,7 +362,7 @@ class CodedColumn:
         return data | ({"edges": self.cells.to_list()} if isinstance(self.cells, Line) else atoms_to_dict(self.cells))
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> CodedColumn:
+    def from_dict(cls, data: dict[str, Any]) -> "CodedColumn":
         """The inverse of `to_dict`."""
         cells = Line.from_list(data["edges"]) if "edges" in data else atoms_from_dict(data)
         if not isinstance(cells, Line | LabelAtoms):

@@ -97,8 +97,7 @@ class BlockPartition:
         """The group of each row, −1 for none."""
         if not self.groups:
             return np.full(block.size, -1, dtype=np.int64)
-        codes = self.codes(block)
-        signatures = np.array([group.signature for group in self.groups], dtype=np.int64).T
+        codes, signatures = self.codes(block), np.array([group.signature for group in self.groups], dtype=np.int64).T
         sizes = [len(atoms) + 1 if atoms else 1 for atoms in self.atoms] or [2]
         if math.prod(sizes) <= _MOST_COMBINATIONS:
             table = np.full(math.prod(sizes), -1, dtype=np.int64)
@@ -177,8 +176,7 @@ class Partition:
 
     def matches(self, outputs: Outputs) -> list[tuple[int, BlockPartition, Block]]:
         """The known shapes among the outputs: their first cell, their part of the partition, and the outputs."""
-        first, found = 0, []
-        present = {block.shape: block for block in outputs.blocks}
+        first, found, present = 0, [], {block.shape: block for block in outputs.blocks}
         for partition in self.blocks:
             block = present.get(partition.shape)
             # A stored event may have been tampered with, so that its shape has other columns.

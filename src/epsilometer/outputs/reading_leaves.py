@@ -110,9 +110,12 @@ def path_of(wanted: object, value: Any, path: str) -> str | None:
 
 # Times are whole numbers of microseconds, so that earlier and later are below and above. The offset of a zone is part
 # of the shape: equal instants of two zones are different outputs.
-_EPOCH = datetime(1970, 1, 1)
-_TICK = timedelta(microseconds=1)
+_EPOCH, _TICK = datetime(1970, 1, 1), timedelta(microseconds=1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def _ticks(moment: datetime) -> int:
+    return (moment.replace(tzinfo=None) - _EPOCH) // _TICK
 
 
 def _read_times(name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]) -> list[Block]:
@@ -171,12 +174,8 @@ LEAVES: dict[type, Callable[[Sequence[Any]], list[Block]]] = {
     type(None): lambda values: leaf("None", size=len(values)),
     Decimal: _read_decimals,
     date: lambda values: leaf("date", Numbers(np.fromiter((each.toordinal() for each in values), np.int64))),
-    datetime: lambda some: _read_times(
-        "datetime", some, [(each.replace(tzinfo=None) - _EPOCH) // _TICK for each in some]
-    ),
-    time: lambda some: _read_times(
-        "time", some, [(datetime.combine(_EPOCH, each.replace(tzinfo=None)) - _EPOCH) // _TICK for each in some]
-    ),
+    datetime: lambda some: _read_times("datetime", some, list(map(_ticks, some))),
+    time: lambda some: _read_times("time", some, [_ticks(datetime.combine(_EPOCH, each)) for each in some]),
     timedelta: lambda values: read_ints([each // _TICK for each in values], "timedelta", "long timedelta"),
     Fraction: lambda values: leaf("Fraction", Numbers(np.array(list(map(about, values)))), factorise(values, str)),
 }

@@ -104,17 +104,12 @@ def _floats(array: Array) -> list[Block]:
         return leaf("float", _column(array))
     with np.errstate(all="ignore"):
         head = array.astype(np.float64)
-        rest = (array - head).astype(np.float64)
-        fits = (head == array) | np.isnan(array)
+        rest, fits = (array - head).astype(np.float64), (head == array) | np.isnan(array)
         in_two = ~fits & (head.astype(array.dtype) + rest == array)
-    return by_case(
-        np.arange(len(array)),
-        [
-            (fits, lambda rows: leaf("float", _column(array[rows]))),
-            (in_two, lambda rows: leaf("longdouble", Numbers(head[rows]), Numbers(rest[rows]))),
-            (~fits & ~in_two, lambda rows: _floats_beyond(array[rows], head[rows])),
-        ],
-    )
+    exact = (fits, lambda rows: leaf("float", _column(array[rows])))
+    double = (in_two, lambda rows: leaf("longdouble", Numbers(head[rows]), Numbers(rest[rows])))
+    beyond = (~fits & ~in_two, lambda rows: _floats_beyond(array[rows], head[rows]))
+    return by_case(np.arange(len(array)), [exact, double, beyond])
 
 
 def _floats_beyond(array: Array, head: Array) -> list[Block]:

@@ -4,8 +4,6 @@ Reading goes down the tree for all outputs at once. At every place it has a list
 shape, whose rows are positions among these values. So Python code runs once per shape, not per value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,11 +34,11 @@ class Place:
     outputs: Integers
     depth: int = 0
 
-    def pick(self, rows: Integers) -> Place:
+    def pick(self, rows: Integers) -> "Place":
         """The place of some of the values."""
         return Place(self.outputs[rows], self.depth)
 
-    def inside(self) -> Place:
+    def inside(self) -> "Place":
         """The place of the parts of the values."""
         if self.depth >= MAX_DEPTH:
             deep = f"nested deeper than {MAX_DEPTH} levels (or contains itself)"
@@ -155,12 +153,10 @@ def product(positions: Iterable[list[Block]], text: Callable[[list[str]], str], 
         text: the shape of a value from the shapes of its parts.
         place: of the values.
     """
-    size = len(place.outputs)
-    parts = list(_counted(positions, place))
+    size, parts = len(place.outputs), list(_counted(positions, place))
     if all(len(blocks) == 1 for blocks in parts):
         return [_combine([blocks[0] for blocks in parts], [None] * len(parts), text, None, size)]
-    located = [_locate(blocks, size) for blocks in parts]
-    combined = []
+    located, combined = [_locate(blocks, size) for blocks in parts], []
     for rows in _combinations([(len(blocks), which) for blocks, (which, _) in zip(parts, located, strict=True)], size):
         numbers = [0 if which is None else which[rows[0]] for which, _ in located]
         chosen = [blocks[number] for blocks, number in zip(parts, numbers, strict=True)]

@@ -245,8 +245,7 @@ def read_array(array: Array, place: Place) -> list[Block]:
     if array.ndim == 1:
         return _read_entries(array, place)
     dimensions = array.shape[1:]
-    width = math.prod(dimensions)
-    inside = place.inside()
+    width, inside = math.prod(dimensions), place.inside()
     place.check_leaves(width)
     cells = array.reshape(len(array), width)
     one = None

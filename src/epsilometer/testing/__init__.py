@@ -23,11 +23,9 @@ from epsilometer.testing.rarity import assert_rare
 if TYPE_CHECKING:
     from _epsilometer_pytest import audited
 
-__all__ = [
-    "HOSTILE_NUMBERS", "ClaimConformance", "Coin", "DomainConformance", "FinderConformance", "MechanismConformance",
-    "MethodConformance", "assert_rare", "audited", "constant", "drifting", "frozen_seed", "hostile", "miscounting",
-    "raising", "serially_correlated",
-]  # fmt: skip
+__all__ = ["HOSTILE_NUMBERS", "ClaimConformance", "Coin", "DomainConformance", "FinderConformance"]
+__all__ += ["MechanismConformance", "MethodConformance", "assert_rare", "audited", "constant", "drifting"]
+__all__ += ["frozen_seed", "hostile", "miscounting", "raising", "serially_correlated"]
 
 
 def __getattr__(name: str) -> Any:

@@ -79,8 +79,7 @@ def serially_correlated(stay: float = 0.9) -> Mechanism:
         tossed = rng.random(n) >= stay
         tossed[:1] = True
         # Every output takes the answer of the last toss at or before it.
-        last = np.maximum.accumulate(np.where(tossed, np.arange(n), 0))
-        return (rng.random(n) < 0.5)[last]
+        return (rng.random(n) < 0.5)[np.maximum.accumulate(np.where(tossed, np.arange(n), 0))]
 
     return from_batch(draw, name="serially_correlated")
 

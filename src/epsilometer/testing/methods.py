@@ -74,8 +74,7 @@ class MethodConformance(SoundnessConformance):
         """Bounds are finite and at least 0, in the requested parameter, and survive JSON."""
         for claim in self._provable(method):
             rng = np.random.default_rng(1)
-            proposal = self._propose(method, claim, rng)
-            fresh = self._draws(self.n_fresh, rng)
+            proposal, fresh = self._propose(method, claim, rng), self._draws(self.n_fresh, rng)
             tallies = [proposal.tally(outputs, side) for side, outputs in enumerate(fresh)]
             for failure in (_FAILURE, 0.4, 1e-3, 1e-6):
                 finding = proposal.certify(tallies[0], tallies[1], self.coin.worst_pair, failure)
@@ -99,8 +98,7 @@ class MethodConformance(SoundnessConformance):
         """Cutting fresh draws into chunks changes nothing."""
         rng = np.random.default_rng(4)
         for claim in self._provable(method):
-            proposal = self._propose(method, claim, rng)
-            fresh = self._draws(self.n_fresh, rng)
+            proposal, fresh = self._propose(method, claim, rng), self._draws(self.n_fresh, rng)
             cuts = [0, 1, 2, 5, self.n_fresh // 3, self.n_fresh - 3, self.n_fresh]
             chunks = [[outputs.take(slice(a, b)) for a, b in pairwise(cuts)] for outputs in fresh]
             left, right = (
@@ -113,8 +111,7 @@ class MethodConformance(SoundnessConformance):
     def test_a_proposal_survives_pickling(self, method: Method) -> None:
         """It is sent to the workers that draw."""
         rng = np.random.default_rng(5)
-        proposal = self._propose(method, self._provable(method)[0], rng)
-        fresh = self._draws(self.n_fresh, rng)
+        proposal, fresh = self._propose(method, self._provable(method)[0], rng), self._draws(self.n_fresh, rng)
         found = [_certify(each, *fresh, self.coin.worst_pair).to_dict() for each in (proposal, pickled(proposal))]
         assert found[0] == found[1], "a pickled proposal proves something else"
 
@@ -123,8 +120,7 @@ class MethodConformance(SoundnessConformance):
         rng = np.random.default_rng(13)
         for claim in self._provable(method):
             train = self._draws(self.n_train, rng)
-            proposal = method.propose(*train, self._task(claim))
-            fresh = self._draws(self.n_fresh, rng)
+            proposal, fresh = method.propose(*train, self._task(claim)), self._draws(self.n_fresh, rng)
             left, right = (_tally_with_a_stop(proposal, fresh[side], side, train[side]) for side in (0, 1))
             resumed = proposal.certify(left, right, self.coin.worst_pair, _FAILURE)
             whole = _certify(proposal, *fresh, self.coin.worst_pair)
@@ -146,8 +142,7 @@ class MethodConformance(SoundnessConformance):
 
     def test_hostile_outputs_are_outcomes(self, method: Method) -> None:
         """NaN, infinities and subnormal numbers are counted like any other output, or refused with a message."""
-        rng = np.random.default_rng(8)
-        mechanism = hostile()
+        rng, mechanism = np.random.default_rng(8), hostile()
         train = mechanism.sample(1.0, self.n_train, rng), mechanism.sample(3.0, self.n_train, rng)
         fresh = mechanism.sample(1.0, self.n_fresh, rng), mechanism.sample(3.0, self.n_fresh, rng)
         for claim in self._provable(method):
@@ -159,9 +154,7 @@ class MethodConformance(SoundnessConformance):
 
     def test_equal_laws_are_rarely_told_apart(self, method: Method) -> None:
         """Whatever the method learns from two samples of one distribution, fresh draws must not confirm it."""
-        claim = self._provable(method)[0].with_value(0.0)
-        rng = np.random.default_rng(10)
-        told = 0
+        claim, rng, told = self._provable(method)[0].with_value(0.0), np.random.default_rng(10), 0
         for _ in range(self.runs // 2):
             train = self.draw(0, self.n_train, rng), self.draw(0, self.n_train, rng)
             proposal = method.propose(*train, self._task(claim))
@@ -171,12 +164,10 @@ class MethodConformance(SoundnessConformance):
 
     def test_outputs_of_every_kind_are_handled_or_refused(self, method: Method) -> None:
         """Names, lists of varying length, dicts, nothing at all: a finding, or an EpsilometerError."""
-        rng = np.random.default_rng(11)
-        claim = self._provable(method)[0]
+        rng, claim = np.random.default_rng(11), self._provable(method)[0]
         for kind, values in _STRANGE.items():
             sides = [[values[place] for place in rng.integers(len(values), size=self.n_train)] for _ in range(4)]
-            read = [read_outputs(side) for side in sides]
-            refusal, finding = "", None
+            read, refusal, finding = [read_outputs(side) for side in sides], "", None
             try:
                 finding = _certify(method.propose(read[0], read[1], self._task(claim)), read[2], read[3], Pair(0, 1))
             except EpsilometerError as error:
@@ -194,8 +185,7 @@ class MethodConformance(SoundnessConformance):
             if witness is None:
                 continue
             again = restore_proposal(witness, self._task(claim), finding.lower_bound)
-            replayed = _certify(again, *self._draws(self.n_fresh, rng), self.coin.worst_pair)
-            _check_finding(replayed, claim)
+            _check_finding(_certify(again, *self._draws(self.n_fresh, rng), self.coin.worst_pair), claim)
 
     def test_nonsense_options_are_refused(self, method: Method) -> None:
         """Options of another kind are never ignored by a method that takes any."""

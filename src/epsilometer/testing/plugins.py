@@ -122,14 +122,12 @@ class ClaimConformance:
         ends = _PROBABILITIES[::6]
         power = claim.max_power(ends)
         a, b = np.triu_indices(len(ends), 1)
-        middle = claim.max_power(0.5 * (ends[a] + ends[b]))
-        chord = 0.5 * (power[a] + power[b])
+        middle, chord = claim.max_power(0.5 * (ends[a] + ends[b])), 0.5 * (power[a] + power[b])
         assert np.all(middle >= chord - _SLACK), f"max_power sags below a chord by {(chord - middle).max()}"
 
     def test_numbers_and_arrays_agree(self, claim: Claim) -> None:
         """One number at a time or all at once; a number gives a plain float."""
-        power = claim.max_power(_PROBABILITIES)
-        single = [claim.max_power(float(q)) for q in _PROBABILITIES]
+        power, single = claim.max_power(_PROBABILITIES), [claim.max_power(float(q)) for q in _PROBABILITIES]
         assert all(type(each) is float for each in single), "max_power(float) is not a float"
         assert np.allclose(power, single, rtol=0.0, atol=1e-15), "max_power differs between a number and an array"
 
@@ -146,8 +144,7 @@ class ClaimConformance:
     def test_an_event_below_the_curve_proves_less(self, claim: Claim) -> None:
         """least_value is at most the claimed value for every event that the claim allows."""
         for q in _PROBABILITIES[1::3]:
-            top = float(claim.max_power(float(q)))
-            for p in np.linspace(q, top, 7)[:-1]:
+            for p in np.linspace(q, float(claim.max_power(float(q))), 7)[:-1]:
                 found = claim.least_value(float(p), float(q))
                 assert 0.0 <= found <= claim.value * (1.0 + _RELATIVE) + _SLACK, (
                     f"least_value({p}, {q}) = {found}, but the claim {claim.value} allows this event"

@@ -105,8 +105,7 @@ class SoundnessConformance:
                 rng = np.random.default_rng(16)
                 fresh = law.draw(0, _FEW_DRAWS, rng), law.draw(1, _FEW_DRAWS + 7, rng)
                 for proposal in _proposals(method, claim, law, _FEW_DRAWS, rng, 1):
-                    finding = proposal.certify(*_tally(proposal, fresh), _PAIR, rarity.FAILURES[0])
-                    assert_counts(finding, fresh)
+                    assert_counts(proposal.certify(*_tally(proposal, fresh), _PAIR, rarity.FAILURES[0]), fresh)
 
     def test_tallying_and_proving_change_no_draws(self, method: Method) -> None:
         """Health checks read the same outputs, and recordings keep them."""
@@ -177,8 +176,7 @@ def _taught(
 ) -> Iterator[tuple[Claim, Proposal]]:
     """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or few draws."""
     for claim in claims:
-        rng = rng or np.random.default_rng(19)
-        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
+        rng, task = rng or np.random.default_rng(19), Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
         try:
             proposal = method.propose(*_coins(_LEAK, _N_LEARN, rng), task)
             _prove(proposal, _tally(proposal, _coins(_LEAK, n_fresh, rng)))
@@ -189,8 +187,7 @@ def _taught(
 
 def _proposals(method: Method, claim: Claim, law: Disguise, n_fresh: int, rng: Generator, n: int) -> list[Proposal]:
     """n proposals, each learned from its own draws; none where the method refuses the distribution."""
-    task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
-    found = []
+    task, found = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0]), []
     for _ in range(n):
         try:
             proposal = method.propose(law.draw(0, _N_TRAIN, rng), law.draw(1, _N_TRAIN, rng), task)

@@ -1,20 +1,18 @@
-"""Noise that is added to a number, a vector or a histogram; and a value that is released only if it is stable."""
+"""Noise that is added to a number, a vector or a histogram."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from epsilometer.arrays import Array, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, laplace_law, mu_through
-from epsilometer.zoo.laws.numerics import laplace_below
 
 
 def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
@@ -65,8 +63,7 @@ def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
     Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the ratio of the two
     densities is constant, so clamping loses nothing.
     """
-    epsilon = check_epsilon(epsilon)
-    summary = "a number plus Laplace noise, clamped to [0, 1]"
+    epsilon, summary = check_epsilon(epsilon), "a number plus Laplace noise, clamped to [0, 1]"
     draw, law = partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0), partial(laplace_law, epsilon)
     return entry("clamped_laplace", summary, draw, PureDP(epsilon), Pair(0.0, 1.0), law, epsilon=epsilon)
 
@@ -92,8 +89,7 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
     Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms".
     """
     epsilon, sensitivity = check_epsilon(epsilon), check_whole("sensitivity", sensitivity, 1, 10_000)
-    ratio = math.exp(-epsilon / sensitivity)
-    summary = "a count plus two-sided geometric noise"
+    ratio, summary = math.exp(-epsilon / sensitivity), "a count plus two-sided geometric noise"
     draw, claim = partial(add_geometric, ratio=ratio), PureDP(epsilon)
     law = partial(_geometric_law, epsilon / sensitivity, sensitivity)
     return entry("geometric", summary, draw, claim, Pair(0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
@@ -101,8 +97,7 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
 
 def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
     # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the whole numbers between.
-    tail = 1 / (1 + math.exp(-decay))
-    inner = math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
+    tail, inner = 1 / (1 + math.exp(-decay)), math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
     left = np.array([tail, *inner, tail * math.exp(-decay * sensitivity)])
     return discrete_law(left, left[::-1].copy())
 
@@ -159,57 +154,3 @@ def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -
     pair = Pair([1] * bins, [2] + [1] * (bins - 1))
     keeps, given = scale == "right" or epsilon >= 1, {"epsilon": epsilon, "scale": scale, "bins": bins}
     return entry("noisy_histogram", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
-
-
-@dataclass(frozen=True)
-class ProposeTestRelease:
-    """Columns `released` (bool) and `value` (float, nan if not released), each of shape (n,).
-
-    The dataset is (value, distance): what would be released, and how many people would have to change before the
-    proposed local sensitivity 1 fails.
-    """
-
-    scale: float
-    threshold: float
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> dict[str, Array]:
-        """Draw n outputs."""
-        centre, distance = dataset
-        released = rng.laplace(float(distance), self.scale, n) > self.threshold
-        value = np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)
-        return {"released": released, "value": value}
-
-
-def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:
-    """Propose-test-release: a value is released only if the noisy distance to instability is large enough.
-
-    Lap(1/epsilon) on the distance, threshold ln(1/(2 delta))/epsilon, and Lap(1/epsilon) on the released value; it
-    claims and keeps (2 epsilon, delta).
-
-    Args:
-        epsilon: the budget of each of the two noises.
-        delta: the chance of a release although the proposed sensitivity fails.
-        distance: of the left dataset (the right one's is smaller by 1). By default the greatest whole number up to
-            the threshold, at least 1: there the pure loss is all of 2 epsilon if the threshold is 1 or more.
-
-    The truth with F(d) = P(released): |ln F(d)/F(d - 1)| + epsilon, or that of "not released" if it is larger; 1.649
-    for distance = 7 and the other defaults.
-
-    Reference: Dwork and Lei, "Differential privacy and robust statistics".
-    """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    mechanism = ProposeTestRelease(1 / epsilon, math.log(1 / (2 * delta)) / epsilon)
-    if distance is None:
-        distance = max(1, math.floor(mechanism.threshold))
-    distance = check_whole("distance", distance, 1, 10**9)
-    summary = "a value that is released only if it is far from unstable"
-    claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
-    law = partial(_law, mechanism, float(distance))
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance}
-    return entry("propose_test_release", summary, mechanism, claim, pair, law, **given)
-
-
-def _law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
-    margins = np.array([distance, distance - 1]) - mechanism.threshold
-    cells = np.stack([laplace_below(margins, mechanism.scale), laplace_below(-margins, mechanism.scale)], axis=1)
-    return CellLaw(cells[0], cells[1], np.array([1 / mechanism.scale, 0.0]))

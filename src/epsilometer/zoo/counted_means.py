@@ -61,8 +61,7 @@ def released_mean(dataset: Any, n: int, rng: np.random.Generator, epsilon: float
     """
     values = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
     noisy = values.size + rng.laplace(0.0, 2 / epsilon, n)
-    scale = np.maximum(LEAST, 2 / (epsilon * noisy))
-    return np.asarray(values.sum() / noisy + rng.laplace(0.0, 1.0, n) * scale)
+    return np.asarray(values.sum() / noisy + rng.laplace(0.0, 1.0, n) * np.maximum(LEAST, 2 / (epsilon * noisy)))
 
 
 def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
@@ -73,8 +72,7 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
     Reference: Kong et al., DPLaplace.
     """
     epsilon = check_epsilon(epsilon)
-    half = epsilon / 2
-    summary = "a mean over a noisy count, private as published"
+    half, summary = epsilon / 2, "a mean over a noisy count, private as published"
     draw, pair = CountedMean(1 / half, 1 / half), Pair([0.0], [0.0, 1.0])
     return entry("dp_laplace", summary, draw, PureDP(epsilon), pair, partial(_noisy_divisor_law, half), epsilon=epsilon)
 

@@ -83,10 +83,8 @@ def choose_column(dataset: Any, n: int, rng: Generator, categories: int, size: i
         size: of the matrix, a power of two above `categories`.
         truthful: probability of a column where one's own row is +1.
     """
-    row = check_category(dataset, categories) + 1
-    columns = rng.integers(0, size, n)
-    negative = np.bitwise_count(columns & row) % 2 == 1
-    wanted_negative = rng.random(n) >= truthful
+    row, columns = check_category(dataset, categories) + 1, rng.integers(0, size, n)
+    negative, wanted_negative = np.bitwise_count(columns & row) % 2 == 1, rng.random(n) >= truthful
     # Flipping one bit that the row depends on changes the sign, and maps one half of the columns onto the other.
     columns[negative != wanted_negative] ^= row & -row
     return columns
@@ -302,9 +300,7 @@ def truncated_gaussian(epsilon: float = 1.0, low: float = 0.0, high: float = 1.0
     """
     epsilon, low, high = check_epsilon(epsilon), *_check_interval(low, high)
     width = math.sqrt(2 * epsilon)  # of the interval, in standard deviations
-    sigma = (high - low) / width
-    share = math.erf(width / math.sqrt(2)) / 2
-    turn = min(1.0, width)
+    sigma, share, turn = (high - low) / width, math.erf(width / math.sqrt(2)) / 2, min(1.0, width)
     steepest = turn * _PEAK * math.exp(-(turn**2) / 2) / (sigma**2 * share)
     # What the normalising constant adds: highest density times the steepest logarithm of the constant.
     norming = _PEAK / (sigma * share) * -_PEAK * math.expm1(-epsilon) / (sigma * share)

@@ -166,8 +166,7 @@ def _entry(name: str, summary: str, epsilon: float, permanent: float, bits: int,
     # A bit that survives with probability (1 + tanh(x/2))/2 loses x; 2*hashes bits differ between two values. Biases of
     # consecutive coins multiply, so one report loses half of what the permanent bits lose.
     loss = permanent / (2 * hashes)
-    permanent_kept = (1 + math.tanh(loss / 2)) / 2
-    report_kept = (1 + math.tanh(loss / 4) / math.tanh(loss / 2)) / 2
+    permanent_kept, report_kept = (1 + math.tanh(loss / 2)) / 2, (1 + math.tanh(loss / 4) / math.tanh(loss / 2)) / 2
     reporting = Rappor(bits, hashes, permanent_kept, report_kept, reports)
     extra: dict[str, Any] = {} if reports == 1 else {"reports": reports}
     claim, pair, law = PureDP(epsilon), _disjoint_pair(bits, hashes), partial(_law, reporting)
@@ -208,14 +207,12 @@ def _ones_law(reporting: Rappor, is_set: bool) -> Floats:
 
 
 def _binomial(n: int, chance: float) -> Floats:
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    k = np.arange(n + 1)
+    logs, k = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))]), np.arange(n + 1)
     return np.asarray(np.exp(logs[n] - logs[k] - logs[n - k] + k * math.log(chance) + (n - k) * math.log1p(-chance)))
 
 
 def _merged(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     possible = (left > 0) & (right > 0)
     left, right = left[possible], right[possible]
-    keys = np.round(np.log(left) - np.log(right), _DIGITS)
-    _, cells = np.unique(keys, return_inverse=True)
+    _, cells = np.unique(np.round(np.log(left) - np.log(right), _DIGITS), return_inverse=True)
     return np.bincount(cells, left).astype(np.float64), np.bincount(cells, right).astype(np.float64)

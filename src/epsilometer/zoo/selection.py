@@ -28,8 +28,7 @@ class Exponential:
         lost = math.exp(-self.rate * centre)
         # Mass in units of 1/rate: 1 - lost below the centre, 1 above it.
         mass = rng.random(n) * (2 - lost)
-        below = np.log(np.minimum(mass + lost, 1.0))
-        above = -np.log(np.minimum(2 - lost - mass, 1.0))
+        below, above = np.log(np.minimum(mass + lost, 1.0)), -np.log(np.minimum(2 - lost - mass, 1.0))
         return centre + (below + above) / self.rate
 
     def density(self, t: Floats, centre: float) -> Floats:
@@ -52,8 +51,7 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
         return rate + math.log(2 - math.exp(-2 * rate)) - math.log(2 - math.exp(-rate))
 
     mechanism = Exponential(solve_increasing(loss, epsilon, 0.0, epsilon + 1.0))
-    summary = "the exponential mechanism on the half-line, score -|s - t|"
-    law = partial(_exponential_law, mechanism)
+    summary, law = "the exponential mechanism on the half-line, score -|s - t|", partial(_exponential_law, mechanism)
     return entry("exponential", summary, mechanism, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
 
 
@@ -205,10 +203,8 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
     Reference: Gillenwater, Joseph, Kulesza, "Differentially private quantiles"; a mechanism of DP-Auditorium.
     """
     epsilon, width = check_epsilon(epsilon), check_positive("width", width, 0.9)
-    mechanism = ExponentialMedian(epsilon)
-    pair = Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
-    summary = "a median by the exponential mechanism"
-    law = partial(_median_law, mechanism, pair)
+    mechanism, pair = ExponentialMedian(epsilon), Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
+    summary, law = "a median by the exponential mechanism", partial(_median_law, mechanism, pair)
     return entry("joint_median", summary, mechanism, PureDP(epsilon), pair, law, epsilon=epsilon, width=width)
 
 
@@ -250,8 +246,7 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     DP-Auditorium, with Gumbel noise.
     """
     epsilon, elements = check_epsilon(epsilon), check_whole("elements", elements, 2, 1000)
-    votes = check_whole("votes", votes, 1, 1_000_000)
-    mechanism = MostPopular(epsilon, elements)
+    votes, mechanism = check_whole("votes", votes, 1, 1_000_000), MostPopular(epsilon, elements)
     pair = Pair([0] + [1] * (votes - 1), [1] * votes)
     summary = f"the most popular of {elements} elements by noisy counts of votes"
     claim, law = PureDP(epsilon), partial(discrete_law, mechanism.chances(pair.left), mechanism.chances(pair.right))

@@ -106,11 +106,9 @@ def _numerical_svt_law(scheme: Scheme, fresh_scale: float, left: Sequence[float]
     """Every answer above comes with a number whose centres lie 1/fresh_scale scales apart, independently."""
     sides = [laws.answer_probabilities(scheme, queries) for queries in (left, right)]
     numbers = [independent_law([laplace_law(1 / fresh_scale)] * count) for count in range(3)]
-    cells = [
-        [side[key] * (numbers[sum(key)].right if other else numbers[sum(key)].left) for key in sides[0]]
-        for other, side in enumerate(sides)
-    ]
-    return discrete_law(*(np.concatenate(side) for side in cells))
+    left_cells = [sides[0][key] * numbers[sum(key)].left for key in sides[0]]
+    right_cells = [sides[1][key] * numbers[sum(key)].right for key in sides[0]]
+    return discrete_law(np.concatenate(left_cells), np.concatenate(right_cells))
 
 
 def _rappor(permanent_kept: float, report_kept: float) -> _Published:

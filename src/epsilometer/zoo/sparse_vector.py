@@ -1,5 +1,9 @@
-"""The sparse vector technique: six published versions, most of them broken, and one with a fresh answer."""
+"""The sparse vector technique: six published versions, most of them broken, and one with a fresh answer.
 
+At the end, a value that is released only if its noisy distance to instability is above a threshold.
+"""
+
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -7,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
-from epsilometer.claims import PureDP
+from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_delta, check_epsilon, check_number, check_whole, entry
 from epsilometer.zoo.laws import sparse_vector as laws
+from epsilometer.zoo.laws.exact import CellLaw
+from epsilometer.zoo.laws.numerics import laplace_below
 
 
 def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: laws.Scheme) -> Booleans:
     """Every query is answered; bool outputs of shape (n, d), True for "above"."""
-    bar = _noisy_threshold(scheme, n, rng)
-    answers = np.empty((n, len(dataset)), dtype=np.bool_)
+    bar, answers = _noisy_threshold(scheme, n, rng), np.empty((n, len(dataset)), dtype=np.bool_)
     for position, query in enumerate(dataset):
         answers[:, position] = _noisy_query(scheme, query, n, rng) >= bar
     return answers
@@ -94,9 +99,7 @@ def _noisy_threshold(scheme: laws.Scheme, n: int, rng: np.random.Generator) -> F
 
 
 def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
-    if scheme.query_scale == 0:
-        return np.full(n, float(query))
-    return rng.laplace(float(query), scheme.query_scale, n)
+    return np.full(n, float(query)) if scheme.query_scale == 0 else rng.laplace(float(query), scheme.query_scale, n)
 
 
 QUERIES = 10
@@ -113,8 +116,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme = laws.Scheme(2 / epsilon, 4 * cutoff / epsilon, cutoff, threshold)
-    summary = "sparse vector, Lyu-Su-Li's own version"
-    return _version("svt1", summary, epsilon, scheme, keeps_claim=True)
+    return _version("svt1", "sparse vector, Lyu-Su-Li's own version", epsilon, scheme, keeps_claim=True)
 
 
 def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEntry:
@@ -143,8 +145,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 3 (Roth's lecture notes).
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
-    scheme = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold)
-    pair = _only_last_above(threshold)
+    scheme, pair = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold), _only_last_above(threshold)
     draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, fresh_scale=0.0)
     law = partial(laws.compared_value_law if cutoff == 1 else laws.ComparedValuesLaw.on, scheme, pair.left, pair.right)
     summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
@@ -202,8 +203,7 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", NumericSparse (Algorithm 3).
     """
     epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
-    scheme = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold)
-    pair = _only_last_above(threshold)
+    scheme, pair = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold), _only_last_above(threshold)
     summary = "sparse vector that releases the positive query with fresh noise"
     draw = FirstAbove(scheme, fresh_scale=3 / epsilon)
     law = partial(laws.first_above_law, scheme, pair.left, pair.right, 3 / epsilon)
@@ -252,3 +252,56 @@ def _answers(
     law = partial(laws.answers_law, scheme, pair.left, pair.right)
     given = {"epsilon": epsilon, "cutoff": scheme.cutoff, "threshold": scheme.threshold}
     return entry(name, summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps_claim, **given)
+
+
+@dataclass(frozen=True)
+class ProposeTestRelease:
+    """Columns `released` (bool) and `value` (float, nan if not released), each of shape (n,).
+
+    The dataset is (value, distance): what would be released, and how many people would have to change before the
+    proposed local sensitivity 1 fails.
+    """
+
+    scale: float
+    threshold: float
+
+    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Draw n outputs."""
+        centre, distance = dataset
+        released = rng.laplace(float(distance), self.scale, n) > self.threshold
+        return {"released": released, "value": np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)}
+
+
+def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:
+    """Propose-test-release: a value is released only if the noisy distance to instability is large enough.
+
+    Lap(1/epsilon) on the distance, threshold ln(1/(2 delta))/epsilon, and Lap(1/epsilon) on the released value; it
+    claims and keeps (2 epsilon, delta).
+
+    Args:
+        epsilon: the budget of each of the two noises.
+        delta: the chance of a release although the proposed sensitivity fails.
+        distance: of the left dataset (the right one's is smaller by 1). By default the greatest whole number up to
+            the threshold, at least 1: there the pure loss is all of 2 epsilon if the threshold is 1 or more.
+
+    The truth with F(d) = P(released): |ln F(d)/F(d - 1)| + epsilon, or that of "not released" if it is larger; 1.649
+    for distance = 7 and the other defaults.
+
+    Reference: Dwork and Lei, "Differential privacy and robust statistics".
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    mechanism = ProposeTestRelease(1 / epsilon, math.log(1 / (2 * delta)) / epsilon)
+    if distance is None:
+        distance = max(1, math.floor(mechanism.threshold))
+    distance = check_whole("distance", distance, 1, 10**9)
+    summary = "a value that is released only if it is far from unstable"
+    claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
+    law = partial(_released_law, mechanism, float(distance))
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance}
+    return entry("propose_test_release", summary, mechanism, claim, pair, law, **given)
+
+
+def _released_law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
+    margins = np.array([distance, distance - 1]) - mechanism.threshold
+    cells = np.stack([laplace_below(margins, mechanism.scale), laplace_below(-margins, mechanism.scale)], axis=1)
+    return CellLaw(cells[0], cells[1], np.array([1 / mechanism.scale, 0.0]))

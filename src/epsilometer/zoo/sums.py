@@ -84,8 +84,7 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
     Reference: Zhu and Wang, "Poisson subsampled Rényi differential privacy".
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
-    rate = check_positive("rate", rate, 1.0)
-    summary = "a sum over a random part of the people plus Laplace noise"
+    rate, summary = check_positive("rate", rate, 1.0), "a sum over a random part of the people plus Laplace noise"
     draw, claim = NoisySum("laplace", 1 / epsilon, rate), PureDP(math.log1p(rate * math.expm1(epsilon)))
     pair, law = one_person(size), partial(_subsampled_laplace_law, 1 / epsilon, rate)
     return entry("subsampled_laplace", summary, draw, claim, pair, law, epsilon=epsilon, rate=rate, size=size)
@@ -146,8 +145,7 @@ def noisy_descent(dataset: Any, n: int, rng: Generator, step: float, noise: floa
         noise: standard deviation of the noise.
         steps: how many.
     """
-    pull = step * float(np.mean(np.asarray(dataset, dtype=np.float64)))
-    spread = math.sqrt(2 * step) * noise
+    pull, spread = step * float(np.mean(np.asarray(dataset, dtype=np.float64))), math.sqrt(2 * step) * noise
     place = np.zeros(n)
     for _ in range(steps):
         place = (1 - step) * place + pull + spread * rng.standard_normal(n)
@@ -181,8 +179,7 @@ def clipped_descent(dataset: Any, n: int, rng: Generator, sigma: float, steps: i
         steps: how many.
         step: learning rate.
     """
-    gradients = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
-    place = np.zeros(n)
+    gradients, place = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0), np.zeros(n)
     for _ in range(steps):
         place -= step / gradients.size * (gradients.sum() + sigma * rng.standard_normal(n))
     return place
@@ -199,8 +196,7 @@ def scaled_gd(scale: float = 0.5, sigma: float = 2.0, steps: int = 4, size: int 
     """
     scale, sigma = check_positive("scale", scale), check_positive("sigma", sigma)
     steps, size = check_whole("steps", steps, 1, 10_000), check_whole("size", size, 1, 1_000_000)
-    order = check_order(order)
-    summary = f"gradient descent with {scale:g} times the noise that it accounts for"
+    order, summary = check_order(order), f"gradient descent with {scale:g} times the noise that it accounts for"
     draw = partial(clipped_descent, sigma=scale * sigma, steps=steps)
     law = partial(GaussianLaw, math.sqrt(steps) / (scale * sigma))
     claim, keeps = RenyiDP(order, order * steps / (2 * sigma**2)), scale >= 1

@@ -79,20 +79,19 @@ class Number(Interval):
         """Bounds and what lies just and far beyond them, and the numbers that behave like no other."""
         low, high = float(self.low), float(self.high)
         width = high - low
-        return cube.distinct(
-            (
-                *((0.0, "zero"), (1.0, "one"), (low, "the lower bound"), (high, "the upper bound")),
-                *((low + width / 2.0, "the middle"), cube.NOT_A_NUMBER, (math.inf, "infinity")),
-                *((high + width, "above the upper bound"), (low - width, "below the lower bound")),
-                *((high + 1e3 * width, "far above the upper bound"), (low - 1e3 * width, "far below the lower bound")),
-                *((-math.inf, "minus infinity"), (-0.0, "minus zero"), (5e-324, "a subnormal number")),
-                *((1.7e308, "a huge number"), (-1.7e308, "a huge negative number"), (2.0**53 + 2.0, "beyond 2^53")),
-                *((math.nextafter(high, math.inf), "just above the upper bound"), cube.MISSING),
-                (math.nextafter(low, -math.inf), "just below the lower bound"),
-                (math.nextafter(high, -math.inf), "just below the upper bound"),
-                (math.nextafter(low, math.inf), "just above the lower bound"),
-            )
+        found: tuple[tuple[Any, str], ...] = (
+            *((0.0, "zero"), (1.0, "one"), (low, "the lower bound"), (high, "the upper bound")),
+            *((low + width / 2.0, "the middle"), cube.NOT_A_NUMBER, (math.inf, "infinity")),
+            *((high + width, "above the upper bound"), (low - width, "below the lower bound")),
+            *((high + 1e3 * width, "far above the upper bound"), (low - 1e3 * width, "far below the lower bound")),
+            *((-math.inf, "minus infinity"), (-0.0, "minus zero"), (5e-324, "a subnormal number")),
+            *((1.7e308, "a huge number"), (-1.7e308, "a huge negative number"), (2.0**53 + 2.0, "beyond 2^53")),
+            *((math.nextafter(high, math.inf), "just above the upper bound"), cube.MISSING),
+            (math.nextafter(low, -math.inf), "just below the lower bound"),
+            (math.nextafter(high, -math.inf), "just below the upper bound"),
+            (math.nextafter(low, math.inf), "just above the lower bound"),
         )
+        return cube.distinct(found)
 
     def contains(self, record: Any) -> bool:
         """A number between the bounds."""
@@ -136,17 +135,16 @@ class Integer(Interval):
         """Bounds, their neighbours, and the numbers at which types of the machine end."""
         low, high = self.low, self.high
         limits = (*((1 << bits) - 1 for bits in (7, 8, 15, 16, 31, 32, 63, 64)), 2**31, 2**63, -(2**31) - 1)
-        return cube.distinct(
-            (
-                *((0, "zero"), (1, "one"), (low, "the lower bound"), (high, "the upper bound"), (-1, "minus one")),
-                *(cube.MISSING, cube.NOT_A_NUMBER, ((low + high) // 2, "the middle")),
-                *((high + 1, "just above the upper bound"), (low - 1, "just below the lower bound")),
-                *((high - 1, "just below the upper bound"), (low + 1, "just above the lower bound")),
-                *((high + 1000 * (high - low), "far above the upper bound"), (2**53 + 1, "beyond 2^53")),
-                *((low - 1000 * (high - low), "far below the lower bound"), (-(2**53) - 1, "beyond -2^53")),
-                *((value, f"a limit of the machine's integers ({value})") for value in limits),
-            )
+        found: tuple[tuple[Any, str], ...] = (
+            *((0, "zero"), (1, "one"), (low, "the lower bound"), (high, "the upper bound"), (-1, "minus one")),
+            *(cube.MISSING, cube.NOT_A_NUMBER, ((low + high) // 2, "the middle")),
+            *((high + 1, "just above the upper bound"), (low - 1, "just below the lower bound")),
+            *((high - 1, "just below the upper bound"), (low + 1, "just above the lower bound")),
+            *((high + 1000 * (high - low), "far above the upper bound"), (2**53 + 1, "beyond 2^53")),
+            *((low - 1000 * (high - low), "far below the lower bound"), (-(2**53) - 1, "beyond -2^53")),
+            *((value, f"a limit of the machine's integers ({value})") for value in limits),
         )
+        return cube.distinct(found)
 
     def contains(self, record: Any) -> bool:
         """A whole number between the bounds."""
@@ -260,13 +258,12 @@ class Text(Value):
     def specials(self) -> list[Special]:
         """Short, long and strange texts."""
         first, strange = self.letters[0], "\u00e9\U0001f600"[: self.most]
-        return cube.distinct(
-            (
-                *(("", "an empty text"), (first, "one letter"), (first * self.most, "a full text"), cube.MISSING),
-                *((first * (self.most + 1), "a text one character too long"), (first * 10_000, "a very long text")),
-                *((" ", "a blank"), (strange, "a text beyond ASCII"), ("\0", "a NUL character")),
-            )
+        found: tuple[tuple[Any, str], ...] = (
+            *(("", "an empty text"), (first, "one letter"), (first * self.most, "a full text"), cube.MISSING),
+            *((first * (self.most + 1), "a text one character too long"), (first * 10_000, "a very long text")),
+            *((" ", "a blank"), (strange, "a text beyond ASCII"), ("\0", "a NUL character")),
         )
+        return cube.distinct(found)
 
     def contains(self, record: Any) -> bool:
         """A text that is not too long."""

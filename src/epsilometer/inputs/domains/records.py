@@ -132,8 +132,7 @@ class ShiftedAnswers:
         left = np.array([number(u, kind(low), kind(high)) for u in point[: self.count]], dtype=np.float64)
         right = np.clip(left + self._moves(np.array([cube.signed_step(u) for u in point[self.count :]])), low, high)
         if np.array_equal(left, right):
-            right = left.copy()
-            first = min(self.sensitivity, high - low)
+            right, first = left.copy(), min(self.sensitivity, high - low)
             step = float(np.floor(first)) if self.whole else first
             right[0] += step if high - left[0] >= step else -min(step, left[0] - low)
         return Pair(*(self.wrap([kind(each) for each in side]) for side in (left, right)))

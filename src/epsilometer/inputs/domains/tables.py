@@ -193,9 +193,7 @@ class Queries(RecordDomain):
 
 def _number_of(lists: Vector | Queries) -> Number | Integer:
     """What one of the numbers may be."""
-    if lists.whole:
-        return Integer(*cube.check_whole_interval(lists.low, lists.high))
-    return Number(lists.low, lists.high)
+    return Integer(*cube.check_whole_interval(lists.low, lists.high)) if lists.whole else Number(lists.low, lists.high)
 
 
 @dataclass(frozen=True, slots=True)

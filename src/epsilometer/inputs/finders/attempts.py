@@ -241,9 +241,7 @@ class Builder:
         """One user with many rows, alone or among others."""
         user = self.space.user
         while True:
-            row = self.either(rng, 0.7)
-            count = int(rng.integers(1, self.space.most))
-            same = rng.random() < 0.7
+            row, count, same = self.either(rng, 0.7), int(rng.integers(1, self.space.most)), rng.random() < 0.7
             rows = [row] * count if same else [{**each, user: row[user]} for each in self.records(rng, count)]
             others = self.records(rng, int(rng.integers(0, self.space.most - count + 1)))
             others = [each for each in others if repr(each[user]) != repr(row[user])]
@@ -277,8 +275,7 @@ class Builder:
         elif kind == 1 and len(base) + 1 < self.space.most and not self.space.examples:
             base.append(self.either(rng))
         elif attempt.left and self.space.relation != "user" and not self.space.examples:
-            one = self.either(rng)
-            two = attempt.right[0] if attempt.right else None
+            one, two = self.either(rng), attempt.right[0] if attempt.right else None
             records = (one if two is None else two, one) if kind == 2 or two is None else (one, attempt.left[0])
             return self.pair(rng, AROUND, AROUND, base, *records)
         else:

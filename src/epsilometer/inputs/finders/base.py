@@ -140,7 +140,10 @@ class DomainFinder(PointFinder):
 
     def __init__(self, domain: Domain, relation: str | None = None, **settings: Unpack[Trials]) -> None:
         super().__init__(**settings)
-        self.domain = check_domain(domain)
+        if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
+            example = "epsilometer.domains, such as Vector(4, low=0, high=1)"
+            raise InputError(f"domain={domain!r:.100} must be one of {example}")
+        self.domain: Any = domain
         self.relation = domain.relations[0] if relation is None else relation
         self.neighbours = domain.neighbours(self.relation)
 
@@ -157,13 +160,6 @@ class DomainFinder(PointFinder):
     def _rng(self, number: int) -> np.random.Generator:
         """A stream per trial, so that an interrupted search resumes as if nothing had happened."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-
-
-def check_domain(domain: Any) -> Any:
-    """A domain, or an InputError for something else."""
-    if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
-        raise InputError(f"domain={domain!r:.100} must be one of epsilometer.domains, such as Vector(4, low=0, high=1)")
-    return domain
 
 
 def check_score(score: object) -> float | None:

@@ -159,8 +159,7 @@ def _libraries() -> Any:
 
 def remembered(told: list[Told], most: int = _MOST_TRIALS) -> tuple[Floats, Floats]:
     """Points and scores that the model sees; a trial without a score counts like the worst one."""
-    scored = [each.score for each in told if each.score is not None]
-    points = np.array([each.point for each in told])
+    scored, points = [each.score for each in told if each.score is not None], np.array([each.point for each in told])
     scores = np.array([min(scored) if each.score is None else each.score for each in told])
     if len(told) <= most:
         return points, scores
@@ -195,8 +194,7 @@ def parzen_trees(told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about multivariate sampling being experimental
         try:
-            seed = int(rng.integers(2**31))
-            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
+            sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), n_startup_trials=0, multivariate=True)
             study = optuna.create_study(direction="maximize", sampler=sampler)
         finally:
             optuna.logging.set_verbosity(verbosity)

@@ -155,8 +155,7 @@ class Patterns(PointFinder):
 
     def describe(self) -> dict[str, Any]:
         """The settings."""
-        own = {"queries": repr(self.queries), "relation": self.relation, "levels": self.levels}
-        return {**super().describe(), **own}
+        return super().describe() | {"queries": repr(self.queries), "relation": self.relation, "levels": self.levels}
 
     @property
     def patterns(self) -> list[str]:

@@ -48,8 +48,7 @@ def laplace_mean_density(t: Floats, count: float, total: float = 0.0) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = np.where(total * t > 0, total / np.where(t == 0, 1.0, t), np.inf)
     kinks = [np.zeros_like(t), np.minimum(crossing, count), np.maximum(crossing, count), np.full_like(t, np.inf)]
-    pieces = (_piece(t, low, high, count, total) for low, high in itertools.pairwise(kinks))
-    return sum(pieces, np.zeros_like(t)) / 4
+    return sum((_piece(t, low, high, count, total) for low, high in itertools.pairwise(kinks)), np.zeros_like(t)) / 4
 
 
 def _piece(t: Floats, low: Floats, high: Floats, count: float, total: float) -> Floats:
@@ -201,8 +200,7 @@ def _gaussian_hockey_stick(shift: float, sigma: float, other: float, epsilon: fl
     """
     if math.isinf(epsilon):
         return 0.0
-    square = (1 / other**2 - 1 / sigma**2) / 2
-    linear = -shift / other**2
+    square, linear = (1 / other**2 - 1 / sigma**2) / 2, -shift / other**2
     constant = shift**2 / (2 * other**2) + math.log(other / sigma) - epsilon
     discriminant = linear**2 - 4 * square * constant
     if discriminant <= 0:

@@ -128,8 +128,7 @@ def density_law(left: Density, right: Density, breakpoints: Iterable[float], sca
         breakpoints: where a density has a kink or a jump.
         scale: the shortest length on which a density changes by a factor e.
     """
-    panels = Panels.between(breakpoints, scale, REACH_IN_SCALES * scale, panels_per_scale=50)
-    return panel_law(panels, left, right)
+    return panel_law(Panels.between(breakpoints, scale, REACH_IN_SCALES * scale, panels_per_scale=50), left, right)
 
 
 def panel_law(panels: Panels, left: Density, right: Density) -> CellLaw:
@@ -258,8 +257,7 @@ def _hockey_stick(p: Floats, q: Floats, shifts: Floats, epsilon: float) -> float
         return float(p[q == 0].sum())
     with np.errstate(divide="ignore"):
         level = epsilon + np.log(q) - np.log(p)
-    between = -np.expm1((np.minimum(level, shifts) - shifts) / 2)
-    below = -np.expm1(np.minimum(level, 0.0))
+    between, below = -np.expm1((np.minimum(level, shifts) - shifts) / 2), -np.expm1(np.minimum(level, 0.0))
     return float((p * np.where(level > -shifts, between, below)).sum())
 
 
@@ -335,7 +333,6 @@ class SubsampledGaussianLaw(PairLaw):
         excess = math.expm1(-epsilon) + self.rate
         if excess <= 0.0:
             return 0.0
-        end = 0.5 + self.sigma**2 * math.log(excess / self.rate)
-        grow = math.exp(epsilon)
+        end, grow = 0.5 + self.sigma**2 * math.log(excess / self.rate), math.exp(epsilon)
         inside = _normal_tail(-end / self.sigma)
         return inside - grow * ((1 - self.rate) * inside + self.rate * _normal_tail((1.0 - end) / self.sigma))

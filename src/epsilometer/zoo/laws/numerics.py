@@ -45,8 +45,7 @@ class Panels:
         corners = [inner[0] - reach, *inner, inner[-1] + reach]
         edges = [np.array([corners[0]])]
         for low, high in itertools.pairwise(corners):
-            count = max(1, math.ceil((high - low) / scale * panels_per_scale))
-            edges.append(np.linspace(low, high, count + 1)[1:])
+            edges.append(np.linspace(low, high, max(1, math.ceil((high - low) / scale * panels_per_scale)) + 1)[1:])
         return Panels.on(np.concatenate(edges))
 
     @staticmethod
@@ -67,8 +66,7 @@ class Panels:
     def on(edges: Floats) -> "Panels":
         """Panels between neighbouring edges, shape (k + 1,), increasing."""
         nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
-        half = np.diff(edges)[:, None] / 2
-        middle = (edges[:-1] + edges[1:])[:, None] / 2
+        half, middle = np.diff(edges)[:, None] / 2, (edges[:-1] + edges[1:])[:, None] / 2
         return Panels(middle + half * nodes, half * weights, edges)
 
     def running_integral(self, values: Floats) -> tuple[Floats, Floats]:
@@ -88,8 +86,7 @@ class Panels:
 def _integration_matrix() -> Floats:
     """Shape (m, m): weighted values at the nodes of [-1, 1] -> integral from -1 to each node, relative weights."""
     nodes, _ = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
-    degrees = np.arange(NODES_PER_PANEL)
-    basis = np.polynomial.legendre.legvander(nodes, NODES_PER_PANEL)
+    degrees, basis = np.arange(NODES_PER_PANEL), np.polynomial.legendre.legvander(nodes, NODES_PER_PANEL)
     integrals = np.empty((NODES_PER_PANEL, NODES_PER_PANEL))
     integrals[:, 0] = nodes + 1
     integrals[:, 1:] = (basis[:, 2:] - basis[:, :-2]) / (2 * degrees[1:] + 1)
@@ -108,12 +105,10 @@ def solve_increasing(function: Callable[[float], float], target: float, low: flo
 
 def maximise(function: Callable[[float], float], low: float, high: float) -> float:
     """The greatest value of a function on [low, high]: a coarse grid, then a zoom on its best point."""
-    points = np.linspace(low, high, 101)
-    best = -math.inf
+    points, best = np.linspace(low, high, 101), -math.inf
     for _ in range(6):
         values = [function(float(point)) for point in points]
-        best = max(best, *values)
-        peak = int(np.argmax(values))
+        best, peak = max(best, *values), int(np.argmax(values))
         points = np.linspace(points[max(peak - 1, 0)], points[min(peak + 1, len(points) - 1)], 21)
     return best
 

@@ -170,8 +170,7 @@ class ComparedValuesLaw(PairLaw):
         """See `PairLaw`; order 1 as the limit from above."""
         if math.isinf(order):
             return self.pure_epsilon()
-        order = max(order, 1 + 1e-6)
-        sequences = list(_sequences(self.scheme, len(self.queries[0])))
+        order, sequences = max(order, 1 + 1e-6), list(_sequences(self.scheme, len(self.queries[0])))
         totals = [
             np.logaddexp.reduce([self._log_power_integral(answers, direction, order) for answers in sequences])
             for direction in (0, 1)
@@ -215,8 +214,7 @@ class ComparedValuesLaw(PairLaw):
             return float(reached[-1, -1])
         # -d/dw of the chance that every value lies beyond w, where "chance" is by density^order·density^(1 - order);
         # every factor is kept below 1, and the logarithms of their sizes separate.
-        size = reached.max()
-        beyond, falling = np.ones_like(reached), np.zeros_like(reached)
+        size, beyond, falling = reached.max(), np.ones_like(reached), np.zeros_like(reached)
         for place in (position for position, answer in enumerate(answers) if answer):
             own_value, other_value = (self.log_density(self.panels.nodes, place, each) for each in (side, 1 - side))
             powers = order * own_value + (1 - order) * other_value
@@ -225,8 +223,7 @@ class ComparedValuesLaw(PairLaw):
             upto, at_edges = self.panels.running_integral(density)
             rest = np.maximum(at_edges[-1] - upto, 0.0)
             beyond, falling = beyond * rest, falling * rest + density * beyond
-        total = (np.exp(reached - reached.max()) * falling * self.panels.weights).sum()
-        return float(size + np.log(total))
+        return float(size + np.log((np.exp(reached - reached.max()) * falling * self.panels.weights).sum()))
 
 
 def _greatest_sum(reached: Floats, values: list[Floats]) -> float:

@@ -197,8 +197,7 @@ def _bins(left: Outputs, right: Outputs) -> list[Learned]:
     if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
         a, b = (side.columns[0] for side in pairs[0])
         if isinstance(a, Numbers) and isinstance(b, Numbers):
-            line = learn_line(a.values, b.values, most_bins=_BINS)
-            return [Learned(_one_line(pairs[0][0].shape, line), left, right)]
+            return [Learned(_one_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)), left, right)]
     return learn_partitions(left, right)
 
 
@@ -253,8 +252,7 @@ def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore
         terms = [_blank_term(sides[0][number], sides[1][number], number, degree) for number in columns]
         rows = [np.concatenate([table[term.index(side)] for side in sides]) for term, table in terms]
         n_left, n_right = (len(side[columns[0]]) for side in sides)
-        p = np.repeat([1.0 / n_left, 0.0], [n_left, n_right])
-        q = np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
+        p, q = np.repeat([1.0 / n_left, 0.0], [n_left, n_right]), np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
         coefficients = best_coefficients(np.concatenate(rows, axis=1), p, q, order, bound)
         parts = np.split(coefficients, np.cumsum([table.shape[1] for _, table in terms])[:-1])
         weighted = zip(terms, parts, strict=True)

@@ -59,12 +59,8 @@ def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
 
 def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Candidate, float]:
     """The event with the best predicted bound over all ways, fits, directions and ε, and its ε."""
-    looks = [
-        (_best_mixture(way, fit, flipped, task, mixtures), way, fit, flipped)
-        for way in ways
-        for fit in way.fits
-        for flipped in (False, True)
-    ]
+    choices = [(way, fit, flipped) for way in ways for fit in way.fits for flipped in (False, True)]
+    looks = [(_best_mixture(*choice, task, mixtures), *choice) for choice in choices]
     (predicted, epsilon, p, q), way, fit, flipped = max(looks, key=lambda look: look[0][0])
     above, below = (one + other for one, other in way.oriented(flipped))
     chosen = _mask(fit(above, below), np.array([epsilon]), above + below)[0]
@@ -92,8 +88,7 @@ def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Float
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
     """Which cells each classifier assigns to P, shape (mixtures, cells): at least one seen cell, never all of them."""
     known = np.flatnonzero(seen > 0)
-    ranked = known[np.argsort(scores[known], kind="stable")]
-    masks = scores > mixtures[:, None]
+    ranked, masks = known[np.argsort(scores[known], kind="stable")], scores > mixtures[:, None]
     masks[:, ranked[-1:]] = True
     masks[:, ranked[:-1][:1]] = False
     return masks
@@ -123,8 +118,7 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
     Guarantee: exact, if the event was fixed before the draws: independent draws are exchangeable, so a random part of
         them is a sample of the mixture, and Hoeffding's inequality holds for every size. Looser than the exact test.
     """
-    grow = math.exp(min(epsilon, 700.0))
-    m = mixture_size(above.trials, below.trials, epsilon)
+    grow, m = math.exp(min(epsilon, 700.0)), mixture_size(above.trials, below.trials, epsilon)
     rng = np.random.default_rng(_SEED)
     from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
     rest = m - from_above
@@ -133,13 +127,11 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
     hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above))
     alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest))
     accuracy = (hits + rest - alarms) / m
-    margin = math.sqrt(-math.log(failure_probability) / (2.0 * m))
-    return (1.0 + grow) * (accuracy - margin) - grow
+    return (1.0 + grow) * (accuracy - math.sqrt(-math.log(failure_probability) / (2.0 * m))) - grow
 
 
 NAME = "hockey-stick"
-CLASSIFIERS = ("auto", "cells", "boosting")
-CERTIFICATES = ("exact", "published")
+CLASSIFIERS, CERTIFICATES = ("auto", "cells", "boosting"), ("exact", "published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +182,9 @@ class ClassifierProposal(EventProposal):
         above, below = self.candidate.oriented(left, right)
         excess = published_excess(above, below, self.epsilon, failure_probability)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
-        details = {
-            "mixture_epsilon": self.epsilon,
-            "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
-            "excess_lower": excess,
-            "certificate": "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture",
-        }
+        size = mixture_size(above.trials, below.trials, self.epsilon)
+        details: dict[str, object] = {"mixture_epsilon": self.epsilon, "mixture_size": size, "excess_lower": excess}
+        details["certificate"] = "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
         return replace(finding, method=NAME, lower_bound=bound, details=details)
 
 

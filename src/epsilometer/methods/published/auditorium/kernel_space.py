@@ -44,10 +44,8 @@ def _axis(left: Column, right: Column, number: int) -> NumberAxis | NameAxis:
     counts: Counter[str] = Counter()
     for side in (left, right):
         assert isinstance(side, Labels)  # a column holds either numbers or names
-        seen = np.bincount(side.codes, minlength=len(side.labels)).tolist()
-        counts.update(dict(zip(side.labels, seen, strict=True)))
-    frequent = tuple(label for label, _ in counts.most_common(_MOST_NAMES))
-    return NameAxis(number, LabelAtoms(frequent))
+        counts.update(dict(zip(side.labels, np.bincount(side.codes, minlength=len(side.labels)).tolist(), strict=True)))
+    return NameAxis(number, LabelAtoms(tuple(label for label, _ in counts.most_common(_MOST_NAMES))))
 
 
 def _middle_and_spread(values: np.ndarray) -> tuple[float, float]:
@@ -141,8 +139,7 @@ def learn_shapes(
         if not a.columns:
             found.append(Shape(a.shape, None, 1.0, np.ones((1, 1))))
             continue
-        embedding = fit_embedding(a, b, range(len(a.columns)))
-        first = slice(0, _PAIRS)
+        embedding, first = fit_embedding(a, b, range(len(a.columns))), slice(0, _PAIRS)
         points = np.concatenate([embedding.points([c.take(first) for c in side.columns]) for side in (a, b)])
         # Distinct points, evenly along the order of the first coordinate, so that the tails are seen, too.
         landmarks = np.unique(points, axis=0)
@@ -179,8 +176,7 @@ FunctionCells = tuple[Partition, Floats, Floats]
 def landmark_means(shapes: list[Shape], outputs: Outputs) -> tuple[Floats, Floats]:
     """Mean and mean square (of all draws) of the kernel with each landmark, shape (landmarks,) each."""
     first = outputs.take(slice(0, _MOST_FITTED_ROWS))
-    blocks = {block.shape: block for block in first}
-    means, squares = [], []
+    blocks, means, squares = {block.shape: block for block in first}, [], []
     for shape in shapes:
         kernels = shape.kernels(blocks[shape.shape]) if shape.shape in blocks else np.zeros((0, len(shape.landmarks)))
         means.append(kernels.sum(axis=0) / max(len(first), 1))
@@ -208,10 +204,8 @@ def as_function(shapes: list[Shape], weights: Floats, left: Outputs, right: Outp
             highest.append(values)
             continue
         score = KernelScore(shape.embedding, shape.bandwidth, shape.landmarks, part, shape.kernel)
-        line = _even_line(score, seen.get(shape.shape))
-        n_columns = len(shape.embedding.axes)
-        group = Group((-1,) * n_columns, line, score=score)
-        blocks.append(BlockPartition(shape.shape, (None,) * n_columns, (group,)))
+        line, n_columns = _even_line(score, seen.get(shape.shape)), len(shape.embedding.axes)
+        blocks.append(BlockPartition(shape.shape, (None,) * n_columns, (Group((-1,) * n_columns, line, score=score),)))
         edges = np.clip(line.edges, -1.0, 1.0)
         # Below the first edge, between edges, above the last; NaN and other signatures do not happen.
         lowest.append(np.concatenate([[-1.0], edges, [-1.0, -1.0]]))

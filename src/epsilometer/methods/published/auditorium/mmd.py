@@ -208,11 +208,8 @@ class PairsProposal(Proposal):
         squared = bernstein_lower(terms, -2.0, 2.0, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold))
-        details = {
-            "squared_discrepancy_lower": squared,
-            "threshold": self.options.threshold,
-            "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
-        }
+        details: dict[str, Any] = {"squared_discrepancy_lower": squared, "threshold": self.options.threshold}
+        details["certificate"] = "published: empirical Bernstein bound on disjoint pairs, as corrected"
         guarantee = _OWN_KERNEL if callable(self.options.kernel) else "exact"
         return Finding(NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details)
 
@@ -273,12 +270,10 @@ def _fit_function(shapes: list[Shape], left: Outputs, right: Outputs, task: Task
     # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
     best, (n_left, n_right) = math.sqrt(-2.0 * math.log(task.failure_probability)), task.n_fresh
     stake = min(best / max(spread * n_left, 1e-12), 0.3, 0.3 * n_right / n_left)
-    bet = MeanBet(lowest, highest, float(np.clip(middles[1], -1.0, 1.0)), stake)
-    values = 0.5 * (lowest + highest)
+    bet, values = MeanBet(lowest, highest, float(np.clip(middles[1], -1.0, 1.0)), stake), 0.5 * (lowest + highest)
     # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
     chosen = (values > 0.5 * (middles[0] + middles[1])) & (highest - lowest < 2.0)
-    cells = Event(partition, chosen)
-    expected, threshold = difference - best * spread, str(options.threshold)
+    cells, expected, threshold = Event(partition, chosen), difference - best * spread, str(options.threshold)
     predicted = value_of_discrepancy(check_claim(NAME, task.claim), expected, threshold) if expected > 0.0 else expected
     event = None if callable(options.kernel) else cells.simplified()
     return FunctionProposal(event, cells, bet, task, threshold, predicted)

@@ -30,11 +30,9 @@ def network_fit(order: float, bound: float, units: Sequence[int], steps: int) ->
     _import_jax()
 
     def fit(left: Block, right: Block, columns: Sequence[int]) -> NetworkScore:
-        embedding = fit_embedding(left, right, columns)
-        first = slice(0, _MOST_ROWS)
+        embedding, first = fit_embedding(left, right, columns), slice(0, _MOST_ROWS)
         points = [embedding.points([column.take(first) for column in block.columns]) for block in (left, right)]
-        layers = _train(points[0], points[1], order, bound, tuple(units), steps)
-        weights, biases = zip(*layers, strict=True)
+        weights, biases = zip(*_train(points[0], points[1], order, bound, tuple(units), steps), strict=True)
         return NetworkScore(embedding, tuple(weights), tuple(biases), bound)
 
     return fit
@@ -56,8 +54,7 @@ def _train(
     jax, optax = _import_jax()
     # At least one batch.
     sides = [np.tile(side, (-(-_BATCH // len(side)), 1)) if len(side) < _BATCH else side for side in (left, right)]
-    optimiser = optax.adam(optax.cosine_decay_schedule(_RATE, steps))
-    warm = int(_WARM_SHARE * steps)
+    optimiser, warm = optax.adam(optax.cosine_decay_schedule(_RATE, steps)), int(_WARM_SHARE * steps)
 
     def loss(layers: Any, x: Any, y: Any, step: Any) -> Any:
         at_x, at_y = (_apply(jax, layers, side, bound) for side in (x, y))
@@ -92,8 +89,7 @@ def _apply(jax: Any, layers: Any, points: Any, bound: float) -> Any:
     """The same as `NetworkScore`, in jax."""
     for weights, biases in layers[:-1]:
         points = jax.numpy.tanh(points @ weights + biases)
-    last = points @ layers[-1][0] + layers[-1][1]
-    return bound * jax.numpy.tanh(last[:, 0] / bound)
+    return bound * jax.numpy.tanh((points @ layers[-1][0] + layers[-1][1])[:, 0] / bound)
 
 
 def _divergence(jax: Any, at_p: Any, at_q: Any, order: float) -> Any:

@@ -82,8 +82,7 @@ def estimate(
     Guarantee: none as a lower bound, because the bias is not subtracted.
     """
     x, y = (np.asarray(side, dtype=np.int64) for side in (left, right))
-    mean = poisson_mean(len(x), epsilon, tolerance, margin)
-    rng = np.random.default_rng(_SEED)
+    mean, rng = poisson_mean(len(x), epsilon, tolerance, margin), np.random.default_rng(_SEED)
     # A Poisson number beyond what NumPy can draw is beyond any sample, too.
     wanted = int(rng.poisson(min(mean, 1e18)))
     used = min(wanted, int(x.sum()), int(y.sum()))
@@ -178,15 +177,9 @@ class EstimateProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         found = estimate(above, below, self.epsilon, self.options.tolerance, self.options.margin)
         bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
-        details = {
-            "epsilon": self.epsilon,
-            "cells": self.partition.n_cells,
-            "estimate": found.value,
-            "poisson_mean": found.mean,
-            "draws_wanted": found.wanted,
-            "draws_used": found.used,
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-        }
+        details: dict[str, object] = {"epsilon": self.epsilon, "cells": self.partition.n_cells, "estimate": found.value}
+        details |= {"poisson_mean": found.mean, "draws_wanted": found.wanted, "draws_used": found.used}
+        details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
         if found.is_complete:
             guarantee += f", up to {self.options.tolerance / 4:.2g}"
@@ -216,8 +209,7 @@ class PoissonHistogramMethod(Method):
         candidate, epsilon = hockey_stick.choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
         if self.options.certificate == "exact":
             return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
-        predicted = candidate.predicted
-        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, predicted)
+        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, candidate.predicted)
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""

@@ -129,12 +129,9 @@ class PublishedProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         order = self.score.order
         divergence = published_divergence(self.score.scores, above, below, order, failure_probability)
-        details = {
-            "order": order,
-            "range": half_range(self.score.scores),
-            "divergence_lower": max(divergence, 0.0),
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-        }
+        details: dict[str, object] = {"order": order, "range": half_range(self.score.scores)}
+        details["divergence_lower"] = max(divergence, 0.0)
+        details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         bound = _value_of(self.task.claim, divergence, order, self.threshold)
         return Finding(NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details)
 
@@ -173,8 +170,7 @@ class RenyiVariationalMethod(Method):
                     found.append(_clipped(score, flipped, task, threshold))
                 else:
                     n_known = min(len(left), len(right))
-                    bet = restored_bet(score, flipped, inner, predicted, n_known)
-                    found.append(_with_value(bet, task, threshold))
+                    found.append(_with_value(restored_bet(score, flipped, inner, predicted, n_known), task, threshold))
         return max(found, key=lambda each: each.predicted)
 
 
@@ -209,6 +205,4 @@ def _inner_task(task: Task, order: float, threshold: str) -> Task:
 
 def _value_of(claim: Claim, divergence: float, order: float, threshold: str) -> float:
     """A bound on the divergence in the claim's own parameter, at least 0."""
-    if isinstance(claim, RenyiDP):
-        return max(divergence, 0.0)
-    return least_epsilon(divergence, order, threshold)
+    return max(divergence, 0.0) if isinstance(claim, RenyiDP) else least_epsilon(divergence, order, threshold)

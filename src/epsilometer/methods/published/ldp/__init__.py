@@ -13,16 +13,5 @@ from epsilometer.methods.published.ldp.estimating import LipschitzHint, LocalEst
 from epsilometer.methods.published.ldp.method import HistogramMethod, Options
 from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair
 
-__all__ = [
-    "HistogramMethod",
-    "HistogramPlan",
-    "LipschitzHint",
-    "LocalEstimate",
-    "Options",
-    "estimate",
-    "formulas",
-    "lipschitz_hint",
-    "overall",
-    "plan_overall",
-    "plan_pair",
-]
+__all__ = ["HistogramMethod", "HistogramPlan", "LipschitzHint", "LocalEstimate", "Options", "estimate", "formulas"]
+__all__ += ["lipschitz_hint", "overall", "plan_overall", "plan_pair"]

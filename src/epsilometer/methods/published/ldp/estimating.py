@@ -214,8 +214,7 @@ def overall(
         raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
     samples = check_n(n, plan, most_draws, places)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
-    cells = formulas.Cells(smoothness.domain, plan.cells)
-    inputs = middle_points(interval, places)
+    cells, inputs = formulas.Cells(smoothness.domain, plan.cells), middle_points(interval, places)
     with closing(sampler.runner):
         drawn = [sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count) for i, x in enumerate(inputs)]
         counts = [reduce(operator.add, (chunk.value for chunk in chunks)) for chunks in drawn]

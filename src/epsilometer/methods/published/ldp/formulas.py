@@ -140,14 +140,6 @@ def check_constant(name: str, value: float) -> float:
     return number
 
 
-def check_precision(precision: float) -> float:
-    """γ: finite and above 0."""
-    number = as_number("precision", precision)
-    if not 0.0 < number < math.inf:
-        raise InputError(f"precision={precision!r} makes no sense: it must be a finite number above 0, e.g. 0.1")
-    return number
-
-
 def check_confidence(confidence: float) -> float:
     """Strictly between 0 and 1."""
     number = as_number("confidence", confidence)

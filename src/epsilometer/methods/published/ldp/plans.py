@@ -7,6 +7,7 @@ from typing import Any
 from epsilometer.bisection import rejected_end
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
+from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.formulas import Smoothness
 
@@ -59,23 +60,11 @@ class HistogramPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "notion": "pure" if self.order is None else "renyi",
-            "order": self.order,
-            "precision": self.precision,
-            "confidence": self.confidence,
-            "domain": list(self.smoothness.domain),
-            "lipschitz": self.smoothness.lipschitz,
-            "floor": self.floor,
-            "cells": self.cells,
-            "width": self.width,
-            "midpoints": self.midpoints,
-            "samples": self.samples,
-            "draws": self.draws,
-            "as_published": self.as_published,
-            "assumption": self.assumption,
-            "seconds": self.seconds,
-        }
+        known: dict[str, Any] = {"notion": "pure" if self.order is None else "renyi", "order": self.order}
+        known |= {"precision": self.precision, "confidence": self.confidence, "domain": list(self.smoothness.domain)}
+        known["lipschitz"] = self.smoothness.lipschitz
+        others = ("floor", "cells", "width", "midpoints", "samples", "draws", "as_published", "assumption", "seconds")
+        return known | {name: getattr(self, name) for name in others}
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
         """Itself, or an InputError with the figure if it takes too many draws."""
@@ -124,7 +113,7 @@ def _plan(
     order: float | None,
     as_published: bool,
 ) -> HistogramPlan:
-    precision, confidence = formulas.check_precision(precision), formulas.check_confidence(confidence)
+    precision, confidence = check_positive("precision", precision, "0.1"), formulas.check_confidence(confidence)
     order = None if order is None else check_order(order)
     midpoints, n_inputs, assumption = None, 2, smoothness.describe()
     each, pair_confidence = precision, confidence

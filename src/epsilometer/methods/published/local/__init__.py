@@ -17,18 +17,5 @@ from epsilometer.methods.published.local.mpl import DataSpecificLoss, MaximumLos
 from epsilometer.methods.published.local.options import Options
 from epsilometer.methods.published.local.pointwise import PointwiseLoss, interval
 
-__all__ = [
-    "DataSpecificLoss",
-    "LocalMethod",
-    "LossFunction",
-    "MaximumLoss",
-    "Options",
-    "PointwiseLoss",
-    "data_centric",
-    "dpl",
-    "interval",
-    "loss_function",
-    "mpl",
-    "tdde",
-    "tkde",
-]
+__all__ = ["DataSpecificLoss", "LocalMethod", "LossFunction", "MaximumLoss", "Options", "PointwiseLoss", "data_centric"]
+__all__ += ["dpl", "interval", "loss_function", "mpl", "tdde", "tkde"]

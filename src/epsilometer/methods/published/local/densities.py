@@ -38,8 +38,7 @@ class MarginGrid:
     def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> "MarginGrid":
         """A grid fine enough for the given bandwidths, shape (sides, d)."""
         per_bandwidth, fewest, most = _STEPS[len(low)]
-        gaussian = bandwidths / kernel.stretch
-        wanted = np.ceil(per_bandwidth * (high - low) / gaussian.min(axis=0))
+        wanted = np.ceil(per_bandwidth * (high - low) / (bandwidths / kernel.stretch).min(axis=0))
         steps = np.clip(wanted, fewest, most).astype(np.int64)
         widest = bandwidths.max(axis=0) * kernel.reach * steps / (high - low)
         # A larger margin matters only when the box is tiny next to a bandwidth; the density is flat there.

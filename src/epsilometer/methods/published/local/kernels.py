@@ -111,11 +111,9 @@ def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
         raise InputError(f"kernel={name}: K(−u) must equal K(u)")
     roughness, second = float(values @ values) * step, float(values @ u**2) * step
     gaussian = KERNELS["gaussian"].roughness
-    stretch = roughness / gaussian
-    if second > _NO_SECOND_MOMENT:
-        stretch = (roughness / second**2 / gaussian) ** 0.2
-    reach = float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max())
-    return Kernel(name, function, peak, roughness, reach, stretch)
+    has_second = second > _NO_SECOND_MOMENT
+    stretch = (roughness / second**2 / gaussian) ** 0.2 if has_second else roughness / gaussian
+    return Kernel(name, function, peak, roughness, float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max()), stretch)
 
 
 # A bandwidth: a number or one per coordinate, the name of a rule, or a function from the draws, of shape (n,) or
@@ -179,8 +177,7 @@ def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:
         shape: of the grid, and of the result.
     """
     cell = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
-    share = scaled - cell
-    strides = np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
+    share, strides = scaled - cell, np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
     first, total = cell @ strides, np.zeros(math.prod(shape))
     for corner in product((0, 1), repeat=len(shape)):
         weight = np.prod(np.where(corner, share, 1.0 - share), axis=1)

@@ -96,8 +96,7 @@ class LossFunction:
             return np.asarray(next(losses, 0.0))  # never seen on either side: both densities are the floor
         assert self.kernel is not None
         assert self.bandwidths is not None
-        d = self.bandwidths.shape[1]
-        places = np.asarray(t, dtype=np.float64)
+        d, places = self.bandwidths.shape[1], np.asarray(t, dtype=np.float64)
         flat = places.reshape(-1, d)
         both = [
             np.maximum(densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
@@ -145,8 +144,7 @@ def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFuncti
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
-    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
-    region = options.box()
+    floor, region = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), options.box()
     if region is not None:
         numbers = outcomes.numbers()
         if numbers is None:
@@ -162,8 +160,7 @@ def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
 
 
 def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
-    kernel = find_kernel(options.kernel)
-    d = draws[0].shape[1]
+    kernel, d = find_kernel(options.kernel), draws[0].shape[1]
     limits = densities.limits_in(options, d)
     bandwidths = np.stack([densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
     low, high = _region(draws, options, limits)
@@ -180,8 +177,7 @@ def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunc
 
 
 def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None) -> densities.Limits:
-    box = options.box()
-    d = draws[0].shape[1]
+    box, d = options.box(), draws[0].shape[1]
     if box is None:
         edge = EDGE_QUANTILE if d == 1 else EDGE_QUANTILE_OF_VECTORS
         ends = [np.quantile(rows, [edge, 1.0 - edge], axis=0) for rows in draws]

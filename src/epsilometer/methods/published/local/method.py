@@ -65,18 +65,10 @@ class Found:
         failure, witness = proof.failure_probability, None
         if event is not None:
             witness = Witness.of(pair, event, self.direction < 0, left, right, failure)
-        details = {
-            **self.details,
-            "location": self.location,
-            "explored": self.explored,
-            "estimate": max(proof.estimate, 0.0),
-            "unclipped": proof.lower,
-            "standard_error": proof.standard_error,
-            "left_density": proof.left_density,
-            "right_density": proof.right_density,
-            "floor": self.floor,
-            "n_fresh": [left.trials, right.trials],
-        }
+        details = {**self.details, "location": self.location, "explored": self.explored}
+        details |= {"estimate": max(proof.estimate, 0.0), "unclipped": proof.lower}
+        details |= {"standard_error": proof.standard_error, "left_density": proof.left_density}
+        details |= {"right_density": proof.right_density, "floor": self.floor, "n_fresh": [left.trials, right.trials]}
         return Finding(NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details)
 
 

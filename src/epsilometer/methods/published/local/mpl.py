@@ -100,8 +100,7 @@ def dpl(
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
         Algorithm 3.
     """
-    options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
-    inputs = as_pair(pair)
+    options, inputs = with_chosen(Options(n=n, region=region, floor=floor), chosen), as_pair(pair)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     loss = estimate_loss(*sampler.both(Phase.TRAIN, 0, inputs, n), options)
     return DataSpecificLoss(loss.estimate, loss.location, inputs, loss, sampler.seed)
@@ -147,10 +146,8 @@ def mpl(
     check_size("n", n)
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
-    candidates = as_pairs(pairs)
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
-    task = Task(PureDP(0.0), (N, N), 1.0 - confidence)
-    method = LocalMethod(options)
+    candidates, sampler = as_pairs(pairs), Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    task, method = Task(PureDP(0.0), (N, N), 1.0 - confidence), LocalMethod(options)
     drawn = (sampler.both(Phase.TRAIN, number, pair, n) for number, pair in enumerate(candidates))
     proposals = [method.propose(*sides, task) for sides in drawn]
     number = max(range(len(proposals)), key=lambda each: proposals[each].predicted)
@@ -196,5 +193,4 @@ def _with_fresh_bandwidth(
     n = len(sides[0]), len(sides[1])
     if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
         return proposal
-    bandwidth = proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel))
-    return replace(proposal, bandwidth=bandwidth)
+    return replace(proposal, bandwidth=proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel)))

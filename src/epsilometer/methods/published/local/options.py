@@ -16,8 +16,7 @@ Region = tuple[Bound, Bound]
 
 # More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
-KINDS = ("auto", "discrete", "continuous")
-SELECTIONS = ("loss", "bound")
+KINDS, SELECTIONS = ("auto", "discrete", "continuous"), ("loss", "bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +74,16 @@ class Options:
 
     def box(self) -> tuple[Floats, Floats] | None:
         """The region as two arrays of shape (d,), or (1,) where one number stands for all coordinates."""
-        if self.region is None:
-            return None
-        low, high = _two_ends("region", self.region)
-        if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise InputError(f"region={self.region!r} is unbounded: give finite ends, (low, high)")
-        if not (low < high).all():
-            raise InputError(f"region={self.region!r} is empty: each low must be below its high")
-        return low, high
+        return None if self.region is None else _two_ends("region", self.region)
 
     def limits(self) -> tuple[Floats, Floats] | None:
         """The support as two arrays, −inf and inf where it is open."""
-        if self.support is None:
-            return None
-        low, high = _two_ends("support", self.support, open_ends=True)
-        if not (low < high).all():
-            raise InputError(f"support={self.support!r} is empty: each low must be below its high")
-        return low, high
+        return None if self.support is None else _two_ends("support", self.support, open_ends=True)
 
 
 def check_size(name: str, value: object, least: int = 10) -> None:
     """A whole number of draws, or None."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
         raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
 
 
@@ -138,6 +123,10 @@ def _two_ends(name: str, ends: object, open_ends: bool = False) -> tuple[Floats,
     low, high = (np.atleast_1d(_as_floats(name, end)) for end in given)
     if low.ndim > 1 or high.ndim > 1 or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
         raise InputError(f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates")
+    if not open_ends and not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InputError(f"{name}={ends!r} is unbounded: give finite ends, (low, high)")
+    if not (low < high).all():
+        raise InputError(f"{name}={ends!r} is empty: each low must be below its high")
     return low, high
 
 

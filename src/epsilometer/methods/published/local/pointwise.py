@@ -9,13 +9,7 @@ from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.densities import (
-    DRAWS_AT_FLOOR,
-    as_places,
-    kernel_density,
-    kernel_floor,
-    limits_in,
-)
+from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
@@ -112,21 +106,19 @@ def interval(
         raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
     n = len(left), len(right)
     if find_kind(left, right, options.kind) == "discrete":
-        densities = _frequencies(left, right, t, options)
-        return PointwiseLoss(*densities, discrete_error(*densities, n), 1.0 - confidence)
-    rows = as_matrix(left), as_matrix(right)
-    kernel = find_kernel(options.kernel)
+        shares = _frequencies(left, right, t, options)
+        return PointwiseLoss(*shares, discrete_error(*shares, n), 1.0 - confidence)
+    rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
-    floor = options.floor or kernel_floor(min(n), h, kernel)
-    places, limits = as_places(t, len(h))[0], limits_in(options, len(h))
-    p, q = (max(kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
+    floor = options.floor or densities.kernel_floor(min(n), h, kernel)
+    places, limits = densities.as_places(t, len(h))[0], densities.limits_in(options, len(h))
+    p, q = (max(densities.kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
     return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
     outcomes = count_outcomes(left, right)
-    floor = options.floor or DRAWS_AT_FLOOR / min(outcomes.n)
-    numbers = outcomes.numbers()
+    floor, numbers = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
         hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
     else:

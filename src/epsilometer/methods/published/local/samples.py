@@ -53,13 +53,8 @@ class Outcomes:
         """An outcome as plain data: a number, a text, or a list of them."""
         number, row = self.where[outcome]
         block = self.drawn.blocks[int(number)]
-        leaves = [
-            column.labels[column.codes[row]] if isinstance(column, Labels) else column.values[row].item()
-            for column in block.columns
-        ]
-        if not leaves:
-            return block.shape
-        return leaves[0] if len(leaves) == 1 else leaves
+        leaves = [c.labels[c.codes[row]] if isinstance(c, Labels) else c.values[row].item() for c in block.columns]
+        return leaves[0] if len(leaves) == 1 else leaves or block.shape
 
     def numbers(self) -> Floats | None:
         """The outcomes as numbers, shape (k,); None when they are not single numbers of one shape."""
@@ -77,8 +72,7 @@ def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
     """
     if kind == "discrete":
         return kind
-    drawn = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))])
-    n_left = min(len(left), _LOOK)
+    drawn, n_left = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))]), min(len(left), _LOOK)
     varying = [_varies(column, block, n_left) for block in drawn for column in block.columns]
     if kind == "auto" and not any(varying):
         return "discrete"
@@ -101,8 +95,7 @@ def as_matrix(outputs: Outputs) -> Floats:
 
 def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     """Every distinct outcome of the draws with its counts."""
-    n_left = len(left)
-    drawn = concatenate([left, right])
+    n_left, drawn = len(left), concatenate([left, right])
     lefts, rights, where = [], [], []
     for number, block in enumerate(drawn):
         is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
@@ -193,8 +186,7 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
             bits = column.codes.astype(np.uint64)
         elif column.values.dtype.kind == "f":
             # Adding 0 makes −0 the same outcome as 0; all NaN are one outcome.
-            values = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64)
-            bits = values.view(np.uint64)
+            bits = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64).view(np.uint64)
         else:
             bits = column.values.astype(np.int64).view(np.uint64)
         total = total * _MULTIPLIER + (bits ^ (bits >> np.uint64(29)))
@@ -203,23 +195,19 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
 
 def outcome_event(outcomes: Outcomes, outcome: int) -> Event:
     """The event that exactly this outcome happens."""
-    block = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])]
-    row = int(outcomes.where[outcome, 1])
+    block, row = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])], int(outcomes.where[outcome, 1])
     if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
         return _number_event(block.shape, float(block.columns[0].values[row]))
-    atoms: list[Atoms] = []
-    signature = []
+    found: list[tuple[Atoms, int]] = []
     for column in block.columns:
         if isinstance(column, Labels):
-            atoms.append(LabelAtoms((column.labels[column.codes[row]],)))
-            signature.append(0)
+            found.append((LabelAtoms((column.labels[column.codes[row]],)), 0))
         elif column.values.dtype == np.bool_:  # both become atoms, for which counting has a short cut
-            atoms.append(NumberAtoms(np.array([0.0, 1.0])))
-            signature.append(int(column.values[row]))
+            found.append((NumberAtoms(np.array([0.0, 1.0])), int(column.values[row])))
         else:
-            atoms.append(NumberAtoms(np.array([float(column.values[row])])))
-            signature.append(0)
-    partition = BlockPartition(block.shape, tuple(atoms), (Group(tuple(signature) or (0,)),))
+            found.append((NumberAtoms(np.array([float(column.values[row])])), 0))
+    signature = tuple(code for _, code in found) or (0,)
+    partition = BlockPartition(block.shape, tuple(atoms for atoms, _ in found), (Group(signature),))
     return Event(Partition((partition,)), np.array([True, False, False]))
 
 

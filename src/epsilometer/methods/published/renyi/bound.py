@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import as_number
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
+from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, Smoothing
 from epsilometer.methods.published.renyi.samples import read_densities
@@ -40,15 +40,8 @@ class Floor:
 
 def check_floor(floor: float, sharpness: float | None = None) -> Floor:
     """Both positive and finite; the sharpness is 1/floor unless given."""
-    level = as_number("floor", floor)
-    if not 0.0 < level < math.inf:
-        raise InputError(f"floor={floor!r} makes no sense: it must be a finite number above 0, e.g. 1e-5")
-    if sharpness is None:
-        return Floor(level, 1.0 / level)
-    beta = as_number("sharpness", sharpness)
-    if not 0.0 < beta < math.inf:
-        raise InputError(f"sharpness={sharpness!r} makes no sense: it must be a finite number above 0, e.g. 1/floor")
-    return Floor(level, beta)
+    level = check_positive("floor", floor, "1e-5")
+    return Floor(level, 1.0 / level if sharpness is None else check_positive("sharpness", sharpness, "1/floor"))
 
 
 def floored_divergence(
@@ -80,8 +73,7 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
     if not len(p):
         return 0.0, 0.0, 0.0
     raised = floor.raised(q)
-    ratio = np.log(p) - np.log(raised)
-    logs = np.log(p) + (order - 1.0) * ratio
+    logs = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
     top = float(logs.max())
     integral = float(np.exp(logs - top).sum())
     divergence = (top + math.log(integral * width)) / (order - 1.0)

@@ -19,8 +19,7 @@ _QUARTILES = 1.349
 
 def spread_of(counts: Floats, spacing: float) -> float:
     """The smaller of the standard deviation and the scaled distance of the quartiles."""
-    total = counts.sum()
-    place = np.arange(len(counts)) * spacing
+    total, place = counts.sum(), np.arange(len(counts)) * spacing
     mean = counts @ place / total
     deviation = math.sqrt(max(counts @ (place - mean) ** 2 / total, 0.0))
     low, high = np.interp([0.25, 0.75], np.cumsum(counts) / total, place)
@@ -35,12 +34,10 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
         counts: shape (k,), draws binned linearly to an even grid.
         spacing: distance between grid points.
     """
-    n = float(counts.sum())
-    spread = spread_of(counts, spacing)
+    n, spread = float(counts.sum()), spread_of(counts, spacing)
     if not spread > 0.0:
         return spacing
-    step = spacing / spread
-    first = (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
+    step, first = spacing / spread, (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
     sixth = _derivative_functional(counts, step, 6, first)
     if sixth < 0.0:
         second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
@@ -112,8 +109,7 @@ class Smoothing:
 
 def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: float) -> float:
     """The estimate of ∫ f^(degree)·f, for draws in units of their spread."""
-    n = counts.sum()
-    reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
+    n, reach = counts.sum(), min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
     kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]

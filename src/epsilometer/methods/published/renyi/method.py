@@ -74,8 +74,7 @@ class GridView:
 
     def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Kernel estimates; draws off the grid count only in the sizes, which makes the bound lower."""
-        shape = (self.grid.points,) * len(self.grid.box)
-        sizes = round(float(left.sum())), round(float(right.sum()))
+        shape, sizes = (self.grid.points,) * len(self.grid.box), (round(float(left.sum())), round(float(right.sum())))
         return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), smoothing, sizes)
 
 
@@ -179,15 +178,12 @@ class FlooredProposal(Proposal):
         densities = self.view.densities(above, below, self.options.smoothing())
         bound = self.options.bound(densities, self.order, failure_probability)
         value = max(bound.lower_bound, 0.0) * _per_order(self.task, self.order)
-        details = {
+        details: dict[str, object] = {
             "direction": "right ‖ left" if self.flipped else "left ‖ right",
             "order": self.order,
-            "estimate": bound.estimate,
-            "variance": bound.variance,
-            "floor": bound.floor,
-            "sharpness": bound.sharpness,
-            "warnings": list(bound.warnings),
         }
+        details |= {"estimate": bound.estimate, "variance": bound.variance, "floor": bound.floor}
+        details |= {"sharpness": bound.sharpness, "warnings": list(bound.warnings)}
         return Finding(NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details)
 
 
