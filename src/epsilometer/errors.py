@@ -14,8 +14,6 @@ Warning
 ```
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re
@@ -104,7 +102,7 @@ class PrivacyViolation(EpsilometerError, AssertionError):
         True
     """
 
-    def __init__(self, message: str, result: AuditResult) -> None:
+    def __init__(self, message: str, result: "AuditResult") -> None:
         super().__init__(message)
         self.result = result
 

@@ -1,7 +1,5 @@
 """What an audit returns: a verdict, findings with their guarantee, and a witness that anyone can replay."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -72,7 +70,7 @@ class Witness:
     @classmethod
     def of(
         cls, pair: Pair, event: Event | LogRatio, flipped: bool, left: Counts, right: Counts, failure_probability: float
-    ) -> Witness:
+    ) -> "Witness":
         """An event with its counts, each of which is bounded at half the failure probability."""
         above, below = (right, left) if flipped else (left, right)
         bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
@@ -102,7 +100,7 @@ class Witness:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Witness:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Witness":
         """The inverse of `to_dict`."""
         return cls(
             pair_from_dict(data["pair"]),
@@ -147,7 +145,7 @@ class Finding:
         return {**_by_name(self), **parts, "details": dict(self.details)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """The inverse of `to_dict`."""
         return cls(
             str(data["method"]),
@@ -255,7 +253,7 @@ class AuditResult:
             "result.raise_if_refuted() in a test"
         )
 
-    def raise_if_refuted(self) -> AuditResult:
+    def raise_if_refuted(self) -> "AuditResult":
         """Raises `PrivacyViolation` with the counterexample when the claim is refuted; returns itself otherwise."""
         if self.is_refuted:
             raise PrivacyViolation(str(self), self)
@@ -273,7 +271,7 @@ class AuditResult:
 
         return render_fragment(self)
 
-    def plot(self, kind: str | None = None) -> Figure:
+    def plot(self, kind: str | None = None) -> "Figure":
         """The pictures of this result as a matplotlib figure.
 
         Args:
@@ -301,7 +299,7 @@ class AuditResult:
 
         return render_test(self)
 
-    def plot_loss(self) -> Figure:
+    def plot_loss(self) -> "Figure":
         """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.
 
         For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
@@ -337,7 +335,7 @@ class AuditResult:
         return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AuditResult:
+    def from_dict(cls, data: Mapping[str, Any]) -> "AuditResult":
         """The inverse of `to_dict`."""
         version = data.get("schema_version") if isinstance(data, Mapping) else None
         if version != SCHEMA_VERSION:
@@ -364,7 +362,7 @@ class AuditResult:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
 
     @classmethod
-    def from_json(cls, text: str) -> AuditResult:
+    def from_json(cls, text: str) -> "AuditResult":
         """The inverse of `to_json`."""
         try:
             return cls.from_dict(json.loads(text))

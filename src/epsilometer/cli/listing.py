@@ -1,7 +1,5 @@
 """`epsilometer methods`, `zoo`, `doctor` and `history`: lists for people and for pipes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -165,7 +163,7 @@ def history_path(suite: str, given: str | None = None) -> Path:
     return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
 
 
-def _print_audit(past: History, name: str) -> None:
+def _print_audit(past: "History", name: str) -> None:
     found = past.bounds(name)
     if not found:
         raise InputError(f"no run has an audit called {plain(name)!r}")
@@ -176,7 +174,7 @@ def _print_audit(past: History, name: str) -> None:
     print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
 
 
-def _print_run(past: History, number: int) -> None:
+def _print_run(past: "History", number: int) -> None:
     from epsilometer.suites import Entry, find_changes
 
     outcomes = past.outcomes(number)
@@ -192,7 +190,7 @@ def _print_run(past: History, number: int) -> None:
     print_rows(("audit", "verdict", "bound", "change"), rows)
 
 
-def bound_text(result: AuditResult) -> str:
+def bound_text(result: "AuditResult") -> str:
     """The bound against the claim, short."""
     start = f"{parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
     return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

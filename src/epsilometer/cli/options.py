@@ -1,7 +1,5 @@
 """Options that several commands share, and how a command runs an audit and delivers its result."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import time
@@ -143,7 +141,7 @@ def takes(names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     return with_options
 
 
-def run(work: Callable[[ProgressBar], _Result], record: Mapping[str, Any]) -> _Result:
+def run(work: "Callable[[ProgressBar], _Result]", record: Mapping[str, Any]) -> _Result:
     """Does the work and adds to the result's settings what the command line knows.
 
     Args:
@@ -176,7 +174,7 @@ def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
     return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_KEYS}
 
 
-def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
+def deliver(result: "AuditResult", files: Mapping[str, str | None]) -> int:
     """Writes what was asked for, prints the result, and gives the exit status.
 
     Args:
@@ -204,7 +202,7 @@ def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
     return {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}[result.verdict.name]
 
 
-def _write(result: AuditResult, name: str, path: str) -> None:
+def _write(result: "AuditResult", name: str, path: str) -> None:
     from epsilometer.report.ci import render_junit, render_markdown
     from epsilometer.storage.writing import write_whole
 

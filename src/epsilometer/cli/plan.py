@@ -1,7 +1,5 @@
 """`epsilometer plan`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,7 +79,7 @@ def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
     return keywords
 
 
-def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
+def _rows(made: "HistogramPlan | EventsPlan") -> Iterator[tuple[str, str]]:
     from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.published.ldp.plans import MOST_DRAWS
 

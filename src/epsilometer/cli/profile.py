@@ -32,8 +32,7 @@ def profile(target: Target, **flags: Any) -> int:
     claims = [parse_claim(each) for each in flags.pop("claim") or ()]
     plan = make_plan(target, flags)
     found = run(
-        lambda progress: profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords),
-        plan.record,
+        lambda progress: profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords), plan.record
     )
     checks = [found.check(claim) for claim in claims]
     writers: list[Callable[[], object]] = []

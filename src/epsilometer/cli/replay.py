@@ -47,8 +47,7 @@ def replay(result: _Stored, target: Target, **flags: Any) -> int:
 def verify(
     result: _Stored,
     recording: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The draws of the audit, as record='FILE.jsonl' kept them."),
+        str | None, typer.Option(metavar="FILE", help="The draws of the audit, as record='FILE.jsonl' kept them.")
     ] = None,
 ) -> int:
     """Check a stored result without trusting the code that made it.

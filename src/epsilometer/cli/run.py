@@ -1,7 +1,5 @@
 """`epsilometer run`: many audits of one file, with their progress, history, pages and exit status."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
@@ -39,7 +37,7 @@ _COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "
 
 
 @contextlib.contextmanager
-def open_progress(total: int) -> Iterator[_Lines]:
+def open_progress(total: int) -> "Iterator[_Lines]":
     """The progress of so many audits, as it suits standard output."""
     if not own_output().isatty() or not total:
         yield _Lines(total)
@@ -67,7 +65,7 @@ class _Lines:
 
 
 class _LiveTable(_Lines):
-    def __init__(self, live: Live, total: int) -> None:
+    def __init__(self, live: "Live", total: int) -> None:
         super().__init__(total)
         self._began = time.monotonic()
         self._running: dict[str, float] = {}
@@ -82,7 +80,7 @@ class _LiveTable(_Lines):
         self._ended.append(outcome)
         self._done += 1
 
-    def _table(self) -> Table:
+    def _table(self) -> "Table":
         from rich.table import Table
         from rich.text import Text
 

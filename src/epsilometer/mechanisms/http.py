@@ -1,7 +1,5 @@
 """Mechanisms that are services: JSON over HTTP, one request per output or many outputs per request."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import socket
@@ -102,7 +100,7 @@ class Client:
             with _Watch(connection, self.timeout - (time.monotonic() - began)) as watch:
                 return self._exchange(connection, body, watch)
 
-    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: _Watch) -> bytes:
+    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch") -> bytes:
         target = quote((self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""), safe=_AS_IT_IS)
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         try:
@@ -166,7 +164,7 @@ class _Watch:
         self._timer = threading.Timer(max(0.0, seconds), self._ring)
         self._timer.daemon = True
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> "_Watch":
         self._timer.start()
         return self
 

@@ -1,7 +1,5 @@
 """Objects of other libraries, used directly as mechanisms: OpenDP, diffprivlib, anything with `randomise`."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import secrets
@@ -216,7 +214,7 @@ class DiffprivlibMechanism(ObjectMechanism):
         epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
-    def __reduce__(self) -> tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]:
+    def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]":
         state = dict(vars(self.owner))
         generator = state.pop("_rng", None)
         if generator is not None and not isinstance(generator, secrets.SystemRandom):

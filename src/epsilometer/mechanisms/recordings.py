@@ -1,7 +1,5 @@
 """Recorded outputs instead of a mechanism that can be run."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Callable, Sequence
@@ -95,7 +93,7 @@ class Recording(Mechanism):
             self._readers[key] = _Reader(self.sides[self._keys.index(key)])
         return self._readers[key].take(n)
 
-    def prepared(self, pairs: Sequence[Pair], samples: int) -> Recording:
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
         """The same recording from its beginning, with the inputs of the audit."""
         if len(self.sides) < 2 and not self.pairs:
             raise InputError(f"{self.name} holds one side only; give the files of both: from_recording(left, right)")

@@ -1,7 +1,5 @@
 """Draws the panels with matplotlib: as a figure for notebooks, as SVG that follows the colours of the page."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +62,7 @@ def styled() -> AbstractContextManager[None]:
     return rc_context(_STYLE)
 
 
-def plot(result: AuditResult, kind: str | None = None) -> Figure:
+def plot(result: AuditResult, kind: str | None = None) -> "Figure":
     """The pictures of a result in one figure, one below the other.
 
     Args:
@@ -82,7 +80,7 @@ def plot(result: AuditResult, kind: str | None = None) -> Figure:
     return draw(chosen, TONES[result.verdict])
 
 
-def draw(chosen: Sequence[Panel], tone: str) -> Figure:
+def draw(chosen: Sequence[Panel], tone: str) -> "Figure":
     """Panels one below the other, with titles."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -102,7 +100,7 @@ def panel_svg(panel: Panel, verdict: Verdict | None) -> str:
     return page_svg(draw([panel], TONES[verdict]), panel.description, type(panel).__name__)
 
 
-def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
+def page_svg(picture: "Figure", description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
     """A figure as an SVG element that follows the page and is the same in every run.
 
     Args:
@@ -187,7 +185,7 @@ def _bars_svg(panel: OutputsPanel) -> Iterator[str]:
         yield "</g>"
 
 
-def _draw_outputs(panel: OutputsPanel, axes: Axes, tone: str) -> None:
+def _draw_outputs(panel: OutputsPanel, axes: "Axes", tone: str) -> None:
     places = np.arange(len(panel.bins)) if not len(panel.edges) else (panel.edges[1:] + panel.edges[:-1]) / 2.0
     widths = np.full(len(places), 0.8) if not len(panel.edges) else np.diff(panel.edges)
     for place, width, share in zip(places, widths, panel.inside, strict=True):
@@ -203,7 +201,7 @@ def _draw_outputs(panel: OutputsPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
+def _draw_trade_off(panel: TradeOffPanel, axes: "Axes", tone: str) -> None:
     if panel.claimed is not None:
         axes.fill_between(panel.q, panel.claimed, 1.0, color=MUTED, alpha=0.14, linewidth=0)
         axes.plot(panel.q, panel.claimed, color=INK, label="claimed: at most")
@@ -224,7 +222,7 @@ def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
     _mark_forbidden(axes, panel.claimed is not None, "left")
 
 
-def _draw_profile(panel: ProfilePanel, axes: Axes, tone: str) -> None:
+def _draw_profile(panel: ProfilePanel, axes: "Axes", tone: str) -> None:
     if panel.claimed is not None:
         axes.fill_between(panel.epsilon, np.maximum(panel.claimed, panel.least), 1.0, color=MUTED, alpha=0.14, lw=0)
         axes.plot(panel.epsilon, _above(panel.claimed, panel.least), color=INK, label="claimed: at most")
@@ -236,7 +234,7 @@ def _draw_profile(panel: ProfilePanel, axes: Axes, tone: str) -> None:
     _mark_forbidden(axes, panel.claimed is not None, "right")
 
 
-def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
+def _draw_search(panel: SearchPanel, axes: "Axes", tone: str) -> None:
     trials = np.arange(1, len(panel.scores) + 1)
     scores = np.array([np.nan if score is None else score for score in panel.scores])
     axes.plot(trials, scores, "o", color=LEFT, markersize=4, alpha=0.75, label="trial")
@@ -252,7 +250,7 @@ def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
+def _draw_wealth(panel: WealthPanel, axes: "Axes", tone: str) -> None:
     axes.plot(panel.draws, panel.wealth, color=tone, label="evidence")
     axes.axhline(panel.needed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="refutes the claim")
     if min(panel.wealth) > 0.0:
@@ -262,7 +260,7 @@ def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-_DRAWINGS: dict[type[Panel], Callable[[Any, Axes, str], None]] = {
+_DRAWINGS: "dict[type[Panel], Callable[[Any, Axes, str], None]]" = {
     OutputsPanel: _draw_outputs,
     TradeOffPanel: _draw_trade_off,
     ProfilePanel: _draw_profile,
@@ -271,7 +269,7 @@ _DRAWINGS: dict[type[Panel], Callable[[Any, Axes, str], None]] = {
 }
 
 
-def _mark_forbidden(axes: Axes, is_claimed: bool, side: str) -> None:
+def _mark_forbidden(axes: "Axes", is_claimed: bool, side: str) -> None:
     if is_claimed:
         place = 0.03 if side == "left" else 0.97
         words = "forbidden by the claim"
@@ -284,7 +282,7 @@ def _above(values: np.ndarray, least: float) -> np.ndarray:
     return np.where(below, np.where(np.roll(below, 1) & below, np.nan, least), values)
 
 
-def _plain_ticks(axes: Axes, which: str) -> None:
+def _plain_ticks(axes: "Axes", which: str) -> None:
     """Numbers like 0.01 and 1e-05 at powers of ten instead of 10⁻², so that no math text is needed."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -299,7 +297,7 @@ def _plain_ticks(axes: Axes, which: str) -> None:
 _MOST_NAMES = 12
 
 
-def plot_loss(result: AuditResult) -> Figure:
+def plot_loss(result: AuditResult) -> "Figure":
     """The figure of a result's loss function.
 
     Raises:
@@ -317,7 +315,7 @@ def loss_svg(panel: LossPanel, verdict: Verdict | None) -> str:
     return page_svg(draw_loss(panel, verdict), panel.description, "LossPanel")
 
 
-def draw_loss(panel: LossPanel, verdict: Verdict | None) -> Figure:
+def draw_loss(panel: LossPanel, verdict: Verdict | None) -> "Figure":
     """Densities or probabilities above, the loss below."""
     from matplotlib.figure import Figure
 
@@ -329,7 +327,7 @@ def draw_loss(panel: LossPanel, verdict: Verdict | None) -> Figure:
     return picture
 
 
-def _draw_laws(panel: LossPanel, axes: Axes) -> None:
+def _draw_laws(panel: LossPanel, axes: "Axes") -> None:
     if len(panel.points):
         axes.plot(panel.points, panel.left, color=LEFT, label="left input")
         axes.plot(panel.points, panel.right, color=RIGHT, label="right input")
@@ -350,7 +348,7 @@ def _draw_laws(panel: LossPanel, axes: Axes) -> None:
     axes.legend(handles, labels, loc="best", fontsize=11)
 
 
-def _draw_losses(panel: LossPanel, axes: Axes, tone: str) -> None:
+def _draw_losses(panel: LossPanel, axes: "Axes", tone: str) -> None:
     axes.fill_between(panel.points, panel.loss - panel.spread, panel.loss + panel.spread, color=tone, alpha=0.2, lw=0)
     axes.plot(panel.points, panel.loss, color=tone)
     axes.plot(panel.atom_places, panel.atom_loss, "o", color=tone, markersize=5)

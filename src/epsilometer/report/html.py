@@ -1,7 +1,5 @@
 """A result as one page of HTML that needs nothing else: no network, no script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +35,7 @@ def render_page(results: Sequence[AuditResult], title: str) -> str:
     return page.render(title=title, views=views, say=wording, version=package_version())
 
 
-def page_environment() -> Environment:
+def page_environment() -> "Environment":
     """The templates, with everything escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 

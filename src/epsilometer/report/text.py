@@ -1,7 +1,5 @@
 """A result as plain text, as a coloured panel for terminals, and as a fragment of HTML for notebooks."""
 
-from __future__ import annotations
-
 import io
 import sys
 import textwrap
@@ -86,7 +84,7 @@ COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLU
 MOST_WIDTH = 104
 
 
-def show_result(result: AuditResult, console: Console | None = None, file: TextIO | None = None) -> None:
+def show_result(result: AuditResult, console: "Console | None" = None, file: TextIO | None = None) -> None:
     """Prints a result on standard output, or on a rich console.
 
     Args:
@@ -105,7 +103,7 @@ def show_result(result: AuditResult, console: Console | None = None, file: TextI
     console.print(render_panel(result, min(MOST_WIDTH, console.width)))
 
 
-def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> Panel:
+def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> "Panel":
     """The result as a rich panel in the colour of its verdict."""
     from rich.console import Group
     from rich.panel import Panel
@@ -157,7 +155,7 @@ def render_fragment(result: AuditResult) -> str:
     return "\n".join(parts)
 
 
-def for_notebooks(picture: Figure) -> Figure:
+def for_notebooks(picture: "Figure") -> "Figure":
     """A figure that every notebook shows as the last value of a cell, whatever it set up for matplotlib."""
 
     def as_png() -> bytes:

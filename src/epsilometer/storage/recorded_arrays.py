@@ -1,7 +1,5 @@
 """Files of recorded outputs: arrays and columns, read in pieces, and which part belongs to which side."""
 
-from __future__ import annotations
-
 import math
 import sys
 import zipfile
@@ -279,7 +277,7 @@ class RecordedSide:
         """Bytes that its outputs may take in memory."""
         return memory_share() if self.max_bytes is None else self.max_bytes
 
-    def checked(self) -> RecordedSide:
+    def checked(self) -> "RecordedSide":
         """Itself, or an InputError about a header that cannot be true."""
         if isinstance(self.source, ArrayFile):
             self.source.check(self.most)

@@ -1,7 +1,5 @@
 """The audits of a suite, their outcomes, their history in one SQLite file, and what changed since the last run."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
@@ -146,7 +144,7 @@ class History:
             self.__exit__()
             raise
 
-    def __enter__(self) -> History:
+    def __enter__(self) -> "History":
         return self
 
     def __exit__(self, *error: object) -> None:
