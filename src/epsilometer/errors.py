@@ -72,10 +72,8 @@ class MissingExtraError(EpsilometerError, ImportError):
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}, which is not installed; "
-            f"install it with: pip install 'epsilometer[{extra}]'"
-        )
+        missing = f"{purpose} needs the package {package}, which is not installed"
+        super().__init__(f"{missing}; install it with: pip install 'epsilometer[{extra}]'")
 
 
 class EngineError(EpsilometerError):

@@ -109,10 +109,8 @@ def doctor() -> int:
     from epsilometer.storage.exchange import memory_share
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    machine = {
-        "jobs": f"up to {cores} (--jobs {cores})",
-        "memory for outputs": f"{memory_share() / 1e9:.1f} GB per side",
-    }
+    memory = f"{memory_share() / 1e9:.1f} GB per side"
+    machine = {"jobs": f"up to {cores} (--jobs {cores})", "memory for outputs": memory}
     print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()])
     own_output().write("\n")
     installed = {str(each.name).lower(): each.version for each in distributions()}

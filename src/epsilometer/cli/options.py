@@ -15,7 +15,6 @@ from epsilometer.errors import MechanismError
 
 if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile
-    from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult
 
 _Result = TypeVar("_Result", "AuditResult", "Profile")
@@ -125,27 +124,23 @@ def takes(names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
         parameters = [each for each in own if each.kind is not each.VAR_KEYWORD]
         for name in names.split():
             kind, metavar, text = _OPTIONS[name]
-            flags = "--" + name.removeprefix("fixed_").replace("_", "-").replace("/", "/--")
+            name = name.removeprefix("fixed_")
             parser, kind = (count, int) if kind is count else (None, kind)
-            parameters.append(
-                inspect.Parameter(
-                    name.removeprefix("fixed_").partition("/")[0],
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=typer.Option(None, flags, metavar=metavar, help=text, parser=parser),
-                    annotation=kind | None,
-                )
-            )
+            flags = "--" + name.replace("_", "-").replace("/", "/--")
+            option = typer.Option(None, flags, metavar=metavar, help=text, parser=parser)
+            keyword = inspect.Parameter(name.partition("/")[0], inspect.Parameter.KEYWORD_ONLY, default=option)
+            parameters.append(keyword.replace(annotation=kind | None))
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
         return command
 
     return with_options
 
 
-def run(work: "Callable[[ProgressBar], _Result]", record: Mapping[str, Any]) -> _Result:
+def run(work: Callable[..., _Result], record: Mapping[str, Any]) -> _Result:
     """Does the work and adds to the result's settings what the command line knows.
 
     Args:
-        work: gets a progress.
+        work: gets a progress, as a keyword.
         record: what to add.
 
     Raises:
@@ -156,7 +151,7 @@ def run(work: "Callable[[ProgressBar], _Result]", record: Mapping[str, Any]) -> 
     hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
     progress = ProgressBar(hint=hint, waited=time.process_time())
     try:
-        result = work(progress)
+        result = work(progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(progress.summary()) from None
     except Exception:

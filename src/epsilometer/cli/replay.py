@@ -1,5 +1,6 @@
 """`epsilometer replay` proves a witness again on fresh draws; `epsilometer verify` checks a stored certificate."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,10 +38,7 @@ def replay(result: _Stored, target: Target, **flags: Any) -> int:
         raise InputError("--left and --right are given together or not at all")
     if sides:
         keywords["pair"] = Pair(*sides)
-    found = run(
-        lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
-        record_of(target, bool(flags["batch"])),
-    )
+    found = run(partial(replay_witness, stored, mechanism, **keywords), record_of(target, bool(flags["batch"])))
     return deliver(found, files)
 
 

@@ -334,7 +334,6 @@ def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
     from epsilometer.mechanisms import as_subject
 
     if as_subject(mechanism).worst_pair is None:
-        raise InputError(
-            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --domain, or --around"
-        )
+        needed = "the two neighbouring inputs, as JSON or @file; or --domain, or --around"
+        raise InputError(f"--left and --right are needed: {needed}")
     return None

@@ -202,11 +202,8 @@ def run(
         number = past.open_run(fresh)
         known = past.outcomes(number)
         # Outcomes of an interrupted run are still valid if they are no errors, and nothing has changed since.
-        rest = [
-            entry
-            for entry in entries
-            if entry.name not in known or known[entry.name].result is None or known[entry.name].digest != entry.digest
-        ]
+        done_before = {name: each.digest for name, each in known.items() if each.result is not None}
+        rest = [entry for entry in entries if done_before.get(entry.name) != entry.digest]
         kept = {entry.name: known[entry.name] for entry in entries if entry not in rest}
         if kept:
             own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
@@ -227,9 +224,7 @@ def run(
     return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
 
 
-def _audit_all(
-    entries: Sequence[Entry], tasks: Sequence[Job], jobs: int, past: History, number: int
-) -> dict[str, Outcome]:
+def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History, number: int) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
     with open_progress(len(entries)) as progress:
         for news in run_tasks(run_entry, tasks, jobs):
@@ -245,15 +240,12 @@ def _audit_all(
     return found
 
 
-def _gather(
-    title: str, entries: Sequence[Entry], outcomes: Mapping[str, Outcome], past: History, number: int
-) -> SuiteRun:
+def _gather(title: str, entries: list[Entry], outcomes: Mapping[str, Outcome], past: History, number: int) -> SuiteRun:
     before = past.run_before(number)
     earlier = {} if before is None else past.outcomes(before)
     began = next(run.began for run in past.runs() if run.number == number)
-    bounds = {
-        entry.name: [row[3] for row in past.bounds(entry.name, _MOST_BOUNDS) if row[3] is not None] for entry in entries
-    }
+    rows = {entry.name: past.bounds(entry.name, _MOST_BOUNDS) for entry in entries}
+    bounds = {name: [row[3] for row in found if row[3] is not None] for name, found in rows.items()}
     changes = find_changes(entries, outcomes, earlier)
     pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
     shown = []

@@ -34,8 +34,7 @@ class DaskPool:
         self._was_open = False
         self._out: dict[str, Any] = {}
         self._answers: dict[str, bytes] = {}
-        self._numbers = count()
-        self._name = f"epsilometer-{uuid4().hex}"
+        self._numbers, self._name = count(), f"epsilometer-{uuid4().hex}"
 
     def open(self) -> int:
         """Connects and waits for workers."""
@@ -179,10 +178,8 @@ class RayPool:
     """
 
     def __init__(self, engine: str) -> None:
-        self.engine = engine
-        self.asked = f"engine={engine!r}"
-        self._is_ours = False
-        self._was_open = False
+        self.engine, self.asked = engine, f"engine={engine!r}"
+        self._is_ours = self._was_open = False
         self._run: Any = None
 
     def open(self) -> int:
@@ -275,10 +272,8 @@ class RayPool:
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # a cluster that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
-            raise EngineError(
-                f"{self.asked}: no Ray cluster answers ({error}); start one with: ray start --head, and give the port "
-                "of its client server (10001 unless set otherwise)"
-            ) from error
+            hint = "ray start --head, and give the port of its client server (10001 unless set otherwise)"
+            raise EngineError(f"{self.asked}: no Ray cluster answers ({error}); start one with: {hint}") from error
 
     def _guarded(self, action: Any) -> Any:
         """Does something with the cluster, and turns its errors into faults."""

@@ -117,9 +117,8 @@ class Client:
             else:
                 why = without(type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets)
             # Not "from error": what the standard library says may quote a header, or the address with its key.
-            raise MechanismError(
-                f"{self.place} broke off: {why}; this is not tried again, since an output may have been drawn and lost"
-            ) from None
+            lost = "this is not tried again, since an output may have been drawn and lost"
+            raise MechanismError(f"{self.place} broke off: {why}; {lost}") from None
         if watch.rang:
             raise MechanismError(f"{self.place} broke off: no whole answer within timeout={self.timeout:g} s")
         if response.status in _NOT_DONE:
@@ -282,10 +281,9 @@ def from_http(
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that is none; it must be letters, digits and -")
         if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
-            raise InputError(
-                f"headers[{header!r}] must be one line of Latin-1 text; its value, which may be secret, has another "
-                "character or a line break (read from a file? use .strip())"
-            )
+            why = "its value, which may be secret, has another character or a line break"
+            hint = "(read from a file? use .strip())"
+            raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
     settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
     return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
 

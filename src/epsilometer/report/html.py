@@ -12,7 +12,7 @@ from epsilometer.report.figures import loss_svg
 from epsilometer.report.panels import outputs_panels, panels
 from epsilometer.report.plot_data import loss_panel
 from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
-from epsilometer.result import AuditResult, Verdict
+from epsilometer.result import AuditResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,13 +39,9 @@ def page_environment() -> "Environment":
     """The templates, with everything escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,  # everything in a result may come from a stranger
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = FileSystemLoader(_TEMPLATES)
+    # Escaped because everything in a result may come from a stranger.
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
@@ -72,17 +68,15 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "outputs": [(panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)],
         "figures": _figures(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
-        "findings": [
-            (
-                plain(finding.method),
-                f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}",
-                plain(finding.guarantee, 200),
-            )
-            for finding in result.findings
-        ],
+        "findings": list(map(_finding, result.findings)),
         "settings": _table(result.settings),
         "environment": _table(result.environment),
     }
+
+
+def _finding(finding: Finding) -> tuple[str, str, str]:
+    bound = f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}"
+    return plain(finding.method), bound, plain(finding.guarantee, 200)
 
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:

@@ -40,25 +40,19 @@ def render_text(result: AuditResult) -> str:
 
 def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     """Titles with rows of a label and a text; the first title is empty."""
-    bounds: list[tuple[str, str | None]] = [
-        ("bound", wording.bound_sentence(result)),
-        ("confidence", wording.confidence_sentence(result)),
-        ("would be seen", wording.detectable_sentence(result)),
-        ("meaning", wording.meaning_sentence(result)),
-    ]
-    yield "", _known(bounds)
+    bound = [("bound", wording.bound_sentence(result)), ("confidence", wording.confidence_sentence(result))]
+    beyond = [("would be seen", wording.detectable_sentence(result)), ("meaning", wording.meaning_sentence(result))]
+    yield "", _known([*bound, *beyond])
     witness = result.witness
     if witness is not None:
-        counts = [f"{wording.count_sentence(witness, i)}, {wording.certified_sentence(witness, i)}" for i in (0, 1)]
-        evidence = [
-            ("left input", wording.input_text(result, witness, 0)),
-            ("right input", wording.input_text(result, witness, 1)),
-            ("difference", wording.difference_text(result, witness)),
-            ("event", wording.event_text(witness)),
-            ("under left", counts[0]),
-            ("under right", counts[1]),
-        ]
-        yield "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence", _known(evidence)
+        inputs, counts = [], []
+        for side, name in enumerate(("left", "right")):
+            inputs.append((f"{name} input", wording.input_text(result, witness, side)))
+            proved = f"{wording.count_sentence(witness, side)}, {wording.certified_sentence(witness, side)}"
+            counts.append((f"under {name}", proved))
+        between = [("difference", wording.difference_text(result, witness)), ("event", wording.event_text(witness))]
+        title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
+        yield title, _known([*inputs, *between, *counts])
     beside: list[Row] = []
     for finding in result.findings[1:]:  # those that did not decide
         beside.append((plain(finding.method)[: LABEL - 1], wording.beside_sentence(finding)))

@@ -221,11 +221,8 @@ def detectable_sentence(result: AuditResult) -> str | None:
         return None
     if math.isinf(result.detectable):
         return "this run could hardly have refuted anything: take more draws"
-    least = figure_up(result.detectable)
-    return (
-        f"a true {parameter(result.claim)} of {least} or more would have been refuted with 90% power on this pair, "
-        "by rehearsals on outputs like these"
-    )
+    least = f"a true {parameter(result.claim)} of {figure_up(result.detectable)} or more"
+    return f"{least} would have been refuted with 90% power on this pair, by rehearsals on outputs like these"
 
 
 def event_text(witness: Witness) -> str:

@@ -33,10 +33,8 @@ def to_json(dataset: Any) -> str:
     try:
         return json.dumps(_plain(dataset), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"the input {shown(dataset)} cannot be written as JSON ({error}); programs and services take "
-            "numbers, texts, lists, dicts and arrays"
-        ) from error
+        hint = "programs and services take numbers, texts, lists, dicts and arrays"
+        raise InputError(f"the input {shown(dataset)} cannot be written as JSON ({error}); {hint}") from error
 
 
 def to_argument(dataset: Any) -> str:

@@ -60,9 +60,8 @@ class ArrayFile:
                     size = archive.getinfo(f"{self.member}.npy").file_size
             promised, there = math.prod(shape) * kind.itemsize, size - read
         if promised > there:
-            raise InputError(
-                f"{self} promises an array of {promised} bytes, shape {shown(shape)}, and has only {there}"
-            )
+            what = f"an array of {promised} bytes, shape {shown(shape)}"
+            raise InputError(f"{self} promises {what}, and has only {there}")
         if (size := promised if by_column or is_whole else promised // max(shape[0], 1)) > most:
             raise too_large(self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most)
 

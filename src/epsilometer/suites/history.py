@@ -233,9 +233,8 @@ class History:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         application = self._connection.execute("PRAGMA application_id").fetchone()[0]
         if version == 0 and not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            self._connection.executescript(
-                f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT;"
-            )
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+            self._connection.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
         elif application != _APPLICATION:
             raise InputError(f"{self.path} is a database, but not a history of audits")
         elif version != _VERSION:

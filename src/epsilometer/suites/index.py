@@ -102,9 +102,6 @@ def spark_line(bounds: Sequence[float]) -> dict[str, str] | None:
     top = max(bounds) or 1.0
     step = (_WIDTH - 6.0) / (len(bounds) - 1)
     points = [(3.0 + at * step, _HEIGHT - 4.0 - (_HEIGHT - 8.0) * bound / top) for at, bound in enumerate(bounds)]
-    return {
-        "points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
-        "x": f"{points[-1][0]:.1f}",
-        "y": f"{points[-1][1]:.1f}",
-        "words": f"bounds of the last {len(bounds)} runs: " + ", ".join(figure(bound) for bound in bounds),
-    }
+    line = [f"{x:.1f},{y:.1f}" for x, y in points]
+    words = f"bounds of the last {len(bounds)} runs: {', '.join(map(figure, bounds))}"
+    return {"points": " ".join(line), "x": f"{points[-1][0]:.1f}", "y": f"{points[-1][1]:.1f}", "words": words}
