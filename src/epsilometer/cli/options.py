@@ -19,13 +19,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result", "AuditResult", "Profile")
 
-NOT_REFUTED = 0
-REFUTED = 1
-BAD_INPUT = 2
-INCONCLUSIVE = 3
+NOT_REFUTED, REFUTED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 # The statuses by which shells report SIGINT and SIGPIPE.
-INTERRUPTED = 130
-BROKEN_PIPE = 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 # What is larger is not even turned into a whole number: 1e999999999 has that many digits.
 _BEYOND_COUNTING = Decimal(10) ** 30
 

@@ -161,8 +161,7 @@ _SINGLE_CHUNK = 64
 # Outputs of a batch run: the start is paid once for many of them, and a chunk still shows progress.
 _BATCH_CHUNK = 10_000
 # One output may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_LINE = 4096
+_MOST_SINGLE, _MOST_PER_LINE = 4 << 20, 4096
 
 
 class CommandMechanism(Mechanism):

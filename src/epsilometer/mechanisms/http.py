@@ -176,11 +176,9 @@ class _Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-_SINGLE_CHUNK = 64
-_BATCH_CHUNK = 1000
+_SINGLE_CHUNK, _BATCH_CHUNK = 64, 1000
 # One answer may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_OUTPUT = 4096
+_MOST_SINGLE, _MOST_PER_OUTPUT = 4 << 20, 4096
 
 
 class HttpMechanism(Mechanism):

@@ -118,14 +118,10 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
         is_expected: whether a refutation is expected.
     """
     claim = result.claim
-    cells = [
-        plain(name or wording.mechanism_name(result)),
-        wording.headline(result).lower() + (" (as expected)" if is_expected else ""),
-        f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}",
-        "" if result.verdict is None else f"≤ {figure(claim.value)}",
-        percent(result.confidence),
-        *more,
-    ]
+    verdict = wording.headline(result).lower() + (" (as expected)" if is_expected else "")
+    bound = f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}"
+    claimed = "" if result.verdict is None else f"≤ {figure(claim.value)}"
+    cells = [plain(name or wording.mechanism_name(result)), verdict, bound, claimed, percent(result.confidence), *more]
     mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]
     return f"| {mark} | " + " | ".join(escape(cell) for cell in cells) + " |"
 
@@ -182,21 +178,12 @@ def render_test(result: AuditResult) -> str:
     imports += [f"import {_MODULES[name]}" + (f" as {name}" if name != _MODULES[name] else "") for name in used]
     name = re.sub(r"\W+", "_", wording.mechanism_name(result).rpartition(":")[2]).strip("_").lower()
     head = [wording.verdict_sentence(result), wording.bound_sentence(result), *filter(None, [witness.pair.note])]
-    return "\n".join(
-        [
-            *(f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)),
-            *sorted(imports),
-            "",
-            "",
-            f"def test_{name or 'mechanism'}_keeps_its_claim():",
-            *sides,
-            claim,
-            "    # A true claim fails this test at most once in a million runs with other seeds.",
-            f"    settings = {literal(_test_settings(result))}",
-            f"    epsilometer.audit({mechanism}, (left, right), claim, **settings).raise_if_refuted()",
-            "",
-        ]
-    )
+    notes = [f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)]
+    lines = [*notes, *sorted(imports), "", "", f"def test_{name or 'mechanism'}_keeps_its_claim():", *sides, claim]
+    lines.append("    # A true claim fails this test at most once in a million runs with other seeds.")
+    lines.append(f"    settings = {literal(_test_settings(result))}")
+    lines.append(f"    epsilometer.audit({mechanism}, (left, right), claim, **settings).raise_if_refuted()")
+    return "\n".join([*lines, ""])
 
 
 def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:

@@ -51,10 +51,9 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     claim, witness = result.claim, result.witness
-    return {
-        "number": number,
-        "result": result,
-        "tone": TONES[result.verdict],
+    view: dict[str, Any] = {"number": number, "result": result, "tone": TONES[result.verdict]}
+    view |= {"settings": _table(result.settings), "environment": _table(result.environment)}
+    return view | {
         "verdict": wording.headline(result).capitalize(),
         "tiles": [
             (f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value)),
@@ -69,8 +68,6 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "figures": _figures(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
         "findings": list(map(_finding, result.findings)),
-        "settings": _table(result.settings),
-        "environment": _table(result.environment),
     }
 
 

@@ -58,15 +58,12 @@ def profile_curves(profile: "Profile", claims: Sequence[Claim] = (), exact: Any 
     deltas = np.geomspace(1e-8, 0.9, 160)
     errors = np.linspace(0.0, 1.0, 201)
     truth = _as_function(exact)
-    return ProfileCurves(
-        deltas,
-        np.array([profile.epsilon(float(delta)) for delta in deltas]),
-        tuple(_claimed_epsilons(claim, deltas) for claim in claims),
-        None if truth is None else np.array([truth(float(delta)) for delta in deltas]),
-        errors,
-        np.array([profile.power(float(error)) for error in errors]),
-        tuple(np.asarray(claim.max_power(errors)) for claim in claims),
-    )
+    epsilons = np.array([profile.epsilon(float(delta)) for delta in deltas])
+    claimed = tuple(_claimed_epsilons(claim, deltas) for claim in claims)
+    known = None if truth is None else np.array([truth(float(delta)) for delta in deltas])
+    powers = np.array([profile.power(float(error)) for error in errors])
+    allowed = tuple(np.asarray(claim.max_power(errors)) for claim in claims)
+    return ProfileCurves(deltas, epsilons, claimed, known, errors, powers, allowed)
 
 
 def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.panel import Panel
 
 
-_WIDTH = 100
-_INDENT = 2
+_WIDTH, _INDENT = 100, 2
 # The longest label, "would be seen", and a gap.
 LABEL = 15
 

@@ -11,9 +11,7 @@ from epsilometer.errors import HIDDEN
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 # What a reader takes in at a glance; the whole input is in the JSON file.
-MOST_VALUE = 240
-MOST_EVENT = 600
-MOST_NAME = 80
+MOST_VALUE, MOST_EVENT, MOST_NAME = 240, 600, 80
 # Enough to distinguish values, few enough to read.
 _DIGITS = 4
 # A float holds no more.

@@ -164,8 +164,7 @@ def named_files(argv: Sequence[str], folder: Path, search: str | None = None) ->
 
 
 # Of the memory, for the outputs of one side: an audit keeps two sides, and needs up to four times as much to work.
-_SHARE = 8
-_MOST = 8 << 30
+_SHARE, _MOST = 8, 8 << 30
 
 
 def memory_share() -> int:

@@ -19,8 +19,7 @@ from epsilometer.storage.exchange import UNREADABLE, UNSOUND, first_line, memory
 from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
-_PIECE_BYTES = 4 << 20
-_PIECE_ROWS = 1 << 16
+_PIECE_BYTES, _PIECE_ROWS = 4 << 20, 1 << 16
 # Outputs without content: a header can promise any number of them at no cost.
 _MOST_EMPTY = 1 << 24
 

@@ -270,6 +270,7 @@ def _now() -> str:
 
 # With another seed, bounds of the same mechanism differ by chance; less than this share of the larger is no news.
 _MOVED = 0.05
+_Outcomes = Mapping[str, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +293,7 @@ class Change:
         return self.kind != "same"
 
 
-def find_changes(
-    entries: Sequence[Entry], now: Mapping[str, Outcome], before: Mapping[str, Outcome]
-) -> dict[str, Change]:
+def find_changes(entries: Sequence[Entry], now: _Outcomes, before: _Outcomes) -> dict[str, Change]:
     """A change for every current audit, in the order of the suite, then for those that are gone.
 
     Args:
