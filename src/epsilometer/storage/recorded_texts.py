@@ -357,9 +357,7 @@ class CsvRows:
 
 def ends_with_empty(name: str) -> str:
     """Why a column that may be shorter than its neighbour, or hold missing outputs, is not read."""
-    why = (
-        "it is unclear whether it ends here or whether outputs are missing; use a column side, or a file for each side"
-    )
+    why = "whether it ends here or whether outputs are missing; use a column side, or a file for each side"
     return f"the column {name} is empty from here on, and has other empty cells or no others: it is unclear {why}"
 
 
