@@ -29,14 +29,9 @@ def describe_environment() -> dict[str, str | int]:
     import numpy
     import scipy
 
-    return {
-        "epsilometer": package_version(),
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count() or 1,
-    }
+    versions = {"epsilometer": package_version(), "python": ".".join(map(str, sys.version_info[:3]))}
+    versions |= {"numpy": numpy.__version__, "scipy": scipy.__version__}
+    return {**versions, "machine": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count() or 1}
 
 
 def identity_of(mechanism: Any) -> dict[str, Any]:

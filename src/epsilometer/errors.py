@@ -14,8 +14,6 @@ Warning
 ```
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re
@@ -74,10 +72,8 @@ class MissingExtraError(EpsilometerError, ImportError):
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}, which is not installed; "
-            f"install it with: pip install 'epsilometer[{extra}]'"
-        )
+        missing = f"{purpose} needs the package {package}, which is not installed"
+        super().__init__(f"{missing}; install it with: pip install 'epsilometer[{extra}]'")
 
 
 class EngineError(EpsilometerError):
@@ -104,7 +100,7 @@ class PrivacyViolation(EpsilometerError, AssertionError):
         True
     """
 
-    def __init__(self, message: str, result: AuditResult) -> None:
+    def __init__(self, message: str, result: "AuditResult") -> None:
         super().__init__(message)
         self.result = result
 

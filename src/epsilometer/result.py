@@ -1,7 +1,5 @@
 """What an audit returns: a verdict, findings with their guarantee, and a witness that anyone can replay."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -72,7 +70,7 @@ class Witness:
     @classmethod
     def of(
         cls, pair: Pair, event: Event | LogRatio, flipped: bool, left: Counts, right: Counts, failure_probability: float
-    ) -> Witness:
+    ) -> "Witness":
         """An event with its counts, each of which is bounded at half the failure probability."""
         above, below = (right, left) if flipped else (left, right)
         bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
@@ -91,28 +89,17 @@ class Witness:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "pair": pair_to_dict(self.pair),
-            "event": self.event.to_dict(),
-            "likelier_under": "right" if self.flipped else "left",
-            "left_counts": [self.left_counts.hits, self.left_counts.trials],
-            "right_counts": [self.right_counts.hits, self.right_counts.trials],
-            "p_lower": self.p_lower,
-            "q_upper": self.q_upper,
-        }
+        what = {"pair": pair_to_dict(self.pair), "event": self.event.to_dict()}
+        left, right = ([counts.hits, counts.trials] for counts in self.counts)
+        counted = {"left_counts": left, "right_counts": right, "p_lower": self.p_lower, "q_upper": self.q_upper}
+        return {**what, "likelier_under": "right" if self.flipped else "left", **counted}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Witness:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Witness":
         """The inverse of `to_dict`."""
-        return cls(
-            pair_from_dict(data["pair"]),
-            witness_from_dict(data["event"]),
-            data["likelier_under"] == "right",
-            Counts(*map(int, data["left_counts"])),
-            Counts(*map(int, data["right_counts"])),
-            float(data["p_lower"]),
-            float(data["q_upper"]),
-        )
+        what = pair_from_dict(data["pair"]), witness_from_dict(data["event"]), data["likelier_under"] == "right"
+        left, right = (Counts(*map(int, data[key])) for key in ("left_counts", "right_counts"))
+        return cls(*what, left, right, float(data["p_lower"]), float(data["q_upper"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +134,11 @@ class Finding:
         return {**_by_name(self), **parts, "details": dict(self.details)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+    def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """The inverse of `to_dict`."""
-        return cls(
-            str(data["method"]),
-            float(data["lower_bound"]),
-            str(data["guarantee"]),
-            float(data["confidence"]),
-            Witness.from_dict(data["witness"]) if data["witness"] else None,
-            claim_from_dict(data["claim"]),
-            dict(data["details"]),
-        )
+        said = str(data["method"]), float(data["lower_bound"]), str(data["guarantee"]), float(data["confidence"])
+        witness = Witness.from_dict(data["witness"]) if data["witness"] else None
+        return cls(*said, witness, claim_from_dict(data["claim"]), dict(data["details"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +231,10 @@ class AuditResult:
 
     def __bool__(self) -> bool:
         # `assert em.audit(…)` reads like a test and would never fail.
-        raise TypeError(
-            "a result is neither true nor false: ask result.is_refuted or result.verdict, or call "
-            "result.raise_if_refuted() in a test"
-        )
+        hint = "ask result.is_refuted or result.verdict, or call result.raise_if_refuted() in a test"
+        raise TypeError(f"a result is neither true nor false: {hint}")
 
-    def raise_if_refuted(self) -> AuditResult:
+    def raise_if_refuted(self) -> "AuditResult":
         """Raises `PrivacyViolation` with the counterexample when the claim is refuted; returns itself otherwise."""
         if self.is_refuted:
             raise PrivacyViolation(str(self), self)
@@ -273,7 +252,7 @@ class AuditResult:
 
         return render_fragment(self)
 
-    def plot(self, kind: str | None = None) -> Figure:
+    def plot(self, kind: str | None = None) -> "Figure":
         """The pictures of this result as a matplotlib figure.
 
         Args:
@@ -301,7 +280,7 @@ class AuditResult:
 
         return render_test(self)
 
-    def plot_loss(self) -> Figure:
+    def plot_loss(self) -> "Figure":
         """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.
 
         For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
@@ -314,30 +293,20 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": str(self.verdict) if self.verdict else None,
-            "claim": self.claim.to_dict(),
-            "lower_bound": self.lower_bound,
-            "confidence": self.confidence,
-            "guarantee": self.guarantee,
-            "detectable": self.detectable,
-            "witness": self.witness.to_dict() if self.witness else None,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "samples_used": list(self.samples_used),
-            "health": [report.to_dict() for report in self.health],
-            "settings": dict(self.settings),
-            "environment": dict(self.environment),
-            **{name: getattr(self, name) for name in ("seconds", "p_value", "date")},
-            "identity": dict(self.identity),
-        }
+        said: dict[str, Any] = {"verdict": str(self.verdict) if self.verdict else None, "claim": self.claim.to_dict()}
+        said |= {name: getattr(self, name) for name in ("lower_bound", "confidence", "guarantee", "detectable")}
+        said |= {"witness": self.witness.to_dict() if self.witness else None}
+        said |= {"findings": [each.to_dict() for each in self.findings], "samples_used": list(self.samples_used)}
+        said |= {"health": [report.to_dict() for report in self.health], "settings": dict(self.settings)}
+        said |= {"environment": dict(self.environment), "seconds": self.seconds, "p_value": self.p_value}
+        return {"schema_version": SCHEMA_VERSION, **said, "date": self.date, "identity": dict(self.identity)}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Strict JSON in ASCII, so that any text can be encoded, lone surrogates too; no NaN, no infinities."""
         return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AuditResult:
+    def from_dict(cls, data: Mapping[str, Any]) -> "AuditResult":
         """The inverse of `to_dict`."""
         version = data.get("schema_version") if isinstance(data, Mapping) else None
         if version != SCHEMA_VERSION:
@@ -345,26 +314,21 @@ class AuditResult:
         try:
             if not data["findings"] or not isinstance(data["findings"], list):
                 raise ValueError("it has no findings")
-            return cls(
-                verdict=Verdict(data["verdict"]) if data["verdict"] else None,
-                claim=claim_from_dict(data["claim"]),
-                confidence=float(data["confidence"]),
-                findings=tuple(Finding.from_dict(finding) for finding in data["findings"]),
-                samples_used=(int(data["samples_used"][0]), int(data["samples_used"][1])),
-                detectable=None if data["detectable"] is None else float(data["detectable"]),
-                health=tuple(HealthReport(**report) for report in data["health"]),
-                settings=dict(data["settings"]),
-                environment=dict(data["environment"]),
-                seconds=float(data["seconds"]),
-                p_value=None if data.get("p_value") is None else float(data["p_value"]),
-                date=str(data.get("date", "")),
-                identity=dict(data.get("identity", {})),
-            )
+            verdict = Verdict(data["verdict"]) if data["verdict"] else None
+            claim, confidence = claim_from_dict(data["claim"]), float(data["confidence"])
+            findings = tuple(map(Finding.from_dict, data["findings"]))
+            used = int(data["samples_used"][0]), int(data["samples_used"][1])
+            detectable = None if data["detectable"] is None else float(data["detectable"])
+            health = tuple(HealthReport(**report) for report in data["health"])
+            run = dict(data["settings"]), dict(data["environment"]), float(data["seconds"])
+            p_value = None if data.get("p_value") is None else float(data["p_value"])
+            code = str(data.get("date", "")), dict(data.get("identity", {}))
+            return cls(verdict, claim, confidence, findings, used, detectable, health, *run, p_value, *code)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
 
     @classmethod
-    def from_json(cls, text: str) -> AuditResult:
+    def from_json(cls, text: str) -> "AuditResult":
         """The inverse of `to_json`."""
         try:
             return cls.from_dict(json.loads(text))

@@ -47,9 +47,8 @@ def make_app() -> typer.Typer:
     # In the order in which the help lists them.
     for command in (demo, *running[:5], verify, run, history, zoo, methods, doctor, plan, reproduce):
         epilog = _EPILOG if command in (audit, compare, replay, run) else None
-        app.command(help=_help(command), epilog=epilog)(
-            apart_from_mechanisms(command) if command in running else command
-        )
+        done = apart_from_mechanisms(command) if command in running else command
+        app.command(help=_help(command), epilog=epilog)(done)
     return app
 
 

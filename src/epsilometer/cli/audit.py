@@ -1,5 +1,6 @@
 """`epsilometer audit` and `epsilometer measure`."""
 
+from functools import partial
 from typing import Any
 
 from epsilometer.cli.options import CLAIM, ENDING, FILES, RUN, SEARCH, Target, TargetOrFile, deliver, run, takes
@@ -38,10 +39,7 @@ def audit(target: TargetOrFile, **flags: Any) -> int:
         flags["representation"] = "all"
     plan = make_plan(target, flags)
     claim = plan.claim()
-    result = run(
-        lambda progress: audit_mechanism(plan.mechanism, plan.inputs, claim, progress=progress, **plan.keywords),
-        plan.record,
-    )
+    result = run(partial(audit_mechanism, plan.mechanism, plan.inputs, claim, **plan.keywords), plan.record)
     return deliver(result, plan.files)
 
 
@@ -65,10 +63,5 @@ def measure(target: Target, **flags: Any) -> int:
     fixed: dict[str, Any] = parameters_of(flags)
     kind = find_notion(flags.pop("notion"), fixed)
     plan = make_plan(target, {name: value for name, value in flags.items() if name not in fixed})
-    result = run(
-        lambda progress: measure_mechanism(
-            plan.mechanism, plan.inputs, kind, progress=progress, **plan.keywords, **fixed
-        ),
-        plan.record,
-    )
+    result = run(partial(measure_mechanism, plan.mechanism, plan.inputs, kind, **plan.keywords, **fixed), plan.record)
     return deliver(result, plan.files)

@@ -1,7 +1,5 @@
 """`epsilometer demo`."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from dataclasses import replace
@@ -55,7 +53,7 @@ def demo() -> int:
     return 0
 
 
-def perform(target: str, number: int, console: Console | None) -> AuditResult:
+def perform(target: str, number: int, console: "Console | None") -> "AuditResult":
     """Explains one audit, runs it, and shows its result."""
     from epsilometer.auditing.public import audit
     from epsilometer.cli.request import open_target
@@ -70,7 +68,7 @@ def perform(target: str, number: int, console: Console | None) -> AuditResult:
     return result
 
 
-def say(text: str, console: Console | None) -> None:
+def say(text: str, console: "Console | None") -> None:
     """Prints a paragraph."""
     if console is None:
         sys.stdout.write("\n".join(textwrap.wrap(text, 100, break_on_hyphens=False)) + "\n")

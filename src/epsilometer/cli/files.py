@@ -3,8 +3,6 @@
 Nothing is ever unpickled. Standard output belongs to our answer alone: see `own_output`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools
@@ -198,7 +196,7 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def read_result(path: Path) -> AuditResult:
+def read_result(path: Path) -> "AuditResult":
     """A stored result, or an InputError."""
     from epsilometer.result import AuditResult
     from epsilometer.storage.exchange import UNSOUND, first_line

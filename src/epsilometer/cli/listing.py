@@ -1,7 +1,5 @@
 """`epsilometer methods`, `zoo`, `doctor` and `history`: lists for people and for pipes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,10 +109,8 @@ def doctor() -> int:
     from epsilometer.storage.exchange import memory_share
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    machine = {
-        "jobs": f"up to {cores} (--jobs {cores})",
-        "memory for outputs": f"{memory_share() / 1e9:.1f} GB per side",
-    }
+    memory = f"{memory_share() / 1e9:.1f} GB per side"
+    machine = {"jobs": f"up to {cores} (--jobs {cores})", "memory for outputs": memory}
     print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()])
     own_output().write("\n")
     installed = {str(each.name).lower(): each.version for each in distributions()}
@@ -165,7 +161,7 @@ def history_path(suite: str, given: str | None = None) -> Path:
     return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
 
 
-def _print_audit(past: History, name: str) -> None:
+def _print_audit(past: "History", name: str) -> None:
     found = past.bounds(name)
     if not found:
         raise InputError(f"no run has an audit called {plain(name)!r}")
@@ -176,7 +172,7 @@ def _print_audit(past: History, name: str) -> None:
     print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
 
 
-def _print_run(past: History, number: int) -> None:
+def _print_run(past: "History", number: int) -> None:
     from epsilometer.suites import Entry, find_changes
 
     outcomes = past.outcomes(number)
@@ -192,7 +188,7 @@ def _print_run(past: History, number: int) -> None:
     print_rows(("audit", "verdict", "bound", "change"), rows)
 
 
-def bound_text(result: AuditResult) -> str:
+def bound_text(result: "AuditResult") -> str:
     """The bound against the claim, short."""
     start = f"{parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
     return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

@@ -1,7 +1,5 @@
 """Options that several commands share, and how a command runs an audit and delivers its result."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import time
@@ -17,18 +15,13 @@ from epsilometer.errors import MechanismError
 
 if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile
-    from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult
 
 _Result = TypeVar("_Result", "AuditResult", "Profile")
 
-NOT_REFUTED = 0
-REFUTED = 1
-BAD_INPUT = 2
-INCONCLUSIVE = 3
+NOT_REFUTED, REFUTED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 # The statuses by which shells report SIGINT and SIGPIPE.
-INTERRUPTED = 130
-BROKEN_PIPE = 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 # What is larger is not even turned into a whole number: 1e999999999 has that many digits.
 _BEYOND_COUNTING = Decimal(10) ** 30
 
@@ -127,27 +120,23 @@ def takes(names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
         parameters = [each for each in own if each.kind is not each.VAR_KEYWORD]
         for name in names.split():
             kind, metavar, text = _OPTIONS[name]
-            flags = "--" + name.removeprefix("fixed_").replace("_", "-").replace("/", "/--")
+            name = name.removeprefix("fixed_")
             parser, kind = (count, int) if kind is count else (None, kind)
-            parameters.append(
-                inspect.Parameter(
-                    name.removeprefix("fixed_").partition("/")[0],
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=typer.Option(None, flags, metavar=metavar, help=text, parser=parser),
-                    annotation=kind | None,
-                )
-            )
+            flags = "--" + name.replace("_", "-").replace("/", "/--")
+            option = typer.Option(None, flags, metavar=metavar, help=text, parser=parser)
+            keyword = inspect.Parameter(name.partition("/")[0], inspect.Parameter.KEYWORD_ONLY, default=option)
+            parameters.append(keyword.replace(annotation=kind | None))
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
         return command
 
     return with_options
 
 
-def run(work: Callable[[ProgressBar], _Result], record: Mapping[str, Any]) -> _Result:
+def run(work: Callable[..., _Result], record: Mapping[str, Any]) -> _Result:
     """Does the work and adds to the result's settings what the command line knows.
 
     Args:
-        work: gets a progress.
+        work: gets a progress, as a keyword.
         record: what to add.
 
     Raises:
@@ -158,7 +147,7 @@ def run(work: Callable[[ProgressBar], _Result], record: Mapping[str, Any]) -> _R
     hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
     progress = ProgressBar(hint=hint, waited=time.process_time())
     try:
-        result = work(progress)
+        result = work(progress=progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(progress.summary()) from None
     except Exception:
@@ -176,7 +165,7 @@ def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
     return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_KEYS}
 
 
-def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
+def deliver(result: "AuditResult", files: Mapping[str, str | None]) -> int:
     """Writes what was asked for, prints the result, and gives the exit status.
 
     Args:
@@ -204,7 +193,7 @@ def deliver(result: AuditResult, files: Mapping[str, str | None]) -> int:
     return {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}[result.verdict.name]
 
 
-def _write(result: AuditResult, name: str, path: str) -> None:
+def _write(result: "AuditResult", name: str, path: str) -> None:
     from epsilometer.report.ci import render_junit, render_markdown
     from epsilometer.storage.writing import write_whole
 

@@ -1,7 +1,5 @@
 """`epsilometer plan`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,17 +11,18 @@ if TYPE_CHECKING:
     from epsilometer.methods.published.ldp import HistogramPlan
 
 
+_Interval = tuple[float, float] | None
+
+
 def plan(
     target: Annotated[str | None, typer.Argument(metavar="TARGET", help="A mechanism to time: as for audit.")] = None,
     notion: Annotated[str | None, typer.Option(help="pure or renyi.  [default: what --order says]")] = None,
     precision: Annotated[float | None, typer.Option(help="Half length γ of the interval.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the interval, or of the audit.")] = 0.95,
     lipschitz: Annotated[float | None, typer.Option(help="C of the output densities.")] = None,
-    domain: Annotated[tuple[float, float] | None, typer.Option(metavar="A B", help="Of the outputs.")] = None,
+    domain: Annotated[_Interval, typer.Option(metavar="A B", help="Of the outputs.")] = None,
     input_lipschitz: Annotated[float | None, typer.Option(help="D of the densities in the input.")] = None,
-    input_domain: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="C D", help="Of the inputs: plans for all pairs.")
-    ] = None,
+    input_domain: Annotated[_Interval, typer.Option(metavar="C D", help="Of the inputs: plans for all pairs.")] = None,
     order: Annotated[float | None, typer.Option(help="Of a Rényi divergence or claim.")] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="The paper's n, without union bounds.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="Claimed ε, to be refuted by an audit.")] = None,
@@ -81,7 +80,7 @@ def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
     return keywords
 
 
-def _rows(made: HistogramPlan | EventsPlan) -> Iterator[tuple[str, str]]:
+def _rows(made: "HistogramPlan | EventsPlan") -> Iterator[tuple[str, str]]:
     from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.published.ldp.plans import MOST_DRAWS
 

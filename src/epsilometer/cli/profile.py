@@ -31,10 +31,7 @@ def profile(target: Target, **flags: Any) -> int:
     plot = writable(flags.pop("plot"), "--plot")
     claims = [parse_claim(each) for each in flags.pop("claim") or ()]
     plan = make_plan(target, flags)
-    found = run(
-        lambda progress: profile_mechanism(plan.mechanism, plan.inputs, progress=progress, **plan.keywords),
-        plan.record,
-    )
+    found = run(partial(profile_mechanism, plan.mechanism, plan.inputs, **plan.keywords), plan.record)
     checks = [found.check(claim) for claim in claims]
     writers: list[Callable[[], object]] = []
     json_file, html_file = plan.files["json"], plan.files["html"]

@@ -1,5 +1,6 @@
 """`epsilometer replay` proves a witness again on fresh draws; `epsilometer verify` checks a stored certificate."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,18 +38,14 @@ def replay(result: _Stored, target: Target, **flags: Any) -> int:
         raise InputError("--left and --right are given together or not at all")
     if sides:
         keywords["pair"] = Pair(*sides)
-    found = run(
-        lambda progress: replay_witness(stored, mechanism, progress=progress, **keywords),
-        record_of(target, bool(flags["batch"])),
-    )
+    found = run(partial(replay_witness, stored, mechanism, **keywords), record_of(target, bool(flags["batch"])))
     return deliver(found, files)
 
 
 def verify(
     result: _Stored,
     recording: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The draws of the audit, as record='FILE.jsonl' kept them."),
+        str | None, typer.Option(metavar="FILE", help="The draws of the audit, as record='FILE.jsonl' kept them.")
     ] = None,
 ) -> int:
     """Check a stored result without trusting the code that made it.

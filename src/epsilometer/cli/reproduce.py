@@ -38,10 +38,8 @@ def reproduce(
     try:
         experiments: Any = importlib.import_module("epsilometer_experiments")
     except ImportError as error:
-        raise InputError(
-            f"the experiments cannot be imported ({error}); they come with the source: run this in a checkout, after "
-            "make setup"
-        ) from error
+        hint = "they come with the source: run this in a checkout, after make setup"
+        raise InputError(f"the experiments cannot be imported ({error}); {hint}") from error
     if list_:
         from epsilometer.cli.listing import print_rows
 

@@ -1,7 +1,5 @@
 """From flags and files to the arguments of `epsilometer.audit`."""
 
-from __future__ import annotations
-
 import importlib
 import shlex
 import sys
@@ -169,7 +167,7 @@ def parameters_of(flags: Mapping[str, Any]) -> dict[str, float]:
     return {name: flags[name] for name in CLAIM_KEYS if flags.get(name) is not None}
 
 
-def find_notion(name: str | None, fixed: Mapping[str, float]) -> type[Claim]:
+def find_notion(name: str | None, fixed: Mapping[str, float]) -> "type[Claim]":
     """The notion of that name; None for the one that the fixed parameters belong to."""
     from epsilometer.claims import NOTIONS
 
@@ -242,7 +240,7 @@ class Plan:
     record: dict[str, Any]
     files: dict[str, str | None]
 
-    def claim(self) -> Claim | None:
+    def claim(self) -> "Claim | None":
         """What is claimed; None leaves it to a mechanism that brings its own claim."""
         from epsilometer.claims import from_parameters
         from epsilometer.mechanisms import as_subject
@@ -336,7 +334,6 @@ def _inputs(given: Mapping[str, Any], mechanism: Any) -> Any:
     from epsilometer.mechanisms import as_subject
 
     if as_subject(mechanism).worst_pair is None:
-        raise InputError(
-            "--left and --right are needed: the two neighbouring inputs, as JSON or @file; or --domain, or --around"
-        )
+        needed = "the two neighbouring inputs, as JSON or @file; or --domain, or --around"
+        raise InputError(f"--left and --right are needed: {needed}")
     return None

@@ -1,7 +1,5 @@
 """`epsilometer run`: many audits of one file, with their progress, history, pages and exit status."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os
@@ -39,7 +37,7 @@ _COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "
 
 
 @contextlib.contextmanager
-def open_progress(total: int) -> Iterator[_Lines]:
+def open_progress(total: int) -> "Iterator[_Lines]":
     """The progress of so many audits, as it suits standard output."""
     if not own_output().isatty() or not total:
         yield _Lines(total)
@@ -67,7 +65,7 @@ class _Lines:
 
 
 class _LiveTable(_Lines):
-    def __init__(self, live: Live, total: int) -> None:
+    def __init__(self, live: "Live", total: int) -> None:
         super().__init__(total)
         self._began = time.monotonic()
         self._running: dict[str, float] = {}
@@ -82,7 +80,7 @@ class _LiveTable(_Lines):
         self._ended.append(outcome)
         self._done += 1
 
-    def _table(self) -> Table:
+    def _table(self) -> "Table":
         from rich.table import Table
         from rich.text import Text
 
@@ -204,11 +202,8 @@ def run(
         number = past.open_run(fresh)
         known = past.outcomes(number)
         # Outcomes of an interrupted run are still valid if they are no errors, and nothing has changed since.
-        rest = [
-            entry
-            for entry in entries
-            if entry.name not in known or known[entry.name].result is None or known[entry.name].digest != entry.digest
-        ]
+        done_before = {name: each.digest for name, each in known.items() if each.result is not None}
+        rest = [entry for entry in entries if done_before.get(entry.name) != entry.digest]
         kept = {entry.name: known[entry.name] for entry in entries if entry not in rest}
         if kept:
             own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
@@ -229,9 +224,7 @@ def run(
     return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
 
 
-def _audit_all(
-    entries: Sequence[Entry], tasks: Sequence[Job], jobs: int, past: History, number: int
-) -> dict[str, Outcome]:
+def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History, number: int) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
     with open_progress(len(entries)) as progress:
         for news in run_tasks(run_entry, tasks, jobs):
@@ -247,15 +240,12 @@ def _audit_all(
     return found
 
 
-def _gather(
-    title: str, entries: Sequence[Entry], outcomes: Mapping[str, Outcome], past: History, number: int
-) -> SuiteRun:
+def _gather(title: str, entries: list[Entry], outcomes: Mapping[str, Outcome], past: History, number: int) -> SuiteRun:
     before = past.run_before(number)
     earlier = {} if before is None else past.outcomes(before)
     began = next(run.began for run in past.runs() if run.number == number)
-    bounds = {
-        entry.name: [row[3] for row in past.bounds(entry.name, _MOST_BOUNDS) if row[3] is not None] for entry in entries
-    }
+    rows = {entry.name: past.bounds(entry.name, _MOST_BOUNDS) for entry in entries}
+    bounds = {name: [row[3] for row in found if row[3] is not None] for name, found in rows.items()}
     changes = find_changes(entries, outcomes, earlier)
     pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
     shown = []

@@ -1,7 +1,5 @@
 """Chunks of draws: their seeds, their fingerprints, their totals, and what a journal remembers of them."""
 
-from __future__ import annotations
-
 import secrets
 import zlib
 from collections.abc import Iterator
@@ -133,7 +131,7 @@ class Fingerprints:
             self.heads.append(head)
             self.rows += len(head)
 
-    def copy(self) -> Fingerprints:
+    def copy(self) -> "Fingerprints":
         """A copy, for further chunks that do not belong here."""
         return Fingerprints(self.chunks, list(self.heads), self.rows)
 
@@ -143,7 +141,7 @@ class Fingerprints:
         return b"".join([sizes.tobytes(), *(head.astype("<u8").tobytes() for head in self.heads)])
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Fingerprints:
+    def from_bytes(cls, content: bytes) -> "Fingerprints":
         """The inverse of `to_bytes`."""
         numbers = np.frombuffer(content, dtype="<u8").astype(np.uint64)
         n = int(numbers[1])
@@ -190,7 +188,7 @@ class TwoTallies:
     deciding: Any
     beside: Any
 
-    def __add__(self, other: TwoTallies) -> TwoTallies:
+    def __add__(self, other: "TwoTallies") -> "TwoTallies":
         return TwoTallies(self.deciding + other.deciding, self.beside + other.beside)
 
 

@@ -1,12 +1,13 @@
 """Workers of a Dask or a Ray cluster."""
 
 import asyncio
+import importlib
 import socket
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -34,8 +35,7 @@ class DaskPool:
         self._was_open = False
         self._out: dict[str, Any] = {}
         self._answers: dict[str, bytes] = {}
-        self._numbers = count()
-        self._name = f"epsilometer-{uuid4().hex}"
+        self._numbers, self._name = count(), f"epsilometer-{uuid4().hex}"
 
     def open(self) -> int:
         """Connects and waits for workers."""
@@ -179,17 +179,18 @@ class RayPool:
     """
 
     def __init__(self, engine: str) -> None:
-        self.engine = engine
-        self.asked = f"engine={engine!r}"
-        self._is_ours = False
-        self._was_open = False
+        self.engine, self.asked = engine, f"engine={engine!r}"
+        self._is_ours = self._was_open = False
         self._run: Any = None
+
+    @cached_property
+    def _ray(self) -> Any:
+        """The library, which is slow to import."""
+        return importlib.import_module("ray")
 
     def open(self) -> int:
         """Connects and counts the cores of the cluster."""
-        import ray
-
-        if not ray.is_initialized():
+        if not self._ray.is_initialized():
             self._connect()
             self._is_ours = self._was_open = True
         elif not self._is_ours and self.engine != "ray://auto":
@@ -197,14 +198,12 @@ class RayPool:
             raise InputError(f"{self.asked}: {problem}; use engine='ray://auto'")
         if self._run is None:
             # Retries are counted in one place: in `PoolRunner`.
-            self._run = ray.remote(max_retries=0, num_cpus=1)(run_parcel)
-        return max(1, int(self._guarded(ray.cluster_resources).get("CPU", 1)))
+            self._run = self._ray.remote(max_retries=0, num_cpus=1)(run_parcel)
+        return max(1, int(self._guarded(self._ray.cluster_resources).get("CPU", 1)))
 
     def ship(self, key: str, content: bytes) -> Any:
         """Puts the parcel into the object store."""
-        import ray
-
-        return self._guarded(lambda: ray.put(content))
+        return self._guarded(lambda: self._ray.put(content))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
         """A Ray reference. The parcel's own reference is wrapped, so that a worker fetches it only once."""
@@ -212,23 +211,19 @@ class RayPool:
 
     def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
         """Waits for the answer."""
-        import ray
-
         seconds = None if deadline is None else max(deadline.left, 0.01)
         try:
-            answer: bytes = self._guarded(lambda: ray.get(ticket, timeout=seconds))
+            answer: bytes = self._guarded(lambda: self._ray.get(ticket, timeout=seconds))
         except Fault as fault:
-            if isinstance(fault.__cause__, ray.exceptions.GetTimeoutError):
+            if isinstance(fault.__cause__, self._ray.exceptions.GetTimeoutError):
                 return None
             raise
         return answer
 
     def end_running(self, tickets: Iterable[Any]) -> None:
         """By force: Ray then ends the process of the worker."""
-        import ray
-
         for ticket in tickets:
-            self._guarded(partial(ray.cancel, ticket, force=True))
+            self._guarded(partial(self._ray.cancel, ticket, force=True))
 
     def has_answer(self, ticket: Any) -> bool:
         """Answers stay in the cluster until they are collected."""
@@ -236,18 +231,14 @@ class RayPool:
 
     def drop(self) -> None:
         """Drops the connection, even if the program made it: it is broken."""
-        import ray
-
-        ray.shutdown()
+        self._ray.shutdown()
         self._is_ours, self._run = False, None
 
     def cancel(self, tickets: Iterable[Any]) -> None:
         """Cancels what has not begun."""
-        import ray
-
-        if ray.is_initialized():
+        if self._ray.is_initialized():
             for ticket in tickets:
-                self._guarded(partial(ray.cancel, ticket, force=False))
+                self._guarded(partial(self._ray.cancel, ticket, force=False))
 
     def withdraw(self, shipped: Any) -> None:
         """Nothing to do: Ray forgets objects without a reference, and the dispatch holds the last one."""
@@ -258,13 +249,11 @@ class RayPool:
             self.drop()
 
     def _connect(self) -> None:
-        import ray
-
         place = self.engine.removeprefix("ray://")
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         try:
             if place == "auto":
-                ray.init(address="auto", **quiet)
+                self._ray.init(address="auto", **quiet)
             else:
                 host, _, port = place.rpartition(":")
                 if not port.isdecimal():
@@ -275,22 +264,18 @@ class RayPool:
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # a cluster that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
-            raise EngineError(
-                f"{self.asked}: no Ray cluster answers ({error}); start one with: ray start --head, and give the port "
-                "of its client server (10001 unless set otherwise)"
-            ) from error
+            hint = "ray start --head, and give the port of its client server (10001 unless set otherwise)"
+            raise EngineError(f"{self.asked}: no Ray cluster answers ({error}); start one with: {hint}") from error
 
     def _guarded(self, action: Any) -> Any:
         """Does something with the cluster, and turns its errors into faults."""
-        import ray
-
         try:
             return action()
         except Exception as error:  # our work never raises, so this is Ray's
             # The cluster cannot be reached; the remote client has errors of its own for that.
             grpc = sys.modules.get("grpc")
             broken = (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
-            is_lost = isinstance(error, broken) or not ray.is_initialized()
+            is_lost = isinstance(error, broken) or not self._ray.is_initialized()
             text = f"{type(error).__name__}: {error}".split("\n")[0]
             raise Fault(text, engine_lost=is_lost) from error
 

@@ -202,10 +202,8 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
         trials = [sum(chunk.trials for chunk in half) for half in halves]
         # Given all hits, those of the first half are a draw without replacement.
         if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0]) < _FALSE_ALARM:
-            text = (
-                f"the event's share among {_SIDES[side]} outputs moved from {hits[0] / trials[0]:.4g} in the first "
-                f"half of the draws to {hits[1] / trials[1]:.4g} in the second"
-            )
+            how = f"{hits[0] / trials[0]:.4g} in the first half of the draws to {hits[1] / trials[1]:.4g} in the second"
+            text = f"the event's share among {_SIDES[side]} outputs moved from {how}"
             reports.append(HealthReport("drift", text, untrusted=True))
         elif _dispersion_tail(chunks) < _FALSE_ALARM:
             text = f"the event's share among {_SIDES[side]} outputs varies between chunks more than chance allows"
@@ -259,9 +257,8 @@ def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, in
     inverse = np.cumprod(np.full(len(rows), _INVERSE), dtype=np.uint64)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows * powers, dtype=np.uint64)])
     ends = np.cumsum([len(head) for head in heads])
-    starts = np.concatenate(
-        [np.arange(end - len(head), end - length + 1) for head, end in zip(heads, ends, strict=True)]
-    )
+    begins = [np.arange(end - len(head), end - length + 1) for head, end in zip(heads, ends, strict=True)]
+    starts = np.concatenate(begins)
     if len(starts) < 2:
         return 0, length
     runs = (sums[starts + length] - sums[starts]) * inverse[starts]

@@ -38,13 +38,11 @@ class LocalPool:
     """
 
     def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-        self.asked = f"jobs={jobs}"
+        self.jobs, self.asked = jobs, f"jobs={jobs}"
         self._workers: list[local_worker.Worker] = []
         self._waiting: deque[local_worker.Ticket] = deque()
         self._numbers = count(1)
-        self._owner = os.getpid()
-        self._looked = 0.0
+        self._owner, self._looked = os.getpid(), 0.0
         weakref.finalize(self, _check_in, self._workers, jobs).atexit = False
 
     def open(self) -> int:

@@ -176,9 +176,8 @@ def end_all(workers: Sequence[Worker]) -> None:
 def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
     """Writes and reads what is possible, waiting up to `seconds` until something is; returns who died."""
     deaths = []
-    with (
-        selectors.PollSelector() as selector
-    ):  # it has no descriptor of its own, which a fork of the program would share
+    # A PollSelector has no descriptor of its own, which a fork of the program would share.
+    with selectors.PollSelector() as selector:
         for worker in workers:
             wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
             selector.register(worker.channel, wanted, worker)
@@ -282,12 +281,11 @@ def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
 def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     # Interpreter options such as -O change what code does; it must do the same in the worker.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    sent = json.dumps([surroundings()[1], sys.argv, there.fileno(), os.getpid()])
+    channel, nothing = there.fileno(), subprocess.DEVNULL
+    sent = json.dumps([surroundings()[1], sys.argv, channel, os.getpid()])
     argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
     # Its standard input is not ours: a program may be read from there.
-    return subprocess.Popen(
-        argv, env=environment, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
-    )
+    return subprocess.Popen(argv, env=environment, pass_fds=[channel], stdin=nothing, start_new_session=True)
 
 
 def _end_with(parent: int, wire: socket.socket) -> None:

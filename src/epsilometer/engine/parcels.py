@@ -111,8 +111,7 @@ class Fault(Exception):
 
     def __init__(self, reason: str, *, engine_lost: bool = False, is_final: bool = False) -> None:
         super().__init__(reason)
-        self.engine_lost = engine_lost
-        self.is_final = is_final
+        self.engine_lost, self.is_final = engine_lost, is_final
 
 
 class WorkerTraceback(Exception):
@@ -152,10 +151,9 @@ def pack(function: Callable[[Any], Any], asked: str) -> tuple[str, bytes]:
     except EpsilometerError:
         raise
     except Exception as error:  # objects may raise anything when they are pickled
-        raise InputError(
-            f"{asked}: the mechanism or its input cannot be sent to worker processes ({error}); "
-            "define it at the top level of a module, or use jobs=1 on the local engine"
-        ) from error
+        hint = "define it at the top level of a module, or use jobs=1 on the local engine"
+        what = f"{asked}: the mechanism or its input cannot be sent to worker processes ({error})"
+        raise InputError(f"{what}; {hint}") from error
     return hashlib.blake2b(content, digest_size=16).hexdigest(), content
 
 

@@ -180,10 +180,9 @@ class _Dispatch:
         was_alone, self._alone = self._alone > 0, len(self.tasks)
         if self._faults > _MOST_FAULTS or (fault.is_final and was_alone):
             tries = "" if fault.is_final else f" {self._faults} times in a row"
-            raise EngineError(
-                f"{self.pool.asked}: work was lost{tries} while running {self._oldest()}; the last time: {fault}. "
-                "If workers die every time, the mechanism may end its process, or need more memory than there is"
-            ) from fault
+            lost = f"work was lost{tries} while running {self._oldest()}; the last time: {fault}"
+            hint = "If workers die every time, the mechanism may end its process, or need more memory than there is"
+            raise EngineError(f"{self.pool.asked}: {lost}. {hint}") from fault
         self._is_shipped = False  # it may be lost as well; the same work is sent again
         if fault.is_final or fault.engine_lost:
             waiting = [place for place, ticket in enumerate(self._tickets) if ticket is not None]

@@ -167,10 +167,9 @@ def _complain(name: str, dataset: Any, caught: BaseException | None, replaced: l
         raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
     if replaced:
         names = ", ".join(sorted(f"{tool.__name__}.{each}" for tool, each, _ in replaced))
-        raise MechanismError(
-            f"{name} replaced {names} while it ran on the input {shown(dataset)}, with which its outputs are read and "
-            "counted; have it put them back, or run it as a program of its own (from_command)"
-        ) from caught
+        what = f"{name} replaced {names} while it ran on the input {shown(dataset)}"
+        hint = "have it put them back, or run it as a program of its own (from_command)"
+        raise MechanismError(f"{what}, with which its outputs are read and counted; {hint}") from caught
     assert caught is not None
     if isinstance(caught, KeyboardInterrupt | Exception) and not isinstance(caught, RecursionError):
         raise caught

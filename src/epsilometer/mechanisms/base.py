@@ -1,7 +1,5 @@
 """What a mechanism is: something that draws outputs for a dataset."""
 
-from __future__ import annotations
-
 import atexit
 import inspect
 import os
@@ -57,7 +55,7 @@ class Mechanism(ABC):
             MechanismError: if the mechanism fails or returns something that cannot be read.
         """
 
-    def prepared(self, pairs: Sequence[Pair], samples: int) -> Mechanism:
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> "Mechanism":
         """The mechanism to draw from in an audit of these pairs, with `samples` draws per side.
 
         One that cannot supply them raises here, before the first draw; most are ready as they are.
@@ -72,7 +70,7 @@ class Mechanism(ABC):
         """
         return code_digest((type(self), {name: vars(self)[name] for name in sorted(vars(self))}))
 
-    def __copy__(self) -> Mechanism:
+    def __copy__(self) -> "Mechanism":
         """The same mechanism in this process, even if it cannot be sent to another one."""
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))

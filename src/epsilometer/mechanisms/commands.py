@@ -24,6 +24,7 @@ from epsilometer.storage.exchange import decode, named_files, read_json, read_va
 # Bytes at the end of standard error that are kept for messages.
 _COMPLAINT = 2000
 _PIECE = 1 << 16
+_Variables = Mapping[str, str] | None
 
 
 class Limits(NamedTuple):
@@ -49,9 +50,7 @@ class RunFailed(MechanismError):
         self.kind = kind
 
 
-def run_program(
-    argv: Sequence[str], given: bytes, limits: Limits, env: Mapping[str, str] | None, cwd: str | None
-) -> Finished:
+def run_program(argv: Sequence[str], given: bytes, limits: Limits, env: _Variables, cwd: str | None) -> Finished:
     """Runs a program to its end.
 
     Args:
@@ -81,20 +80,12 @@ def run_program(
                     stream.close()
 
 
-def _start(
-    argv: Sequence[str], has_input: bool, env: Mapping[str, str] | None, cwd: str | None
-) -> subprocess.Popen[bytes]:
+def _start(argv: Sequence[str], has_input: bool, env: _Variables, cwd: str | None) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    streams: dict[str, Any] = {"stdin": pipe if has_input else subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
     try:
-        return subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=None if env is None else dict(env),
-            cwd=cwd,
-            start_new_session=True,  # its own group, so that the program's children can be killed with it
-        )
+        # In its own group, so that the program's children can be killed with it.
+        return subprocess.Popen(list(argv), **streams, bufsize=0, env=env, cwd=cwd, start_new_session=True)
     except FileNotFoundError as error:
         missing = f"the folder {cwd!r}" if cwd is not None and not os.path.isdir(cwd) else f"the program {argv[0]!r}"
         raise MechanismError(f"{missing} does not exist (looked for from {os.getcwd()})") from error
@@ -170,8 +161,7 @@ _SINGLE_CHUNK = 64
 # Outputs of a batch run: the start is paid once for many of them, and a chunk still shows progress.
 _BATCH_CHUNK = 10_000
 # One output may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_LINE = 4096
+_MOST_SINGLE, _MOST_PER_LINE = 4 << 20, 4096
 
 
 class CommandMechanism(Mechanism):

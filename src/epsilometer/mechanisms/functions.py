@@ -73,10 +73,9 @@ class BatchMechanism(Mechanism):
         self.function, self.name, takes_rng = _described(function, name)
         places = _places(function)
         if places is not None and (len(places) < 2 or places[1] == "rng"):
-            raise InputError(
-                f"{self.name}({', '.join(places)}) returns one output per call: audit it as it is, without from_batch "
-                "(and without --batch); a batch function is f(dataset, n, rng) or f(dataset, n)"
-            )
+            hint = "audit it as it is, without from_batch (and without --batch)"
+            batch = "a batch function is f(dataset, n, rng) or f(dataset, n)"
+            raise InputError(f"{self.name}({', '.join(places)}) returns one output per call: {hint}; {batch}")
         self.is_seeded = takes_rng or places is None or len(places) > 2
         self.chunk_size = _BATCH_CHUNK
 
@@ -99,15 +98,12 @@ class BatchMechanism(Mechanism):
             raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
         if isinstance(values, int | float | complex | np.generic) or getattr(values, "shape", None) == ():
             hint = f"draw all of them at once, as in rng.laplace(size={n}), or audit it without from_batch"
-            raise MechanismError(
-                f"{self.name} returned the single value {shown(values)} instead of {n} outputs; {hint}"
-            )
+            single = f"{self.name} returned the single value {shown(values)}"
+            raise MechanismError(f"{single} instead of {n} outputs; {hint}")
         shape = getattr(values, "shape", None)
         if isinstance(shape, tuple) and shape[0] != n and n in shape[1:]:
-            raise MechanismError(
-                f"{self.name} returned an array of shape {shape} instead of {n} outputs: the first axis counts "
-                f"outputs, so return np.moveaxis(array, {shape.index(n)}, 0)"
-            )
+            hint = f"the first axis counts outputs, so return np.moveaxis(array, {shape.index(n)}, 0)"
+            raise MechanismError(f"{self.name} returned an array of shape {shape} instead of {n} outputs: {hint}")
 
 
 def _places(function: Callable[..., Any]) -> list[str] | None:

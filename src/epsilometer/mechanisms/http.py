@@ -1,7 +1,5 @@
 """Mechanisms that are services: JSON over HTTP, one request per output or many outputs per request."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import socket
@@ -102,7 +100,7 @@ class Client:
             with _Watch(connection, self.timeout - (time.monotonic() - began)) as watch:
                 return self._exchange(connection, body, watch)
 
-    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: _Watch) -> bytes:
+    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch") -> bytes:
         target = quote((self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""), safe=_AS_IT_IS)
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
         try:
@@ -119,9 +117,8 @@ class Client:
             else:
                 why = without(type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets)
             # Not "from error": what the standard library says may quote a header, or the address with its key.
-            raise MechanismError(
-                f"{self.place} broke off: {why}; this is not tried again, since an output may have been drawn and lost"
-            ) from None
+            lost = "this is not tried again, since an output may have been drawn and lost"
+            raise MechanismError(f"{self.place} broke off: {why}; {lost}") from None
         if watch.rang:
             raise MechanismError(f"{self.place} broke off: no whole answer within timeout={self.timeout:g} s")
         if response.status in _NOT_DONE:
@@ -166,7 +163,7 @@ class _Watch:
         self._timer = threading.Timer(max(0.0, seconds), self._ring)
         self._timer.daemon = True
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> "_Watch":
         self._timer.start()
         return self
 
@@ -179,11 +176,9 @@ class _Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-_SINGLE_CHUNK = 64
-_BATCH_CHUNK = 1000
+_SINGLE_CHUNK, _BATCH_CHUNK = 64, 1000
 # One answer may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_OUTPUT = 4096
+_MOST_SINGLE, _MOST_PER_OUTPUT = 4 << 20, 4096
 
 
 class HttpMechanism(Mechanism):
@@ -284,10 +279,9 @@ def from_http(
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that is none; it must be letters, digits and -")
         if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
-            raise InputError(
-                f"headers[{header!r}] must be one line of Latin-1 text; its value, which may be secret, has another "
-                "character or a line break (read from a file? use .strip())"
-            )
+            why = "its value, which may be secret, has another character or a line break"
+            hint = "(read from a file? use .strip())"
+            raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
     settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
     return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
 

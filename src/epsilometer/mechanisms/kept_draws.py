@@ -4,8 +4,6 @@ A .jsonl file has a line about the audit and then a line per chunk, with the out
 output. An .npz file has an array per input (`left` and `right` for one pair); it can hold numbers and arrays of them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct
@@ -66,7 +64,7 @@ class About:
         return {_MARK: _VERSION, **about, "pairs": pairs, "further": further}
 
     @classmethod
-    def from_dict(cls, data: Any, path: Path) -> About:
+    def from_dict(cls, data: Any, path: Path) -> "About":
         """The inverse of `to_dict`."""
         if not isinstance(data, dict) or data.get(_MARK) != _VERSION:
             raise InputError(f"{path} was kept in a format that this version does not read")

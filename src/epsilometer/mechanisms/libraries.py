@@ -1,7 +1,5 @@
 """Objects of other libraries, used directly as mechanisms: OpenDP, diffprivlib, anything with `randomise`."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import secrets
@@ -138,10 +136,8 @@ def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
 def _distance(metric: str, pair: Pair) -> float:
     with suppress(KeyError, TypeError, ValueError):
         return _RULES[metric.partition("(")[0]](pair.left, pair.right)
-    raise InputError(
-        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
-        "give em.from_opendp(measurement, distance=…) or a claim"
-    )
+    unknown = f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known"
+    raise InputError(f"{unknown}; give em.from_opendp(measurement, distance=…) or a claim")
 
 
 def _norm(order: float, left: Any, right: Any) -> float:
@@ -162,13 +158,11 @@ def _changes(left: Sequence[Any], right: Sequence[Any]) -> float:
 
 
 _RULES: dict[str, Callable[[Any, Any], float]] = {
-    "AbsoluteDistance": partial(_norm, 1),
-    "L1Distance": partial(_norm, 1),
+    **dict.fromkeys(("AbsoluteDistance", "L1Distance"), partial(_norm, 1)),
     "L2Distance": partial(_norm, 2),
     "DiscreteDistance": lambda left, right: 1.0,
     "SymmetricDistance": _edits,
-    "ChangeOneDistance": _changes,
-    "HammingDistance": _changes,
+    **dict.fromkeys(("ChangeOneDistance", "HammingDistance"), _changes),
 }
 
 
@@ -196,10 +190,8 @@ class DiffprivlibMechanism(ObjectMechanism):
         value = parameters_of(owner.randomise).get("value")
         if value is not None and value.default is not inspect.Parameter.empty:
             # Exponential and PermuteAndFlip ignore the value: an audit would compare equal distributions.
-            raise InputError(
-                f"{self.name} has its dataset inside, as `utility`; give a function of it instead: "
-                f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
-            )
+            hint = f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
+            raise InputError(f"{self.name} has its dataset inside, as `utility`; give a function of it instead: {hint}")
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
         """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
@@ -209,14 +201,13 @@ class DiffprivlibMechanism(ObjectMechanism):
             apart = abs(float(pair.left) - float(pair.right)) if are_numbers else 0.0
             # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
             if isinstance(reach, int | float) and apart > reach * (1 + 1e-9):
-                raise InputError(
-                    f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart, but {self.name} "
-                    f"only makes a promise up to sensitivity={reach:g}; give closer inputs, or your own claim"
-                )
+                far = f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart"
+                most = f"{self.name} only makes a promise up to sensitivity={reach:g}"
+                raise InputError(f"{far}, but {most}; give closer inputs, or your own claim")
         epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
-    def __reduce__(self) -> tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]:
+    def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]":
         state = dict(vars(self.owner))
         generator = state.pop("_rng", None)
         if generator is not None and not isinstance(generator, secrets.SystemRandom):
@@ -287,9 +278,8 @@ def fitted(estimator: Any) -> dict[str, Any]:
     """
     names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
     if not names:
-        raise MechanismError(
-            f"{shown(estimator)} has learned nothing: no attribute ends in an underscore; call fit first"
-        )
+        hint = "no attribute ends in an underscore; call fit first"
+        raise MechanismError(f"{shown(estimator)} has learned nothing: {hint}")
     return {name: _learned(vars(estimator)[name]) for name in names}
 
 

@@ -1,7 +1,5 @@
 """Recorded outputs instead of a mechanism that can be run."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Callable, Sequence
@@ -26,6 +24,7 @@ from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
+_Place = str | os.PathLike[str]
 _UNNAMED = Pair("recorded left outputs", "recorded right outputs")
 
 
@@ -95,7 +94,7 @@ class Recording(Mechanism):
             self._readers[key] = _Reader(self.sides[self._keys.index(key)])
         return self._readers[key].take(n)
 
-    def prepared(self, pairs: Sequence[Pair], samples: int) -> Recording:
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
         """The same recording from its beginning, with the inputs of the audit."""
         if len(self.sides) < 2 and not self.pairs:
             raise InputError(f"{self.name} holds one side only; give the files of both: from_recording(left, right)")
@@ -183,9 +182,7 @@ def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
     return replace(side, source=replace(source, columns=chosen))
 
 
-def _from_files(
-    path: str | os.PathLike[str], right: str | os.PathLike[str] | None, pair: Pair, header: bool | None
-) -> Recording:
+def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | None) -> Recording:
     if right is not None:
         sides = [_one_side(path, header), _one_side(right, header)]
         return Recording(sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
@@ -293,11 +290,9 @@ def _open_kept(path: Path) -> Recording | None:
         about = kept_draws.about_arrays(path)
     if about is None:
         return None
-    sources: list[Source] = (
-        [kept_draws.KeptLines(path, number) for number in range(len(about.inputs()))]
-        if kind == ".jsonl"
-        else [ArrayFile(path, name) for name in kept_draws.array_names(about)]
-    )
+    sources: list[Source] = [ArrayFile(path, name) for name in kept_draws.array_names(about)]
+    if kind == ".jsonl":
+        sources = [kept_draws.KeptLines(path, number) for number in range(len(about.inputs()))]
     sides = [RecordedSide(source, exact=True) for source in sources]
     return Recording(sides, replace(about, name=f"draws of {about.name} kept in {path}"))
 

@@ -35,14 +35,8 @@ def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", nam
 def junit_document(suite: str, cases: Sequence[Element]) -> str:
     """Test cases in their suite, as text."""
     failures, errors = (sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error"))
-    seconds = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
-    numbers = {
-        "tests": f"{len(cases)}",
-        "failures": f"{failures}",
-        "errors": f"{errors}",
-        "skipped": "0",
-        "time": seconds,
-    }
+    numbers = {"tests": f"{len(cases)}", "failures": f"{failures}", "errors": f"{errors}", "skipped": "0"}
+    numbers["time"] = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
     root = Element("testsuites", {"name": "epsilometer", **numbers})
     SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
     indent(root)
@@ -82,18 +76,12 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
 
 
 def _properties(result: AuditResult) -> dict[str, str]:
-    return {
-        "verdict": "measured" if result.verdict is None else str(result.verdict),
-        "notion": result.claim.notion,
-        "claimed": figure(result.claim.value),
-        "lower_bound": figure_down(result.lower_bound, 6),
-        "confidence": figure(result.confidence),
-        # How often a run like this one fails even though the claim is true.
-        "false_alarm_rate": figure(1.0 - result.confidence),
-        "guarantee": plain(result.guarantee, 200),
-        "samples": "{} {}".format(*result.samples_used),
-        "seed": plain(result.settings.get("seed"), 60),
-    }
+    said = {"verdict": "measured" if result.verdict is None else str(result.verdict), "notion": result.claim.notion}
+    said |= {"claimed": figure(result.claim.value), "lower_bound": figure_down(result.lower_bound, 6)}
+    # How often a run like this one fails even though the claim is true: the false alarms.
+    said |= {"confidence": figure(result.confidence), "false_alarm_rate": figure(1.0 - result.confidence)}
+    said |= {"guarantee": plain(result.guarantee, 200), "samples": "{} {}".format(*result.samples_used)}
+    return {**said, "seed": plain(result.settings.get("seed"), 60)}
 
 
 def _text(text: str) -> str:
@@ -130,14 +118,10 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
         is_expected: whether a refutation is expected.
     """
     claim = result.claim
-    cells = [
-        plain(name or wording.mechanism_name(result)),
-        wording.headline(result).lower() + (" (as expected)" if is_expected else ""),
-        f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}",
-        "" if result.verdict is None else f"≤ {figure(claim.value)}",
-        percent(result.confidence),
-        *more,
-    ]
+    verdict = wording.headline(result).lower() + (" (as expected)" if is_expected else "")
+    bound = f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}"
+    claimed = "" if result.verdict is None else f"≤ {figure(claim.value)}"
+    cells = [plain(name or wording.mechanism_name(result)), verdict, bound, claimed, percent(result.confidence), *more]
     mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]
     return f"| {mark} | " + " | ".join(escape(cell) for cell in cells) + " |"
 
@@ -194,21 +178,12 @@ def render_test(result: AuditResult) -> str:
     imports += [f"import {_MODULES[name]}" + (f" as {name}" if name != _MODULES[name] else "") for name in used]
     name = re.sub(r"\W+", "_", wording.mechanism_name(result).rpartition(":")[2]).strip("_").lower()
     head = [wording.verdict_sentence(result), wording.bound_sentence(result), *filter(None, [witness.pair.note])]
-    return "\n".join(
-        [
-            *(f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)),
-            *sorted(imports),
-            "",
-            "",
-            f"def test_{name or 'mechanism'}_keeps_its_claim():",
-            *sides,
-            claim,
-            "    # A true claim fails this test at most once in a million runs with other seeds.",
-            f"    settings = {literal(_test_settings(result))}",
-            f"    epsilometer.audit({mechanism}, (left, right), claim, **settings).raise_if_refuted()",
-            "",
-        ]
-    )
+    notes = [f"# {plain(line, 300)}" for line in (f"Written by Epsilometer {package_version()}.", *head)]
+    lines = [*notes, *sorted(imports), "", "", f"def test_{name or 'mechanism'}_keeps_its_claim():", *sides, claim]
+    lines.append("    # A true claim fails this test at most once in a million runs with other seeds.")
+    lines.append(f"    settings = {literal(_test_settings(result))}")
+    lines.append(f"    epsilometer.audit({mechanism}, (left, right), claim, **settings).raise_if_refuted()")
+    return "\n".join([*lines, ""])
 
 
 def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
@@ -224,10 +199,8 @@ def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
             function = f'epsilometer.from_callable({function}, on_error="outcome")'
         return function, ["import epsilometer", f"import {module}"]
     if "target" not in settings:
-        raise InputError(
-            "to_test: no test could import the mechanism (a lambda, an inner function, an object): write it as a "
-            "function of a module and audit that"
-        )
+        hint = "(a lambda, an inner function, an object): write it as a function of a module and audit that"
+        raise InputError(f"to_test: no test could import the mechanism {hint}")
     source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True})"
     return source, ["import epsilometer", "from epsilometer.cli.request import open_target"]
 

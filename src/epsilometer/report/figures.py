@@ -1,7 +1,5 @@
 """Draws the panels with matplotlib: as a figure for notebooks, as SVG that follows the colours of the page."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsilometer.errors import InputError
-from epsilometer.report.panels import (
-    OutputsPanel,
-    Panel,
-    ProfilePanel,
-    SearchPanel,
-    TradeOffPanel,
-    WealthPanel,
-    outputs_panels,
-    panels,
-)
+from epsilometer.report import panels
 from epsilometer.report.plot_data import LossPanel, loss_panel
 from epsilometer.report.wording import cut, percent
 from epsilometer.report.wording import figure as short
@@ -46,15 +35,10 @@ _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     **dict.fromkeys(("axes.spines.right", "axes.spines.top", "axes.unicode_minus"), False),
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.edgecolor"), "none"),
     **dict.fromkeys(("legend.labelcolor", "text.color"), INK),
-    "axes.linewidth": 0.8,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 12.0,
-    "legend.facecolor": CARD,
-    "legend.framealpha": 0.75,
-    "lines.linewidth": 2.0,
     "svg.fonttype": "none",  # keep text as text: smaller, searchable, in the page's font
 }
+_STYLE |= {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 12.0}
+_STYLE |= {"axes.linewidth": 0.8, "legend.facecolor": CARD, "legend.framealpha": 0.75, "lines.linewidth": 2.0}
 
 
 def styled() -> AbstractContextManager[None]:
@@ -64,30 +48,28 @@ def styled() -> AbstractContextManager[None]:
     return rc_context(_STYLE)
 
 
-def plot(result: AuditResult, kind: str | None = None) -> Figure:
+def plot(result: AuditResult, kind: str | None = None) -> "Figure":
     """The pictures of a result in one figure, one below the other.
 
     Args:
         result: what to draw.
         kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth".
     """
-    known = {"outputs": OutputsPanel, "trade-off": TradeOffPanel, "profile": ProfilePanel, "search": SearchPanel}
-    known |= {"wealth": WealthPanel}
+    known = dict(zip(("outputs", "trade-off", "profile", "search", "wealth"), _DRAWINGS, strict=True))
     if kind is not None and kind not in known:
         raise InputError(f"kind={kind!r} is unknown; known are {', '.join(known)}")
-    every = [*outputs_panels(result), *panels(result)]
+    every = [*panels.outputs_panels(result), *panels.panels(result)]
     chosen = [panel for panel in every if kind is None or isinstance(panel, known[kind])]
     if not chosen:
         raise InputError(f"this result holds nothing to draw{'' if kind is None else f' for kind={kind!r}'}")
     return draw(chosen, TONES[result.verdict])
 
 
-def draw(chosen: Sequence[Panel], tone: str) -> Figure:
+def draw(chosen: Sequence[panels.Panel], tone: str) -> "Figure":
     """Panels one below the other, with titles."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with styled():
         picture = Figure(figsize=(SIZE[0], SIZE[1] * len(chosen)), layout="constrained")
         for place, panel in enumerate(chosen, start=1):
             axes = picture.add_subplot(len(chosen), 1, place)
@@ -97,12 +79,12 @@ def draw(chosen: Sequence[Panel], tone: str) -> Figure:
     return picture
 
 
-def panel_svg(panel: Panel, verdict: Verdict | None) -> str:
+def panel_svg(panel: panels.Panel, verdict: Verdict | None) -> str:
     """One panel as an SVG element for a page: no fixed colours, no ids that could clash with another picture's."""
     return page_svg(draw([panel], TONES[verdict]), panel.description, type(panel).__name__)
 
 
-def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
+def page_svg(picture: "Figure", description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
     """A figure as an SVG element that follows the page and is the same in every run.
 
     Args:
@@ -131,7 +113,7 @@ def page_svg(picture: Figure, description: str, salt: str, variables: Mapping[st
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :]).strip()
 
 
-def outputs_svg(panel: OutputsPanel) -> str:
+def outputs_svg(panel: panels.OutputsPanel) -> str:
     """The two distributions as an SVG element that fits any width and tells its values when hovered over.
 
     Without a script: each bin has a title, which browsers show; colours follow the page where it has any.
@@ -143,18 +125,18 @@ def outputs_svg(panel: OutputsPanel) -> str:
     return head + "".join(rows) + "</svg>"
 
 
-def _hover(panel: OutputsPanel, place: int) -> str:
+def _hover(panel: panels.OutputsPanel, place: int) -> str:
     share = panel.inside[place]
     event = "outside the event" if share < 0.01 else f"{'' if share > 0.99 else f'{percent(share)} '}in the event"
     shares = f"left {percent(panel.left[place])}, right {percent(panel.right[place])}"
     return f"<title>{escape(panel.name)} {escape(panel.bins[place])}: {shares}, {event}</title>"
 
 
-def _coloured(panel: OutputsPanel) -> tuple[tuple[np.ndarray, str], ...]:
+def _coloured(panel: panels.OutputsPanel) -> tuple[tuple[np.ndarray, str], ...]:
     return (panel.left, f"var(--left,{LEFT})"), (panel.right, f"var(--right,{RIGHT})")
 
 
-def _histogram_svg(panel: OutputsPanel) -> Iterator[str]:
+def _histogram_svg(panel: panels.OutputsPanel) -> Iterator[str]:
     width, top = 100.0 / len(panel.bins), max(float(panel.left.max()), float(panel.right.max()))
     for place in range(len(panel.bins)):
         x = f'x="{width * place:.3f}%" width="{width:.3f}%"'
@@ -172,7 +154,7 @@ def _histogram_svg(panel: OutputsPanel) -> Iterator[str]:
     yield f'<text class="axis" x="100%" y="177" text-anchor="end">{escape(ends[1])}</text>'
 
 
-def _bars_svg(panel: OutputsPanel) -> Iterator[str]:
+def _bars_svg(panel: panels.OutputsPanel) -> Iterator[str]:
     top = max(float(panel.left.max()), float(panel.right.max()))
     for place, value in enumerate(panel.bins):
         y = 34 * place
@@ -187,7 +169,7 @@ def _bars_svg(panel: OutputsPanel) -> Iterator[str]:
         yield "</g>"
 
 
-def _draw_outputs(panel: OutputsPanel, axes: Axes, tone: str) -> None:
+def _draw_outputs(panel: panels.OutputsPanel, axes: "Axes", tone: str) -> None:
     places = np.arange(len(panel.bins)) if not len(panel.edges) else (panel.edges[1:] + panel.edges[:-1]) / 2.0
     widths = np.full(len(places), 0.8) if not len(panel.edges) else np.diff(panel.edges)
     for place, width, share in zip(places, widths, panel.inside, strict=True):
@@ -203,7 +185,7 @@ def _draw_outputs(panel: OutputsPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
+def _draw_trade_off(panel: panels.TradeOffPanel, axes: "Axes", tone: str) -> None:
     if panel.claimed is not None:
         axes.fill_between(panel.q, panel.claimed, 1.0, color=MUTED, alpha=0.14, linewidth=0)
         axes.plot(panel.q, panel.claimed, color=INK, label="claimed: at most")
@@ -224,7 +206,7 @@ def _draw_trade_off(panel: TradeOffPanel, axes: Axes, tone: str) -> None:
     _mark_forbidden(axes, panel.claimed is not None, "left")
 
 
-def _draw_profile(panel: ProfilePanel, axes: Axes, tone: str) -> None:
+def _draw_profile(panel: panels.ProfilePanel, axes: "Axes", tone: str) -> None:
     if panel.claimed is not None:
         axes.fill_between(panel.epsilon, np.maximum(panel.claimed, panel.least), 1.0, color=MUTED, alpha=0.14, lw=0)
         axes.plot(panel.epsilon, _above(panel.claimed, panel.least), color=INK, label="claimed: at most")
@@ -236,7 +218,7 @@ def _draw_profile(panel: ProfilePanel, axes: Axes, tone: str) -> None:
     _mark_forbidden(axes, panel.claimed is not None, "right")
 
 
-def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
+def _draw_search(panel: panels.SearchPanel, axes: "Axes", tone: str) -> None:
     trials = np.arange(1, len(panel.scores) + 1)
     scores = np.array([np.nan if score is None else score for score in panel.scores])
     axes.plot(trials, scores, "o", color=LEFT, markersize=4, alpha=0.75, label="trial")
@@ -252,7 +234,7 @@ def _draw_search(panel: SearchPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
+def _draw_wealth(panel: panels.WealthPanel, axes: "Axes", tone: str) -> None:
     axes.plot(panel.draws, panel.wealth, color=tone, label="evidence")
     axes.axhline(panel.needed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="refutes the claim")
     if min(panel.wealth) > 0.0:
@@ -262,16 +244,16 @@ def _draw_wealth(panel: WealthPanel, axes: Axes, tone: str) -> None:
     axes.legend(loc="best", fontsize=11)
 
 
-_DRAWINGS: dict[type[Panel], Callable[[Any, Axes, str], None]] = {
-    OutputsPanel: _draw_outputs,
-    TradeOffPanel: _draw_trade_off,
-    ProfilePanel: _draw_profile,
-    SearchPanel: _draw_search,
-    WealthPanel: _draw_wealth,
+_DRAWINGS: "dict[type[panels.Panel], Callable[[Any, Axes, str], None]]" = {
+    panels.OutputsPanel: _draw_outputs,
+    panels.TradeOffPanel: _draw_trade_off,
+    panels.ProfilePanel: _draw_profile,
+    panels.SearchPanel: _draw_search,
+    panels.WealthPanel: _draw_wealth,
 }
 
 
-def _mark_forbidden(axes: Axes, is_claimed: bool, side: str) -> None:
+def _mark_forbidden(axes: "Axes", is_claimed: bool, side: str) -> None:
     if is_claimed:
         place = 0.03 if side == "left" else 0.97
         words = "forbidden by the claim"
@@ -284,7 +266,7 @@ def _above(values: np.ndarray, least: float) -> np.ndarray:
     return np.where(below, np.where(np.roll(below, 1) & below, np.nan, least), values)
 
 
-def _plain_ticks(axes: Axes, which: str) -> None:
+def _plain_ticks(axes: "Axes", which: str) -> None:
     """Numbers like 0.01 and 1e-05 at powers of ten instead of 10⁻², so that no math text is needed."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -299,7 +281,7 @@ def _plain_ticks(axes: Axes, which: str) -> None:
 _MOST_NAMES = 12
 
 
-def plot_loss(result: AuditResult) -> Figure:
+def plot_loss(result: AuditResult) -> "Figure":
     """The figure of a result's loss function.
 
     Raises:
@@ -317,7 +299,7 @@ def loss_svg(panel: LossPanel, verdict: Verdict | None) -> str:
     return page_svg(draw_loss(panel, verdict), panel.description, "LossPanel")
 
 
-def draw_loss(panel: LossPanel, verdict: Verdict | None) -> Figure:
+def draw_loss(panel: LossPanel, verdict: Verdict | None) -> "Figure":
     """Densities or probabilities above, the loss below."""
     from matplotlib.figure import Figure
 
@@ -329,7 +311,7 @@ def draw_loss(panel: LossPanel, verdict: Verdict | None) -> Figure:
     return picture
 
 
-def _draw_laws(panel: LossPanel, axes: Axes) -> None:
+def _draw_laws(panel: LossPanel, axes: "Axes") -> None:
     if len(panel.points):
         axes.plot(panel.points, panel.left, color=LEFT, label="left input")
         axes.plot(panel.points, panel.right, color=RIGHT, label="right input")
@@ -350,7 +332,7 @@ def _draw_laws(panel: LossPanel, axes: Axes) -> None:
     axes.legend(handles, labels, loc="best", fontsize=11)
 
 
-def _draw_losses(panel: LossPanel, axes: Axes, tone: str) -> None:
+def _draw_losses(panel: LossPanel, axes: "Axes", tone: str) -> None:
     axes.fill_between(panel.points, panel.loss - panel.spread, panel.loss + panel.spread, color=tone, alpha=0.2, lw=0)
     axes.plot(panel.points, panel.loss, color=tone)
     axes.plot(panel.atom_places, panel.atom_loss, "o", color=tone, markersize=5)

@@ -1,7 +1,5 @@
 """A result as one page of HTML that needs nothing else: no network, no script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +12,7 @@ from epsilometer.report.figures import loss_svg
 from epsilometer.report.panels import outputs_panels, panels
 from epsilometer.report.plot_data import loss_panel
 from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
-from epsilometer.result import AuditResult, Verdict
+from epsilometer.result import AuditResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,17 +35,13 @@ def render_page(results: Sequence[AuditResult], title: str) -> str:
     return page.render(title=title, views=views, say=wording, version=package_version())
 
 
-def page_environment() -> Environment:
+def page_environment() -> "Environment":
     """The templates, with everything escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,  # everything in a result may come from a stranger
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = FileSystemLoader(_TEMPLATES)
+    # Escaped because everything in a result may come from a stranger.
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
@@ -57,10 +51,9 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     claim, witness = result.claim, result.witness
-    return {
-        "number": number,
-        "result": result,
-        "tone": TONES[result.verdict],
+    view: dict[str, Any] = {"number": number, "result": result, "tone": TONES[result.verdict]}
+    view |= {"settings": _table(result.settings), "environment": _table(result.environment)}
+    return view | {
         "verdict": wording.headline(result).capitalize(),
         "tiles": [
             (f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value)),
@@ -74,17 +67,13 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "outputs": [(panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)],
         "figures": _figures(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
-        "findings": [
-            (
-                plain(finding.method),
-                f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}",
-                plain(finding.guarantee, 200),
-            )
-            for finding in result.findings
-        ],
-        "settings": _table(result.settings),
-        "environment": _table(result.environment),
+        "findings": list(map(_finding, result.findings)),
     }
+
+
+def _finding(finding: Finding) -> tuple[str, str, str]:
+    bound = f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}"
+    return plain(finding.method), bound, plain(finding.guarantee, 200)
 
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:

@@ -157,13 +157,13 @@ def _outputs_panel(data: Mapping[str, Any]) -> OutputsPanel:
     if not len(bins) == len(left) == len(right) == len(inside) > 0 or not np.isfinite([*left, *right, *inside]).all():
         raise ValueError("bins and counts do not fit together")
     most = int(np.argmax(np.abs(left - right)))
-    return OutputsPanel(
+    words = (
         "Outputs" if name == "output" else f"Outputs: {name}",
         "How often each output came, for both inputs; the event is shaded. From the draws that chose the event: the "
         "certificate counts fresh ones.",
         f"The shares differ most at {bins[most]}: left {percent(left[most])}, right {percent(right[most])}.",
-        name, bins, left, right, inside, edges,
-    )  # fmt: skip
+    )
+    return OutputsPanel(*words, name, bins, left, right, inside, edges)
 
 
 def panels(result: AuditResult) -> list[Panel]:
@@ -187,18 +187,13 @@ def trade_off(result: AuditResult) -> TradeOffPanel | None:
     p, q = figure_down(witness.p_lower), figure_up(witness.q_upper)
     certified = f"The event has a probability of at least {p} under one input and at most {q} under the other."
     allowed = "" if claimed is None else f" The claim allows {percent(result.claim.max_power(witness.q_upper))}."
-    return TradeOffPanel(
+    words = (
         "Trade-off curve",
         "How often an event happens under one input, against how often under the other. "
         "The claim forbids everything above its line; the corner is what the counts prove.",
         certified + allowed,
-        grid,
-        claimed,
-        _hull(grid, corners),
-        corners,
-        (below.share, above.share),
-        is_log,
     )
+    return TradeOffPanel(*words, grid, claimed, _hull(grid, corners), corners, (below.share, above.share), is_log)
 
 
 def profile(result: AuditResult) -> ProfilePanel | None:
@@ -211,15 +206,10 @@ def profile(result: AuditResult) -> ProfilePanel | None:
     least = min(_LEAST_DELTA, result.claim.fixed().get("delta", 1.0) / 10.0) or _LEAST_DELTA
     certified = certified_delta(grid, corners)
     at_zero = figure_down(float(certified[0]))
-    return ProfilePanel(
-        "Privacy profile",
-        "The δ that goes with every ε. Where the certified line is above the claimed one, the claim cannot hold.",
-        f"At ε = 0, δ is at least {at_zero}; ε at δ = 0 is at least {figure_down(_largest_epsilon(corners))}.",
-        grid,
-        None if result.verdict is None else claimed_delta(result.claim, grid),
-        certified,
-        least,
-    )
+    claimed = None if result.verdict is None else claimed_delta(result.claim, grid)
+    caption = "The δ that goes with every ε. Where the certified line is above the claimed one, the claim cannot hold."
+    told = f"At ε = 0, δ is at least {at_zero}; ε at δ = 0 is at least {figure_down(_largest_epsilon(corners))}."
+    return ProfilePanel("Privacy profile", caption, told, grid, claimed, certified, least)
 
 
 def search_history(result: AuditResult) -> SearchPanel | None:
@@ -230,17 +220,14 @@ def search_history(result: AuditResult) -> SearchPanel | None:
     scores = tuple(_number(each.get("predicted")) for each in trials)
     certified = tuple(_number(each.get("certified")) for each in trials)
     best = tuple(np.fmax.accumulate([math.nan if score is None else score for score in scores]).tolist())
-    return SearchPanel(
+    words = (
         "Search for inputs",
         "What each trial with a pair of inputs promised, on draws that only choose and prove nothing. "
         "Promising pairs were certified on fresh draws.",
         f"{_counted(scores, certified)}; the best promised {figure(best[-1])}.",
-        scores,
-        certified,
-        best,
-        None if result.verdict is None else result.claim.value,
-        f"expected bound on {parameter(result.claim)}",
     )
+    claimed = None if result.verdict is None else result.claim.value
+    return SearchPanel(*words, scores, certified, best, claimed, f"expected bound on {parameter(result.claim)}")
 
 
 def _counted(scores: Sequence[float | None], certified: Sequence[float | None]) -> str:
@@ -260,14 +247,10 @@ def wealth(result: AuditResult) -> WealthPanel | None:
     if len(kept) < 2:
         return None
     needed = 1.0 / (1.0 - result.confidence)
-    return WealthPanel(
-        "Evidence over time",
-        "Bets against the claim, which a true claim can only lose. At the dashed line the claim is refuted.",
-        f"The evidence ends at {figure(kept[-1][1])}; {figure(needed)} refutes.",
-        tuple(draws for draws, _ in kept),
-        tuple(value for _, value in kept),
-        needed,
-    )
+    caption = "Bets against the claim, which a true claim can only lose. At the dashed line the claim is refuted."
+    told = f"The evidence ends at {figure(kept[-1][1])}; {figure(needed)} refutes."
+    draws, values = zip(*kept, strict=True)
+    return WealthPanel("Evidence over time", caption, told, draws, values, needed)
 
 
 def certified_corners(finding: Finding) -> tuple[tuple[float, float], ...]:

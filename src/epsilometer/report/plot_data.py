@@ -102,16 +102,13 @@ def claim_scale(result: AuditResult) -> ClaimScale:
     if detectable is not None and math.isinf(detectable):
         detectable = None
     end = nice_end(max(bound, claim.value if shows_claim else 0.0, detectable or 0.0) * 1.04)
-    name = parameter(claim)
     certified = f"certified: {claim.symbol} ≥ {bound_against(bound, claim.value)}"
     claimed = f"claimed: {claim.symbol} ≤ {figure(claim.value)}"
-    return ClaimScale(
-        Mark(bound / end, certified),
-        Mark(claim.value / end, claimed) if shows_claim else None,
-        Mark(detectable / end, f"refuted with 90% power from {figure_up(detectable)}") if detectable else None,
-        figure(end),
-        f"A scale of {name} from 0 to {figure(end)}. {certified}" + (f", {claimed}." if shows_claim else "."),
-    )
+    mark = Mark(claim.value / end, claimed) if shows_claim else None
+    seen = Mark(detectable / end, f"refuted with 90% power from {figure_up(detectable)}") if detectable else None
+    told = f"{certified}, {claimed}." if shows_claim else f"{certified}."
+    text = f"A scale of {parameter(claim)} from 0 to {figure(end)}. {told}"
+    return ClaimScale(Mark(bound / end, certified), mark, seen, figure(end), text)
 
 
 def share_bars(witness: Witness, result: AuditResult) -> ShareBars:
@@ -203,27 +200,18 @@ def _panel(data: Mapping[str, Any], result: AuditResult) -> LossPanel:
     location, estimate = _mark(result, points, loss, places, atom_loss)
     is_kept = result.verdict is Verdict.NOT_REFUTED and result.claim.notion == "pure"
     where = "" if location is None else f" near the output {figure(location)}" if len(points) else ""
-    return LossPanel(
+    words = (
         "Loss function",
         "Above, how likely each output is under the left and the right input; below, the privacy loss |ln f − ln f'| "
         "of each output. Estimates from training draws: they show where it leaks, the certified bound says how much.",
         f"Nothing proves a loss above the claimed {figure(result.claim.value)}; the band shows how far chance reaches."
         if is_kept
         else f"The greatest estimated loss is {figure(estimate)}{where}.",
-        points,
-        densities[0],
-        densities[1],
-        loss,
-        names,
-        places,
-        atom_shares[0],
-        atom_shares[1],
-        atom_loss,
-        location,
-        estimate,
-        spread,
-        result.claim.value if is_kept else None,
     )
+    curves = points, densities[0], densities[1], loss
+    outcomes = places, atom_shares[0], atom_shares[1], atom_loss
+    claimed = result.claim.value if is_kept else None
+    return LossPanel(*words, *curves, names, *outcomes, location, estimate, spread, claimed)
 
 
 def _places(atoms: Sequence[Any]) -> tuple[tuple[str, ...], Floats]:

@@ -1,7 +1,5 @@
 """Pictures of a privacy profile: its data as plain arrays, and a thin layer that draws them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,20 +53,17 @@ class ProfileCurves:
     claimed_powers: tuple[Floats, ...]
 
 
-def profile_curves(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> ProfileCurves:
+def profile_curves(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> ProfileCurves:
     """The data of both pictures."""
     deltas = np.geomspace(1e-8, 0.9, 160)
     errors = np.linspace(0.0, 1.0, 201)
     truth = _as_function(exact)
-    return ProfileCurves(
-        deltas,
-        np.array([profile.epsilon(float(delta)) for delta in deltas]),
-        tuple(_claimed_epsilons(claim, deltas) for claim in claims),
-        None if truth is None else np.array([truth(float(delta)) for delta in deltas]),
-        errors,
-        np.array([profile.power(float(error)) for error in errors]),
-        tuple(np.asarray(claim.max_power(errors)) for claim in claims),
-    )
+    epsilons = np.array([profile.epsilon(float(delta)) for delta in deltas])
+    claimed = tuple(_claimed_epsilons(claim, deltas) for claim in claims)
+    known = None if truth is None else np.array([truth(float(delta)) for delta in deltas])
+    powers = np.array([profile.power(float(error)) for error in errors])
+    allowed = tuple(np.asarray(claim.max_power(errors)) for claim in claims)
+    return ProfileCurves(deltas, epsilons, claimed, known, errors, powers, allowed)
 
 
 def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:
@@ -93,7 +88,7 @@ def _as_function(exact: Any) -> Callable[[float], float] | None:
     raise InputError(f"exact={exact!r:.100} must be a function from δ to ε, a zoo entry or a privacy-loss distribution")
 
 
-def draw_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> Figure:
+def draw_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> "Figure":
     """ε over δ on the left, power over type-I error on the right."""
     from matplotlib.figure import Figure
 
@@ -118,7 +113,7 @@ def draw_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = No
     return figure
 
 
-def render_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = None) -> str:
+def render_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> str:
     """A page that needs nothing else: the claims, the figures and the curves, and the profile itself as data."""
     from markupsafe import Markup
 
@@ -136,7 +131,7 @@ def render_profile(profile: Profile, claims: Sequence[Claim] = (), exact: Any = 
     return page.render(shown, version=package_version())
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
     """Writes the picture, the same bytes every time."""
     if path.suffix.lower() not in _KINDS:
         raise InputError(f"path={str(path)!r} must end in {', '.join(_KINDS)}")

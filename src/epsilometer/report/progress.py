@@ -1,7 +1,5 @@
 """How far an audit is: drawn outputs, outputs per second, time left, and what it expects to find."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """A result as plain text, as a coloured panel for terminals, and as a fragment of HTML for notebooks."""
 
-from __future__ import annotations
-
 import io
 import sys
 import textwrap
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
     from rich.panel import Panel
 
 
-_WIDTH = 100
-_INDENT = 2
+_WIDTH, _INDENT = 100, 2
 # The longest label, "would be seen", and a gap.
 LABEL = 15
 
@@ -42,25 +39,19 @@ def render_text(result: AuditResult) -> str:
 
 def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     """Titles with rows of a label and a text; the first title is empty."""
-    bounds: list[tuple[str, str | None]] = [
-        ("bound", wording.bound_sentence(result)),
-        ("confidence", wording.confidence_sentence(result)),
-        ("would be seen", wording.detectable_sentence(result)),
-        ("meaning", wording.meaning_sentence(result)),
-    ]
-    yield "", _known(bounds)
+    bound = [("bound", wording.bound_sentence(result)), ("confidence", wording.confidence_sentence(result))]
+    beyond = [("would be seen", wording.detectable_sentence(result)), ("meaning", wording.meaning_sentence(result))]
+    yield "", _known([*bound, *beyond])
     witness = result.witness
     if witness is not None:
-        counts = [f"{wording.count_sentence(witness, i)}, {wording.certified_sentence(witness, i)}" for i in (0, 1)]
-        evidence = [
-            ("left input", wording.input_text(result, witness, 0)),
-            ("right input", wording.input_text(result, witness, 1)),
-            ("difference", wording.difference_text(result, witness)),
-            ("event", wording.event_text(witness)),
-            ("under left", counts[0]),
-            ("under right", counts[1]),
-        ]
-        yield "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence", _known(evidence)
+        inputs, counts = [], []
+        for side, name in enumerate(("left", "right")):
+            inputs.append((f"{name} input", wording.input_text(result, witness, side)))
+            proved = f"{wording.count_sentence(witness, side)}, {wording.certified_sentence(witness, side)}"
+            counts.append((f"under {name}", proved))
+        between = [("difference", wording.difference_text(result, witness)), ("event", wording.event_text(witness))]
+        title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
+        yield title, _known([*inputs, *between, *counts])
     beside: list[Row] = []
     for finding in result.findings[1:]:  # those that did not decide
         beside.append((plain(finding.method)[: LABEL - 1], wording.beside_sentence(finding)))
@@ -86,7 +77,7 @@ COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLU
 MOST_WIDTH = 104
 
 
-def show_result(result: AuditResult, console: Console | None = None, file: TextIO | None = None) -> None:
+def show_result(result: AuditResult, console: "Console | None" = None, file: TextIO | None = None) -> None:
     """Prints a result on standard output, or on a rich console.
 
     Args:
@@ -105,7 +96,7 @@ def show_result(result: AuditResult, console: Console | None = None, file: TextI
     console.print(render_panel(result, min(MOST_WIDTH, console.width)))
 
 
-def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> Panel:
+def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> "Panel":
     """The result as a rich panel in the colour of its verdict."""
     from rich.console import Group
     from rich.panel import Panel
@@ -157,7 +148,7 @@ def render_fragment(result: AuditResult) -> str:
     return "\n".join(parts)
 
 
-def for_notebooks(picture: Figure) -> Figure:
+def for_notebooks(picture: "Figure") -> "Figure":
     """A figure that every notebook shows as the last value of a cell, whatever it set up for matplotlib."""
 
     def as_png() -> bytes:

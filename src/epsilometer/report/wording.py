@@ -11,9 +11,7 @@ from epsilometer.errors import HIDDEN
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 # What a reader takes in at a glance; the whole input is in the JSON file.
-MOST_VALUE = 240
-MOST_EVENT = 600
-MOST_NAME = 80
+MOST_VALUE, MOST_EVENT, MOST_NAME = 240, 600, 80
 # Enough to distinguish values, few enough to read.
 _DIGITS = 4
 # A float holds no more.
@@ -221,11 +219,8 @@ def detectable_sentence(result: AuditResult) -> str | None:
         return None
     if math.isinf(result.detectable):
         return "this run could hardly have refuted anything: take more draws"
-    least = figure_up(result.detectable)
-    return (
-        f"a true {parameter(result.claim)} of {least} or more would have been refuted with 90% power on this pair, "
-        "by rehearsals on outputs like these"
-    )
+    least = f"a true {parameter(result.claim)} of {figure_up(result.detectable)} or more"
+    return f"{least} would have been refuted with 90% power on this pair, by rehearsals on outputs like these"
 
 
 def event_text(witness: Witness) -> str:

@@ -6,8 +6,6 @@ is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
 """
 
 import datetime
-import decimal
-import fractions
 import hashlib
 import pathlib
 import random
@@ -16,7 +14,9 @@ import types
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +167,7 @@ def _leaf(tag: str, content: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     return lambda value: tagged(tag, content(value))
 
 
-_BY_REPR = (
-    *(decimal.Decimal, fractions.Fraction, datetime.date, datetime.timedelta, uuid.UUID),
-    *(pathlib.PosixPath, pathlib.PurePosixPath),
-)
+_BY_REPR = (Decimal, Fraction, datetime.date, datetime.timedelta, uuid.UUID, pathlib.PosixPath, pathlib.PurePosixPath)
 _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda value: b"None:",
     bool: lambda value: b"bool:1" if value else b"bool:0",
@@ -189,8 +186,7 @@ _LEAVES: dict[type, Callable[[Any], bytes]] = {
 
 # How to read types that have parts: exactly these types, and these with their subclasses.
 _EXACT: dict[type, Parts] = {
-    list: parts.items,
-    tuple: parts.items,
+    **dict.fromkeys((list, tuple), parts.items),
     dict: parts.mapping,
     **dict.fromkeys((set, frozenset), lambda value, encode: iter(sorted(map(encode, value)))),  # they have no order
     types.MappingProxyType: lambda value, encode: iter([encode(dict(value))]),

@@ -33,10 +33,8 @@ def to_json(dataset: Any) -> str:
     try:
         return json.dumps(_plain(dataset), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"the input {shown(dataset)} cannot be written as JSON ({error}); programs and services take "
-            "numbers, texts, lists, dicts and arrays"
-        ) from error
+        hint = "programs and services take numbers, texts, lists, dicts and arrays"
+        raise InputError(f"the input {shown(dataset)} cannot be written as JSON ({error}); {hint}") from error
 
 
 def to_argument(dataset: Any) -> str:
@@ -166,8 +164,7 @@ def named_files(argv: Sequence[str], folder: Path, search: str | None = None) ->
 
 
 # Of the memory, for the outputs of one side: an audit keeps two sides, and needs up to four times as much to work.
-_SHARE = 8
-_MOST = 8 << 30
+_SHARE, _MOST = 8, 8 << 30
 
 
 def memory_share() -> int:

@@ -135,10 +135,8 @@ class JournalFile:
             before = json.loads(stored)
             different = [name for name in {**before, **key} if before.get(name) != key.get(name)]
             if different:
-                raise InputError(
-                    f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ); "
-                    "give another file, or the same mechanism, inputs and settings"
-                )
+                other = f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ)"
+                raise InputError(f"{other}; give another file, or the same mechanism, inputs and settings")
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
 
@@ -153,10 +151,8 @@ class JournalFile:
 
     def chunk(self, stream: Stream, chunk: int) -> tuple[bytes, bytes] | None:
         """The stored outputs of a chunk and their fingerprint; None if it was not drawn before."""
-        row = self._connection.execute(
-            "SELECT outputs, fingerprint FROM outputs WHERE phase = ? AND pair = ? AND side = ? AND chunk = ?",
-            (*stream, chunk),
-        ).fetchone()
+        query = "SELECT outputs, fingerprint FROM outputs WHERE phase = ? AND pair = ? AND side = ? AND chunk = ?"
+        row = self._connection.execute(query, (*stream, chunk)).fetchone()
         return None if row is None else (bytes(row[0]), bytes(row[1]))
 
     def put_chunk(self, stream: Stream, chunk: int, outputs: bytes, fingerprint: bytes) -> None:
@@ -166,12 +162,9 @@ class JournalFile:
 
     def folded(self, stream: Stream) -> Sequence[Any] | None:
         """The total of the first chunks of a stream, as it was put; None if the stream is unknown."""
-        row: Sequence[Any] | None = self._connection.execute(
-            "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded "
-            "WHERE phase = ? AND pair = ? AND side = ?",
-            stream,
-        ).fetchone()
-        return row
+        query = "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded"
+        rows = self._connection.execute(f"{query} WHERE phase = ? AND pair = ? AND side = ?", stream).fetchall()
+        return rows[0] if rows else None
 
     def put_folded(self, stream: Stream, row: Sequence[Any]) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
@@ -246,10 +239,8 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, Arr
         for column, labels in enumerate(stored["labels"]):
             values = arrays[f"{place}.{column}"]
             widths = arrays.get(f"{place}.{column}.widths")
-            is_number = labels is None
-            columns.append(
-                Numbers(values, widths) if is_number else Labels(values, tuple(map(label_from_data, labels)))
-            )
+            names = None if labels is None else tuple(map(label_from_data, labels))
+            columns.append(Numbers(values, widths) if names is None else Labels(values, names))
         rows = arrays.get(f"{place}.rows")
         blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
     return Outputs(tuple(blocks), int(table["size"]))
@@ -299,10 +290,8 @@ def tally_to_data(tally: Any) -> Any:
         return {name: tally_to_data(each) for name, each in tally.items()}
     if is_dataclass(tally) and not isinstance(tally, type):
         return {each.name: tally_to_data(getattr(tally, each.name)) for each in fields(tally)}
-    raise InputError(
-        f"a tally of type {type(tally).__name__} cannot be kept in a checkpoint: "
-        "make it of numbers, arrays and dataclasses of these"
-    )
+    hint = "make it of numbers, arrays and dataclasses of these"
+    raise InputError(f"a tally of type {type(tally).__name__} cannot be kept in a checkpoint: {hint}")
 
 
 def tally_from_data(data: Any, example: Any) -> Any:
@@ -343,6 +332,5 @@ def _rebuild(data: Any, example: Any) -> Any:
         return type(example)(*rebuilt) if is_named else type(example)(rebuilt)
     if isinstance(example, dict):
         return {name: _rebuild(data[name], each) for name, each in example.items()}
-    return type(example)(
-        **{each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}
-    )
+    values = {each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}
+    return type(example)(**values)

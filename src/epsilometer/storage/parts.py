@@ -92,16 +92,14 @@ def of_library(value: Any) -> Parts | None:
 
 
 def _frame(value: Any, encode: Encode) -> Iterator[bytes]:
-    yield encode(value.columns)
-    yield encode(value.index)
+    yield from map(encode, (value.columns, value.index))
     for place in range(value.shape[1]):
         yield from _column(value.iloc[:, place].array, encode)
     yield encode(dict(value.attrs))
 
 
 def _series(value: Any, encode: Encode) -> Iterator[bytes]:
-    yield encode(value.name)
-    yield encode(value.index)
+    yield from map(encode, (value.name, value.index))
     yield from _column(value.array, encode)
 
 
@@ -115,8 +113,7 @@ def _column(value: Any, encode: Encode) -> Iterator[bytes]:
     kind = value.dtype
     yield tagged("dtype", str(kind).encode())
     if hasattr(value, "categories") and hasattr(value, "codes"):
-        yield encode(value.categories)
-        yield encode(bool(value.ordered))
+        yield from map(encode, (value.categories, bool(value.ordered)))
         yield from numpy_array(np.asarray(value.codes), encode)
     elif isinstance(kind, np.dtype) and not kind.hasobject:
         yield from numpy_array(np.asarray(value), encode)
@@ -190,8 +187,7 @@ def function_parts(function: types.FunctionType, encode: Encode) -> Iterator[byt
             yield encode(module)
     else:
         yield from map(encode, (names.get("__name__"), function.__qualname__, _version(names.get("__name__"))))
-    yield encode(function.__defaults__)
-    yield encode(function.__kwdefaults__)
+    yield from map(encode, (function.__defaults__, function.__kwdefaults__))
     yield from (encode(_content(cell)) for cell in function.__closure__ or ())
     yield encode({name: value for name, value in vars(function).items() if name != "__wrapped__"})
 

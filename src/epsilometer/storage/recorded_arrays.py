@@ -1,7 +1,5 @@
 """Files of recorded outputs: arrays and columns, read in pieces, and which part belongs to which side."""
 
-from __future__ import annotations
-
 import math
 import sys
 import zipfile
@@ -21,8 +19,7 @@ from epsilometer.storage.exchange import UNREADABLE, UNSOUND, first_line, memory
 from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
-_PIECE_BYTES = 4 << 20
-_PIECE_ROWS = 1 << 16
+_PIECE_BYTES, _PIECE_ROWS = 4 << 20, 1 << 16
 # Outputs without content: a header can promise any number of them at no cost.
 _MOST_EMPTY = 1 << 24
 
@@ -62,9 +59,8 @@ class ArrayFile:
                     size = archive.getinfo(f"{self.member}.npy").file_size
             promised, there = math.prod(shape) * kind.itemsize, size - read
         if promised > there:
-            raise InputError(
-                f"{self} promises an array of {promised} bytes, shape {shown(shape)}, and has only {there}"
-            )
+            what = f"an array of {promised} bytes, shape {shown(shape)}"
+            raise InputError(f"{self} promises {what}, and has only {there}")
         if (size := promised if by_column or is_whole else promised // max(shape[0], 1)) > most:
             raise too_large(self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most)
 
@@ -279,7 +275,7 @@ class RecordedSide:
         """Bytes that its outputs may take in memory."""
         return memory_share() if self.max_bytes is None else self.max_bytes
 
-    def checked(self) -> RecordedSide:
+    def checked(self) -> "RecordedSide":
         """Itself, or an InputError about a header that cannot be true."""
         if isinstance(self.source, ArrayFile):
             self.source.check(self.most)

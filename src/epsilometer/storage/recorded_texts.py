@@ -262,10 +262,8 @@ class JsonList:
 
     def pieces(self) -> Iterator[list[Any]]:
         """Lists of outputs, in order."""
-        return in_pieces(
-            settle(_picked(value, self.columns, f"{self.path}, entry {number}"))
-            for number, value in enumerate(self._values(), 1)
-        )
+        values = ((f"{self.path}, entry {number}", value) for number, value in enumerate(self._values(), 1))
+        return in_pieces(settle(_picked(value, self.columns, place)) for place, value in values)
 
     def _values(self) -> list[Any]:
         try:
@@ -359,10 +357,8 @@ class CsvRows:
 
 def ends_with_empty(name: str) -> str:
     """Why a column that may be shorter than its neighbour, or hold missing outputs, is not read."""
-    return (
-        f"the column {name} is empty from here on, and has other empty cells or no others: it is unclear whether it "
-        "ends here or whether outputs are missing; use a column side, or a file for each side"
-    )
+    why = "whether it ends here or whether outputs are missing; use a column side, or a file for each side"
+    return f"the column {name} is empty from here on, and has other empty cells or no others: it is unclear {why}"
 
 
 def count_lines(path: Path) -> int:

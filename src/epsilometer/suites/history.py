@@ -1,7 +1,5 @@
 """The audits of a suite, their outcomes, their history in one SQLite file, and what changed since the last run."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
@@ -146,7 +144,7 @@ class History:
             self.__exit__()
             raise
 
-    def __enter__(self) -> History:
+    def __enter__(self) -> "History":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -235,9 +233,8 @@ class History:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         application = self._connection.execute("PRAGMA application_id").fetchone()[0]
         if version == 0 and not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-            self._connection.executescript(
-                f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT;"
-            )
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+            self._connection.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
         elif application != _APPLICATION:
             raise InputError(f"{self.path} is a database, but not a history of audits")
         elif version != _VERSION:
@@ -273,6 +270,7 @@ def _now() -> str:
 
 # With another seed, bounds of the same mechanism differ by chance; less than this share of the larger is no news.
 _MOVED = 0.05
+_Outcomes = Mapping[str, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +293,7 @@ class Change:
         return self.kind != "same"
 
 
-def find_changes(
-    entries: Sequence[Entry], now: Mapping[str, Outcome], before: Mapping[str, Outcome]
-) -> dict[str, Change]:
+def find_changes(entries: Sequence[Entry], now: _Outcomes, before: _Outcomes) -> dict[str, Change]:
     """A change for every current audit, in the order of the suite, then for those that are gone.
 
     Args:

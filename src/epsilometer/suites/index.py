@@ -47,12 +47,10 @@ class SuiteRun:
 def render_index(run: SuiteRun) -> str:
     """The page."""
     rows = [_row(run, entry) for entry in run.entries if entry.name in run.outcomes]
-    shown = {
-        "title": plain(run.title, 200),
-        "counts": counted(outcome.word for outcome in run.outcomes.values()),
-        "news": [(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news],
-    }
-    return page_environment().get_template("index.html.j2").render(shown, run=run, rows=rows, version=package_version())
+    shown = {"title": plain(run.title, 200), "counts": counted(outcome.word for outcome in run.outcomes.values())}
+    news = [(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news]
+    page = page_environment().get_template("index.html.j2")
+    return page.render(shown, news=news, run=run, rows=rows, version=package_version())
 
 
 def counted(words: Any) -> str:
@@ -67,19 +65,18 @@ def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
     outcome = run.outcomes[entry.name]
     result = outcome.result
     change = run.changes.get(entry.name)
+    row = {"name": plain(entry.name), "page": run.pages.get(entry.name), "verdict": outcome.word.capitalize()}
+    news = {"change": plain(change.text, 200) if change else "", "is_news": bool(change and change.is_news)}
     return {
-        "name": plain(entry.name),
-        "page": run.pages.get(entry.name),
+        **row,
+        **news,
         "tone": "failed" if result is None else TONES[result.verdict],
-        "verdict": outcome.word.capitalize(),
         "expected": entry.expected is not None and outcome.status(entry.expected) == 0,
         "target": plain(entry.settings.get("mechanism", "")),
         "words": plain(outcome.error, 300) if result is None else wording.bound_sentence(result),
         "picture": None if result is None else bar(result),
         "line": spark_line(run.bounds.get(entry.name, ())),
         "seconds": "" if result is None else duration(result.seconds),
-        "change": plain(change.text, 200) if change else "",
-        "is_news": bool(change and change.is_news),
     }
 
 
@@ -102,9 +99,6 @@ def spark_line(bounds: Sequence[float]) -> dict[str, str] | None:
     top = max(bounds) or 1.0
     step = (_WIDTH - 6.0) / (len(bounds) - 1)
     points = [(3.0 + at * step, _HEIGHT - 4.0 - (_HEIGHT - 8.0) * bound / top) for at, bound in enumerate(bounds)]
-    return {
-        "points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
-        "x": f"{points[-1][0]:.1f}",
-        "y": f"{points[-1][1]:.1f}",
-        "words": f"bounds of the last {len(bounds)} runs: " + ", ".join(figure(bound) for bound in bounds),
-    }
+    line = [f"{x:.1f},{y:.1f}" for x, y in points]
+    words = f"bounds of the last {len(bounds)} runs: {', '.join(map(figure, bounds))}"
+    return {"points": " ".join(line), "x": f"{points[-1][0]:.1f}", "y": f"{points[-1][1]:.1f}", "words": words}
