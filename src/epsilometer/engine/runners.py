@@ -303,7 +303,7 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
     scheme, _, place = engine.partition("://") if isinstance(engine, str) else ("", "", "")
-    if _is_dask_client(engine) or (place and scheme in _DASK_SCHEMES):
+    if (not isinstance(engine, str) and _is_dask_client(engine)) or (place and scheme in _DASK_SCHEMES):
         return _cluster_runner(engine, "dask", deadline)
     if place and scheme == "ray":
         return _cluster_runner(engine, "ray", deadline)

@@ -295,7 +295,8 @@ class Container:
 
     def _array(self, cells: list[Any], *domains: Record) -> np.ndarray[Any, Any]:
         if self.dtype is not None:
-            return np.array(cells, dtype=self.dtype)
+            with np.errstate(over="ignore"):  # 1e300 is infinite in a narrow type: that is what the data would hold
+                return np.array(cells, dtype=self.dtype)
         kinds = {_python_type(domain) for domain in domains}
         natural: Any = kinds.pop() if len(kinds) == 1 else float if kinds <= {int, float, bool} else object
         try:

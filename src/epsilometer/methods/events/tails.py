@@ -260,15 +260,6 @@ class _Model:
     variance: Floats
     misfit: float
 
-    def lefts_below(self, ranks: Integers) -> Floats:
-        """Left draws to expect below the given ranks."""
-        return np.interp(ranks, self.edges, self.lefts)
-
-    def variance_at(self, ranks: Integers) -> Floats:
-        """Variance of the log-ratio at the given ranks."""
-        place = np.searchsorted(self.edges, ranks, side="right")
-        return np.asarray(self.variance[np.minimum(place, len(self.variance)) - 1])
-
     @classmethod
     def of(cls, counted: _Counted, by_depth: bool) -> "_Model":
         total = len(counted.scores)
@@ -346,10 +337,12 @@ def _best_of_end(counted: _Counted, model: _Model, task: Task, upper: bool, flip
     ratio = np.log((hits + 0.5) / (n + 1.0)) - np.log((others + 1.0) / (m + 1.0))
     variance = 1.0 / np.maximum(hits, 0.5) + 1.0 / np.maximum(others, 1.0) - 1.0 / n - 1.0 / m
     variance = np.maximum(variance, 1e-12)
-    inside = model.lefts[-1] - model.lefts_below(cut) if upper else model.lefts_below(cut)
+    below = np.interp(cut, model.edges, model.lefts)
+    inside = model.lefts[-1] - below if upper else below
     inside = mass - inside if flipped else inside
     guess = np.log(np.maximum(inside, 1e-9) / n) - np.log(np.maximum(mass - inside, 1e-9) / m)
-    doubtful = (_WRONG * guess) ** 2 + model.variance_at(cut) + 1e-12
+    step = np.minimum(np.searchsorted(model.edges, cut, side="right"), len(model.variance)) - 1
+    doubtful = (_WRONG * guess) ** 2 + model.variance[step] + 1e-12
     ratio = (guess / doubtful + ratio / variance) / (1.0 / doubtful + 1.0 / variance)
     variance = 1.0 / (1.0 / doubtful + 1.0 / variance)
     p, q = _split(mass, ratio, n, m)
