@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer.auditing.looks import COUPLED, PLAIN, Curve, Look, Looking
-from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, stored_pair
-from epsilometer.bounds import ErrorBudget
-from epsilometer.engine import OutOfTime, Phase
+from epsilometer.engine import OutOfTime
 from epsilometer.errors import MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.attempts import Attempt
@@ -26,8 +24,7 @@ _PROMISING, _REMARKABLE = 3.5, 6.0
 _AGAIN = 4
 # A smaller pair must show a share of what the larger one showed, but no more than what is surely certified. Where that
 # is a lot, few draws are enough to see it.
-_STILL, _SURE, _PLAIN_SIGHT = 0.7, 6.0, 12.0
-_FEW = 100
+_STILL, _SURE, _PLAIN_SIGHT, _FEW = 0.7, 6.0, 12.0, 100
 # Rounds of shrinking, pairs in each, and how many of them get a second look.
 _SHRINKS, _CANDIDATES, _CONFIRMED = 16, 48, 4
 # Pairs that a worker looks at in one go.
@@ -82,21 +79,18 @@ class HuntRun(SearchRun):
     _asked: int = 0
 
     def _audit(self) -> AuditResult:
-        curve = Curve.of(self.run.question.claim)
-        looking = Looking(self.run.sampler.mechanism, curve, self.run.settings.seed)
+        looking = self._looking()
         began, deadline, attempts = time.monotonic(), self.run.sampler.runner.deadline, []
         if deadline is not None:  # before the first looks nothing is known about how long a certificate takes
             deadline.reserve = deadline.seconds / 2.0
         try:
             while attempts := self.finder.round():
-                found = self._look_at(looking, attempts)
-                for each in sorted(found, key=lambda each: -each.score):
+                for each in sorted(self._look_at(looking, attempts), key=lambda each: -each.score):
                     if self._stops_at_refutation and self._hunt(looking, each):
                         return self._result()
-                text = f"{self.looks} of {self.finder.trials} pairs looked at, {len(self.trials)} explored"
-                self.run.settings.tell(text)
-                limit = self.finder.max_seconds
-                if limit is not None and time.monotonic() - began > limit:
+                explored = f"{len(self.trials)} explored"
+                self.run.settings.tell(f"{self.looks} of {self.finder.trials} pairs looked at, {explored}")
+                if (limit := self.finder.max_seconds) is not None and time.monotonic() - began > limit:
                     break
                 self._keep_time()
         except OutOfTime as late:
@@ -117,6 +111,9 @@ class HuntRun(SearchRun):
         self._certify_outside()
         self._certify_best()
         return self._result()
+
+    def _looking(self) -> Looking:
+        return Looking(self.run.sampler.mechanism, Curve.of(self.run.question.claim), self.run.settings.seed)
 
     def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
@@ -245,18 +242,14 @@ class HuntRun(SearchRun):
         run = self.run
         if not self.outside or not run.question.judged:
             return
-        looking = Looking(run.sampler.mechanism, Curve.of(run.question.claim), run.settings.seed)
-        best = self._shrunk(looking, max(self.outside, key=lambda each: each.score))
+        best = self._shrunk(self._looking(), max(self.outside, key=lambda each: each.score))
         self.outside = [best, *(each for each in self.outside if each.pair.note != best.pair.note)]
         number = len(run.pairs)
         run.pairs.append(best.pair)
         share = run.budget.spend(_BEYOND_SHARE * run.budget.remaining, "certificate beyond the domain")
-        look = AuditRun(run.pairs, run.question, run.settings, run.sampler, ErrorBudget(share), run.began)
         try:
-            explored = self._explore(number, best.pair)
-            samples = min(run.settings.samples, _BEYOND_SAMPLES)
-            proposal, training, n_fresh = look.learn(number, explored, samples)
-            bound = look.certify(proposal, number, n_fresh, Phase.CERTIFY, training).lower_bound
+            explored, samples = self._explore(number, best.pair), min(run.settings.samples, _BEYOND_SAMPLES)
+            bound = self._certify(number, explored, samples, share).lower_bound
         except MechanismError:
             return
         symbol = run.question.claim.symbol

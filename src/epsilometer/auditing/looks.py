@@ -113,8 +113,7 @@ class Looking:
             return Look(0.0, 1, failed=failed, said=said or said_too)
         hashes = row_hashes(left)
         same = bool(hashes[0] == hashes[1])
-        left = left.take(slice(1, None))
-        return Look(_movement(left, right, same, self.curve), COUPLED, coupled=same)
+        return Look(_movement(left.take(slice(1, None)), right, same, self.curve), COUPLED, coupled=same)
 
     def _tried(self, dataset: Any, places: list[int]) -> tuple[Outputs | None, str]:
         drawn = []

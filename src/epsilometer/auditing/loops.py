@@ -61,8 +61,7 @@ class AuditRun:
         settings.method.check(question.claim, len(pairs), settings.samples)
         settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
-        budget = ErrorBudget(settings.failure_probability)
-        return cls(pairs, question, settings, sampler, budget, time.perf_counter())
+        return cls(pairs, question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
 
     def audit(self) -> AuditResult:
         """Explores, learns, certifies.

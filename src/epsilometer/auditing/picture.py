@@ -77,8 +77,7 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
     from epsilometer.methods.published.local.samples import count_outcomes  # not needed for numbers
 
     outcomes = count_outcomes(left, right)
-    total = outcomes.left + outcomes.right
-    kept = np.sort(np.argsort(-total, kind="stable")[:_MOST_ATOMS])
+    kept = np.sort(np.argsort(-(outcomes.left + outcomes.right), kind="stable")[:_MOST_ATOMS])
     if (numbers := outcomes.numbers()) is not None:
         kept = kept[np.argsort(numbers[kept], kind="stable")]
     atoms = [outcomes[int(number)] for number in kept]
@@ -86,10 +85,7 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
 
 
 # Draws per side in the picture of the outputs, its bins, the values that get a bar of their own, and its columns.
-_MOST_SEEN = 20_000
-_HISTOGRAM = 40
-_MOST_BARS = 12
-_MOST_COLUMNS = 3
+_MOST_SEEN, _HISTOGRAM, _MOST_BARS, _MOST_COLUMNS = 20_000, 40, 12, 3
 
 Flags = tuple[Booleans, Booleans]
 

@@ -79,8 +79,7 @@ class EventPlant:
 
         def draw(side: int, n: int, rng: Rng) -> Integers:
             hits = rng.random(n) < shares[side]
-            rows = [each[rng.integers(len(each), size=n)] for each in (within, without)]
-            return np.where(hits, *rows)
+            return np.where(hits, *(each[rng.integers(len(each), size=n)] for each in (within, without)))
 
         return draw
 
@@ -271,8 +270,7 @@ class Soil:
         if len(self.outputs.blocks) > 1 or len(block.columns) != 1:
             return []
         column = block.columns[0]
-        values = column.values if isinstance(column, Numbers) else column.codes
-        _, names = np.unique(values, return_inverse=True)
+        _, names = np.unique(column.values if isinstance(column, Numbers) else column.codes, return_inverse=True)
         n_names, half = int(names.max()) + 1, len(names) // 2  # the left come first
         # Two names have only one event, which is planted already; many names are really numbers.
         if not 2 < n_names <= (_FEW_VALUES if isinstance(column, Numbers) else _MOST_NAMES):

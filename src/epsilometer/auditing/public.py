@@ -248,8 +248,7 @@ def replay(
     settings = open_settings(samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress)
     settings.note(replay_of={"lower_bound": result.lower_bound, "seed": result.settings.get("seed")})
     question = Question(result.claim, judged=result.verdict is not None)
-    source = as_mechanism(mechanism).prepared([inputs], settings.samples)
-    run = AuditRun.start(source, [inputs], question, settings)
+    run = AuditRun.start(as_mechanism(mechanism).prepared([inputs], settings.samples), [inputs], question, settings)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)

@@ -121,8 +121,9 @@ class OneRun(float):
         """The greatest probability of at least v right guesses under an (ε, δ) claim."""
         promised = as_claim(claim)
         if not isinstance(promised, PureDP | ApproxDP):
-            text = "the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
-            raise InputError(f"claim={promised.describe()}: {text}")
+            raise InputError(
+                f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
+            )
         return one_run_p_value(*self.guesses, promised.epsilon, promised.delta)
 
     def to_dict(self) -> dict[str, Any]:

@@ -128,8 +128,7 @@ class SearchRun:
             self.trials.append(trial)
             self.finder.tell(trial.predicted)
             best = max(map(_promise, self.trials))
-            text = f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}"
-            self.run.settings.tell(text)
+            self.run.settings.tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
             if self._is_decided():
                 return self._result()
             if trial.is_late:
@@ -226,14 +225,17 @@ class SearchRun:
         return any(not trial.failed for trial in self.trials)
 
     def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
-        run = self.run
         self._take_all_time()
-        budget = ErrorBudget(run.budget.spend(share, f"certificate of trial {trial.number + 1}"))
+        price = self.run.budget.spend(share, f"certificate of trial {trial.number + 1}")
+        self.certified.append(self._certify(number, explored, self.run.settings.samples, price))
+        trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
+
+    def _certify(self, number: int, explored: Sides, samples: int, price: float) -> AuditResult:
+        run, budget = self.run, ErrorBudget(price)
         # Its own health checks, too: repetitions that are suspicious on one input may be natural on another.
         look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
-        proposal, training, n_fresh = look.learn(number, explored, run.settings.samples)
-        self.certified.append(look.certify(proposal, number, n_fresh, Phase.CERTIFY, training))
-        trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
+        proposal, training, n_fresh = look.learn(number, explored, samples)
+        return look.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
 
     @property
     def _stops_at_refutation(self) -> bool:
@@ -241,8 +243,7 @@ class SearchRun:
 
     def _share(self) -> float:
         """What the next certificate may spend."""
-        t = len(self.run.budget.ledger) + 1
-        return self.run.budget.total * 6.0 / (math.pi * t) ** 2
+        return self.run.budget.total * 6.0 / (math.pi * (len(self.run.budget.ledger) + 1)) ** 2
 
     def _is_decided(self) -> bool:
         """Refuted; or the draws cannot be trusted, and more of them would not change that."""

@@ -242,12 +242,9 @@ def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, 
         mechanism.chunk_size = _CHUNK
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
     sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
-    budget = ErrorBudget(settings.failure_probability)
-    run = AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())
-    method = settings.method
-    assert isinstance(method, SequentialMethod)
-    path = method.options.checkpoint
-    if path is None:
+    run = AuditRun(pairs, question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
+    assert isinstance(settings.method, SequentialMethod)
+    if (path := settings.method.options.checkpoint) is None:
         return SequentialRun(run, None).audit()
     with closing(JournalFile(path, audit_key(mechanism, pairs, question, settings))) as journal:
         return SequentialRun(run, journal).audit()

@@ -20,12 +20,10 @@ _REPRESENTATIONS = ("value", "bits", "all")
 # The fewest draws per side that can be split into learning and proving.
 FEWEST = 20
 # The fewest draws per side that say anything about a pair, and the share of all draws that explores pairs.
-FEWEST_PER_PAIR = 50
-EXPLORE_SHARE = 0.25
+FEWEST_PER_PAIR, EXPLORE_SHARE = 50, 0.25
 # Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of any size. They are
 # kept in memory, and more of them find nothing better (decision 0031). Audits of less than 1e7 draws never get there.
-MOST_PER_ROUND = 2_500_000
-_MOST_TRAINING = 2_000_000
+MOST_PER_ROUND, _MOST_TRAINING = 2_500_000, 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,7 @@ class Settings:
 
     def tell(self, text: str) -> None:
         """Says how the work stands to a progress that wants to know it."""
-        listener = getattr(self.progress, "tell", None)
-        if listener is not None:
+        if (listener := getattr(self.progress, "tell", None)) is not None:
             listener(text)
 
     @property

@@ -57,13 +57,12 @@ class Band:
         return max(float(np.interp(q, *_hull(each))) for each in (points, 1.0 - points[:, ::-1]))
 
 
+Hits = Sequence[int]
+Shares = Sequence[float] | None
+
+
 def band_from_counts(
-    left_hits: Sequence[int],
-    n_left: int,
-    right_hits: Sequence[int],
-    n_right: int,
-    failure_probability: float,
-    left_shares: Sequence[float] | None = None,
+    left_hits: Hits, n_left: int, right_hits: Hits, n_right: int, failure_probability: float, left_shares: Shares = None
 ) -> Band:
     """The band of K events from their counts, by exact bounds that spend failure_probability/K on each event.
 
@@ -79,11 +78,9 @@ def band_from_counts(
     """
     each = check_failure_probability(failure_probability) / max(len(left_hits), 1)
     shares = [0.5] * len(left_hits) if left_shares is None else left_shares
-    bounds = [
-        (lower(Counts(int(hits), n_left), each * share), upper(Counts(int(others), n_right), each * (1.0 - share)))
-        for hits, others, share in zip(left_hits, right_hits, shares, strict=True)
-    ]
-    return Band(tuple(p for p, _ in bounds), tuple(q for _, q in bounds))
+    left, right = zip(left_hits, shares, strict=True), zip(right_hits, shares, strict=True)
+    p_lower = tuple(lower(Counts(int(hits), n_left), each * share) for hits, share in left)
+    return Band(p_lower, tuple(upper(Counts(int(hits), n_right), each * (1.0 - share)) for hits, share in right))
 
 
 def band_from_scores(left: Floats, right: Floats, failure_probability: float, points: int = 96) -> Band:

@@ -179,8 +179,7 @@ def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
     """The log-wealth per pair of draws that guesses p, q (shape (k,)) earn against one claim, if they are right."""
     shape = (len(p), lines.slopes.shape[1])
     p1, q1 = (np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q))
-    same = Lines(np.broadcast_to(lines.slopes[0], shape), np.broadcast_to(lines.shifts[0], shape))
-    p0, q0 = project(p1, q1, same)
+    p0, q0 = project(p1, q1, Lines(*(np.broadcast_to(each[0], shape) for each in (lines.slopes, lines.shifts))))
     return np.asarray(np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0).max(axis=1), dtype=np.float64)
 
 

@@ -27,8 +27,7 @@ class BitsProposal(EventProposal):
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        finding = EventProposal.certify(self, left, right, pair, failure_probability)
-        return replace(finding, method=BitsMethod.name)
+        return replace(EventProposal.certify(self, left, right, pair, failure_probability), method=BitsMethod.name)
 
 
 class BitsMethod(Method):

@@ -23,8 +23,7 @@ _KERNEL_WIDTHS = (0.7, 1.2, 2.4)
 # Pseudo-draws per kernel window: where nothing was seen the ratio is 1.
 _PER_WINDOW = 3.0
 # Widths (in cells) and pseudo-counts for cells that are not even.
-_BIN_WIDTHS = (0, 1, 2, 4, 8)
-_PRIORS = (0.5, 3.0)
+_BIN_WIDTHS, _PRIORS = (0, 1, 2, 4, 8), (0.5, 3.0)
 # At most this many draws of each side place the even cells and the kernel.
 _MOST_ROWS = 250_000
 # A range whose square, or that of its inverse, overflows has no even cells.
@@ -65,8 +64,7 @@ def way_of(learned: Learned) -> Way:
     """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
     layout = lay_out(learned.partition)
     # Ratios of counts, smoothed along the lines, with pseudo-counts.
-    widths = _BIN_WIDTHS if layout.bins else (0,)
-    tried = [(width, prior) for width in widths for prior in _PRIORS]
+    tried = [(width, prior) for width in (_BIN_WIDTHS if layout.bins else (0,)) for prior in _PRIORS]
     fits: list[Fit] = [partial(_counted, lines=layout.bins, width=width, prior=prior) for width, prior in tried]
     if layout.group[-1] > 3:
         fits.append(partial(_grouped, group=layout.group, prior=16.0))
@@ -134,8 +132,7 @@ def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
         for group in block.groups:
             if group.line is not None and len(group.line.edges):
                 edges = group.line.edges
-                inner = 0.5 * (edges[:-1] + edges[1:])
-                scores[first : first + group.n_cells] = [edges[0], *inner, edges[-1], 0.0]
+                scores[first : first + group.n_cells] = [edges[0], *0.5 * (edges[:-1] + edges[1:]), edges[-1], 0.0]
             first += group.n_cells
         first += 1
     return [partial(_signed, scores=scores)]

@@ -134,8 +134,7 @@ def _finer_block(part: BlockPartition, left: Block | None, right: Block | None) 
     last = max(_TAIL_SHARE * n, _TAIL_FIRST)
     steps = int(np.log(last / _TAIL_FIRST) / np.log(_TAIL_STEP)) + 1
     tail = np.unique(np.round(_TAIL_FIRST * _TAIL_STEP ** np.arange(steps)).astype(np.int64))
-    n_bins = min(n // _PER_BIN, _FEW_BINS)
-    even = np.linspace(0, n, n_bins + 1).astype(np.int64)[1:-1]
+    even = np.linspace(0, n, min(n // _PER_BIN, _FEW_BINS) + 1).astype(np.int64)[1:-1]
     ranks = np.unique(np.concatenate([tail, n - tail, even]))
     edges = np.union1d(group.line.edges, ordered[ranks[(ranks > 0) & (ranks < n)]])
     return replace(part, groups=(replace(group, line=Line(edges)),))
@@ -181,8 +180,7 @@ class ProfileProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """How many outputs have each level, shape (n_events + 1,)."""
-        cells = self.partition.count(outputs)
-        return np.bincount(self.level, cells, minlength=self.n_events + 1).astype(np.int64)
+        return np.bincount(self.level, self.partition.count(outputs), minlength=self.n_events + 1).astype(np.int64)
 
     def band(self, left: Integers, right: Integers, failure_probability: float) -> Band:
         """The band under the trade-off curve; P is the right distribution if flipped."""
@@ -278,5 +276,4 @@ def _promise(ranking: Ranking, shares: Floats, task: Task) -> list[float]:
             there = np.log(np.maximum(p - delta, 0.0) / q)
             back = np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p))
         found.append(max(float(there.max()), float(back.max()), 0.0))
-    inside = np.maximum(p, 1e-12)
-    return [*found, max(float(np.max(ndtri(inside) - ndtri(np.minimum(q, 1.0 - 1e-12)))), 0.0)]
+    return [*found, max(float(np.max(ndtri(np.maximum(p, 1e-12)) - ndtri(np.minimum(q, 1.0 - 1e-12)))), 0.0)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
@@ -75,8 +75,7 @@ def find_method(name: str, options: object = None) -> Method:
     if chosen is not None and not option_names(name):
         hint = "; name the method they belong to" if name == "auto" else ""
         raise InputError(f"options={options!r:.100}: the method {name} has none{hint}")
-    method: Method = kind() if chosen is None else kind(chosen)
-    return method
+    return cast(Method, kind() if chosen is None else kind(chosen))
 
 
 def as_method(method: object, options: object = None) -> Method:
@@ -137,8 +136,7 @@ class _ForeignProposal(Proposal):
     @property
     def detectable(self) -> float | None:
         """As it says, if it does."""
-        value: float | None = getattr(self.own, "detectable", None)
-        return value
+        return cast(float | None, getattr(self.own, "detectable", None))
 
     def tally(self, outputs: Outputs, side: int) -> Any:
         """Its own."""
@@ -146,8 +144,7 @@ class _ForeignProposal(Proposal):
 
     def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
         """Its own."""
-        finding: Finding = self.own.certify(left, right, pair, failure_probability)
-        return finding
+        return cast(Finding, self.own.certify(left, right, pair, failure_probability))
 
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
         """Its own, if it has any."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.bounds import Counts
 from epsilometer.bounds.bets_on_means import JointBet, bet_lower
 from epsilometer.claims import ZCDP, Claim, RenyiDP
@@ -84,8 +84,7 @@ def _best_of(way: Way, number: int, flipped: bool, order: float, task: Task) -> 
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     bounds = predict(clipped, order, p, q, n_fresh, task.failure_probability, np.ones(1))[0]
     place = int(np.argmax(bounds))
-    predicted = float(bounds[place]) * per_order(task, order)
-    return _Candidate(way, number, flipped, order, float(clips[place]), predicted)
+    return _Candidate(way, number, flipped, order, float(clips[place]), float(bounds[place]) * per_order(task, order))
 
 
 # e^300 can be squared and summed over any number of draws.
@@ -93,13 +92,7 @@ _LARGEST_POWER = 300.0
 
 
 def predict(
-    scores: Floats,
-    order: float,
-    p: Floats | Integers,
-    q: Floats | Integers,
-    n_fresh: tuple[int, int],
-    failure_probability: float,
-    stakes: Floats,
+    scores: Floats, order: float, p: Array, q: Array, n_fresh: tuple[int, int], failure: float, stakes: Floats
 ) -> tuple[Floats, Floats]:
     """The bound that fresh draws with the frequencies of these counts would give.
 
@@ -125,7 +118,7 @@ def predict(
     pay = np.exp(np.minimum(order * shifted, _LARGEST_POWER))
     mean = (other * pay).sum(axis=1)
     variance = (gain**2) @ share + n / m * ((other * pay**2).sum(axis=1) / mean**2 - 1.0)
-    needed = -math.log(failure_probability)
+    needed = -math.log(failure)
     normal = np.sqrt(2.0 * needed / (n * np.maximum(variance, 1e-12)))
     stake = np.minimum(normal[:, None] * stakes, 0.95 / growth).ravel()
     repeat = np.repeat(np.arange(len(scores)), len(stakes))
@@ -226,6 +219,5 @@ def restored_bet(score: LogRatio, flipped: bool, task: Task, predicted: float, n
     """The bet on a score, with the stake that suits the fresh draws of the task; uses expected frequencies only."""
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     counts = score.p * n_train, score.q * n_train
-    row = score.scores[None, :]
-    bounds, stakes = predict(row, score.order, *counts, n_fresh, task.failure_probability, _STAKES)
+    bounds, stakes = predict(score.scores[None, :], score.order, *counts, n_fresh, task.failure_probability, _STAKES)
     return BetProposal(score, float(stakes[int(np.argmax(bounds))]), flipped, task, predicted, n_train)

@@ -27,8 +27,7 @@ _RATE = 0.15
 # Each tree chooses its questions on one row in this many, in turn: no worse beyond chance, and a third faster.
 _PARTS = 3
 # Codes per column: a tree needs no finer questions.
-_MOST_BINS = 32
-_MOST_NAMES = 256
+_MOST_BINS, _MOST_NAMES = 32, 256
 # Rows per side that are fitted, and rows times columns: more change little and cost time.
 _MOST_ROWS, _MOST_VALUES = 30_000, 150_000
 # Pseudo-rows in every leaf.
@@ -44,8 +43,7 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
         columns: which columns to read.
     """
     most = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), 1000)
-    first = slice(0, most)
-    sides = [[column.take(first) for column in block.columns] for block in (left, right)]
+    sides = [[column.take(slice(0, most)) for column in block.columns] for block in (left, right)]
     codings = tuple(_code(sides[0][number], sides[1][number], number) for number in columns)
     codes = [np.concatenate([coding.index(side).astype(np.int32) for side in sides]) for coding in codings]
     return _boost(codings, codes, min(left.size, most), min(right.size, most))

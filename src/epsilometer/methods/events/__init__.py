@@ -78,8 +78,7 @@ class EventsMethod(Method):
 
 Found = tuple[Learned | Ordered | Scored, Partition, Choice]
 # An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
-_FEW_PARTS = 3
-_WORTH_SIMPLICITY = 0.95
+_FEW_PARTS, _WORTH_SIMPLICITY = 3, 0.95
 
 
 def _simpler(best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task) -> Found | None:

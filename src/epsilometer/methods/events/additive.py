@@ -299,8 +299,7 @@ def starts_of(cuts: Sequence[ColumnCells]) -> Integers:
 
 
 def _heads(left: Side, right: Side) -> list[Cells]:
-    both = zip(left.cells, right.cells, strict=True)
-    return [np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]]) for a, b in both]
+    return [np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]]) for a, b in zip(left.cells, right.cells, strict=True)]
 
 
 def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: Floats) -> _Fitted:
@@ -334,8 +333,7 @@ def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: F
             break
     slopes, curvature = _slopes(left, right, starts, logit)
     inside = (1.0 - 1.0 / FOLDS) * (root.T @ curvature @ root) + np.eye(total)
-    rest = slopes.sum(axis=0) - slopes
-    without = v[:, None] - np.linalg.solve(inside, root.T @ rest.T + v[:, None])
+    without = v[:, None] - np.linalg.solve(inside, root.T @ (slopes.sum(axis=0) - slopes).T + v[:, None])
     return _Fitted(root @ v, (root @ without).T)
 
 
@@ -367,6 +365,5 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
 
 def as_score(cuts: Sequence[ColumnCells], weights: Floats) -> AdditiveScore:
     """The weights with their cells; columns without weights are left out."""
-    starts = starts_of(cuts)
-    terms = [cut.weighted(weights[a:b]) for cut, (a, b) in zip(cuts, pairwise(starts), strict=True)]
+    terms = [cut.weighted(weights[a:b]) for cut, (a, b) in zip(cuts, pairwise(starts_of(cuts)), strict=True)]
     return AdditiveScore(tuple(term for term in terms if np.ptp(term.weights) > 0.0) or (terms[0],))

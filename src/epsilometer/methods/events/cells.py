@@ -39,8 +39,7 @@ def learn_line(left: Array, right: Array, most_bins: int = 512) -> Line:
     rest = np.sort(rest[np.isfinite(rest)])
     # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
     wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))
-    n_bins = min(wanted, len(rest) // _PER_BIN)
-    ranks = np.linspace(0, len(rest), max(n_bins, 1) + 1).astype(np.int64)[1:-1]
+    ranks = np.linspace(0, len(rest), max(min(wanted, len(rest) // _PER_BIN), 1) + 1).astype(np.int64)[1:-1]
     return Line(np.unique(np.concatenate([rest[ranks], atoms, next_float(atoms)])))
 
 

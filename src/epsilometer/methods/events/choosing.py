@@ -13,11 +13,9 @@ from epsilometer.outputs import Partition
 from epsilometer.outputs.lines import next_float
 
 # Widths (in bins) of the smoothing along a line; 0 trusts every bin by itself.
-_BIN_WIDTHS = (0, 1, 2, 4, 8)
-_ATOM_WIDTHS = (1, 3)
+_BIN_WIDTHS, _ATOM_WIDTHS = (0, 1, 2, 4, 8), (1, 3)
 # Pseudo-counts: many for rare atoms, whose ratio is mostly chance.
-_BIN_PRIORS = (1.0,)
-_ATOM_PRIORS = (0.5, 3.0, 12.0)
+_BIN_PRIORS, _ATOM_PRIORS = (1.0,), (0.5, 3.0, 12.0)
 # (width, pseudo-counts) of the orderings that pull each cell towards the ratio of its group.
 _GROUP_SETTINGS = ((0, 4.0), (0, 16.0), (0, 64.0), (0, 1e7), (3, 4.0), (12, 4.0))
 
@@ -74,8 +72,7 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
     """
     found: dict[Hashable, Integers] = {}
     priors = _BIN_PRIORS if len(layout.bins) == 1 and not len(layout.atoms[0]) - 1 else _ATOM_PRIORS
-    widths = _BIN_WIDTHS if layout.bins else (0,)
-    for width in widths:
+    for width in _BIN_WIDTHS if layout.bins else (0,):
         smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
         for prior in priors:
             ratio = np.log((smooth_above + prior) / (smooth_below + prior))
@@ -137,8 +134,7 @@ _DOUBT_LINE, _DOUBT_ATOMS = 3.0, 0.7
 _LUCK = 2.0
 # A line counts as long when its bins hold at least this share of the training draws, or when it has more single values
 # than this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).
-_ENOUGH_BINS = 0.1
-_MANY_ATOMS = 16
+_ENOUGH_BINS, _MANY_ATOMS = 0.1, 16
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25

@@ -237,8 +237,7 @@ def _best_end(way: Ordered, counts: list[Integers], flip: bool, turn: float, tas
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _MOST_ENDS).astype(np.int64))]
     n_fresh = task.n_fresh[::-1] if flip else task.n_fresh
     predicted = expected_bounds(task, p[ends], q[ends], (n, m), n_fresh, doubt)
-    best = int(np.argmax(predicted))
-    end = int(ends[best])
+    end = int(ends[best := int(np.argmax(predicted))])
     chosen = np.zeros(len(above), dtype=np.bool_)
     chosen[order[: end + 1]] = True
     return Choice(chosen, flip, float(predicted[best]), float(p[end]), float(q[end]))

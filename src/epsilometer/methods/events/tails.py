@@ -178,8 +178,7 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
     assert rows is not None
     standard, unit = _standard(rows)
     factor = np.linalg.cholesky(np.cov(standard.T) + 1e-9 * np.eye(rows.shape[1]))
-    mixes = np.linalg.inv(factor) / unit
-    return [(column, mixes[column]) for column in range(rows.shape[1])]
+    return list(enumerate(np.linalg.inv(factor) / unit))
 
 
 # --- the tail --------------------------------------------------------------------------------------------------------
