@@ -5,14 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from epsilometer.cli.options import CLAIM, FILES, deliver, files_of, run, takes
+from epsilometer.cli.options import CLAIM, FILES, READING, deliver, files_of, run, takes
 from epsilometer.errors import InputError
 
 
-@takes(
-    f"{CLAIM} notion header/no_header columns max_output_bytes confidence seed method option suppress representation "
-    f"distance {FILES}"
-)
+@takes(f"{CLAIM} notion {READING} confidence seed method option suppress representation distance {FILES}")
 def compare(
     left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: a file as below.")],
     right: Annotated[str, typer.Argument(metavar="RIGHT", help="Outputs for its neighbour.")],

@@ -102,6 +102,7 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
 }
 SEARCH = "finder domain around relation user beyond trials trial_samples"
 CLAIM = "epsilon delta order mu rho"
+READING = "header/no_header columns max_output_bytes"
 RUN = "samples confidence seed method option jobs engine batch suppress"
 FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 FILES = "json html junit markdown"
@@ -188,9 +189,7 @@ def deliver(result: "AuditResult", files: Mapping[str, str | None]) -> int:
         show_result(result, file=own_output())
     if problem is not None:
         raise problem
-    if result.verdict is None:
-        return NOT_REFUTED
-    return {"REFUTED": REFUTED, "NOT_REFUTED": NOT_REFUTED, "INCONCLUSIVE": INCONCLUSIVE}[result.verdict.name]
+    return {"refuted": REFUTED, "inconclusive": INCONCLUSIVE}.get(str(result.verdict), NOT_REFUTED)
 
 
 def _write(result: "AuditResult", name: str, path: str) -> None:

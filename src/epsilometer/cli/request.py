@@ -32,10 +32,9 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     if not colon and target.endswith(".py"):  # a script: the one function that it defines
         colon, rest = ":", ""
     elif not colon or not kind or not rest:
-        raise InputError(
-            f"target {public_target(target)!r} is neither package.module:function nor file.py:function, zoo:NAME, "
-            "command:PROGRAM, an http(s) address, recording:FILE, plugin:NAME or a .toml file"
-        )
+        what = f"target {public_target(target)!r} is neither package.module:function nor file.py:function"
+        others = "zoo:NAME, command:PROGRAM, an http(s) address, recording:FILE, plugin:NAME or a .toml file"
+        raise InputError(f"{what}, {others}")
     if kind == "zoo":
         if batch:
             raise InputError("--batch is for functions; a zoo mechanism does not need it")

@@ -199,10 +199,9 @@ def open_answer(content: bytes, asked: str) -> Any:
     if kind is _Kind.FAULT:
         raise Fault(said)
     if kind is _Kind.UNREADABLE:
-        raise InputError(
-            f"{asked}: the workers cannot make out the mechanism or its input ({said}); install its module where they "
-            "can import it, define it in the program or notebook itself, or use jobs=1 on the local engine"
-        )
+        what = f"{asked}: the workers cannot make out the mechanism or its input ({said})"
+        hint = "install its module where they can import it, define it in the program or notebook itself"
+        raise InputError(f"{what}; {hint}, or use jobs=1 on the local engine")
     raise pickle.loads(said[0]) from WorkerTraceback(said[1])
 
 
@@ -250,9 +249,7 @@ class Deadline:
         is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         if not is_number or not seconds > 0.0:
             raise InputError(f"max_seconds={seconds!r} must be above 0, or None for no limit")
-        self.seconds = seconds
-        self.at = monotonic() + seconds
-        self.reserve = 0.0
+        self.seconds, self.at, self.reserve = seconds, monotonic() + seconds, 0.0
 
     @property
     def left(self) -> float:

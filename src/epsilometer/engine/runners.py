@@ -73,8 +73,7 @@ class PoolRunner:
     """Spreads tasks over a pool. Every task is answered by exactly one ticket, so none counts twice or is lost."""
 
     def __init__(self, pool: Pool, deadline: Deadline | None = None) -> None:
-        self.pool = pool
-        self.deadline = deadline
+        self.pool, self.deadline = pool, deadline
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Results in order; a few tasks per worker are under way at a time.
@@ -111,9 +110,7 @@ class _Dispatch:
         self.tasks: deque[Any] = deque()
         self._tickets: deque[Any] = deque()
         self.shipped: list[Any] = []
-        self._is_shipped = False
-        self.workers = 1
-        self._faults = 0
+        self._is_shipped, self.workers, self._faults = False, 1, 0
         # How many of the pending tasks are sent one at a time. After a fault this shows which of them is to blame, and
         # the others are not lost with it.
         self._alone = 0

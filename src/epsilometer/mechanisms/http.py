@@ -158,8 +158,7 @@ class _Watch:
     """Ends a connection when the whole request takes too long: a socket's own limit restarts with every byte."""
 
     def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
-        self.rang = False
-        self._socket = connection.sock
+        self.rang, self._socket = False, connection.sock
         self._timer = threading.Timer(max(0.0, seconds), self._ring)
         self._timer.daemon = True
 

@@ -137,8 +137,7 @@ def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None
 class _LinesKeeper:
     def __init__(self, file: IO[bytes], about: About) -> None:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
-        self._key_of = Keys()
-        self._file = file
+        self._key_of, self._file = Keys(), file
         self._write(about.to_dict())
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:

@@ -32,10 +32,8 @@ class _Reader:
     """Yields the outputs of one side, each once."""
 
     def __init__(self, side: RecordedSide) -> None:
-        self._side = side
-        self._pieces = side.pieces()
-        self._rest = Outputs((), 0)
-        self._given = 0
+        self._side, self._pieces = side, side.pieces()
+        self._rest, self._given = Outputs((), 0), 0
 
     def take(self, n: int) -> Outputs:
         """The next n outputs."""

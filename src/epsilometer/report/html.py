@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.environment import package_version
 from epsilometer.outputs.events import LogRatio
 from epsilometer.report import figures, plot_data, wording
-from epsilometer.report.figures import loss_svg
 from epsilometer.report.panels import outputs_panels, panels
-from epsilometer.report.plot_data import loss_panel
 from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Finding, Verdict
 
@@ -78,8 +76,8 @@ def _finding(finding: Finding) -> tuple[str, str, str]:
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
     """Title, caption and SVG of every picture; the SVG is already escaped."""
-    loss = loss_panel(result)
-    shown = [] if loss is None else [_drawn(loss, loss_svg, result.verdict)]
+    loss = plot_data.loss_panel(result)
+    shown = [] if loss is None else [_drawn(loss, figures.loss_svg, result.verdict)]
     return shown + [_drawn(panel, figures.panel_svg, result.verdict) for panel in panels(result)]
 
 

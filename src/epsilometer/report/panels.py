@@ -143,10 +143,8 @@ def outputs_panels(result: AuditResult) -> list[OutputsPanel]:
 
 def _outputs_panel(data: Mapping[str, Any]) -> OutputsPanel:
     name = plain(data["name"])
-    left, right = (
-        np.array(data[side], dtype=np.float64) / max(int(n), 1)
-        for side, n in zip(("left", "right"), data["n"], strict=True)
-    )
+    counts = [np.array(data[side], dtype=np.float64) for side in ("left", "right")]
+    left, right = (side / max(int(n), 1) for side, n in zip(counts, data["n"], strict=True))
     edges = np.array(data.get("edges", ()), dtype=np.float64)
     if len(edges):
         texts = [plain(number_text(edge, str(data["kind"]))) for edge in edges.tolist()]
