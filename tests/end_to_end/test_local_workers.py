@@ -69,12 +69,12 @@ def test_every_future_ends(monkeypatch, rng):
         seen.add(pid)
         return True
 
-    parcel = pack(work, "jobs=2")
+    key, content = pack(work, "jobs=2")
     for _ in range(60 * STRESS):
         pool = LocalPool(2)
         with closing(pool):
             pool.open()
-            shipped = pool.ship(parcel.key, parcel.content)
+            shipped = pool.ship(key, content)
             timer = threading.Timer(rng.uniform(0, 0.05), strike)
             if rng.random() < 0.2:
                 timer.start()
@@ -82,7 +82,7 @@ def test_every_future_ends(monkeypatch, rng):
             for _ in range(int(rng.integers(1, 120))):
                 size, seconds = int(10 ** rng.uniform(0, 6)), rng.choice([0.0, 0.0, 0.0, 0.001, 0.02])
                 try:
-                    tickets.append(pool.submit(parcel.key, shipped, (size, seconds)))
+                    tickets.append(pool.submit(key, shipped, (size, seconds)))
                 except Fault:
                     break
                 if rng.random() < 0.03:
@@ -103,11 +103,11 @@ class TestWorkersThatAreLost:
     def test_a_kill_in_the_middle_of_an_answer(self):
         # With one pipe for all workers, half an answer blocks whoever reads it for ever.
         pool = LocalPool(2)
-        parcel = pack(lambda size: bytes(size), "jobs=2")
+        key, content = pack(lambda size: bytes(size), "jobs=2")
         with closing(pool):
             pool.open()
-            shipped = pool.ship(parcel.key, parcel.content)
-            ticket = pool.submit(parcel.key, shipped, 100_000_000)
+            shipped = pool.ship(key, content)
+            ticket = pool.submit(key, shipped, 100_000_000)
             (worker,) = [each for each in pool._workers if each.out]
             select([worker.channel], [], [])  # it has begun, and cannot end: nobody reads
             worker.process.send_signal(signal.SIGKILL)

@@ -54,11 +54,11 @@ class TwoCopies:
         self.chance = np.random.default_rng(0)
 
     def map(self, function, tasks):
-        parcel = pack(function, "jobs=2")
-        if parcel.key not in self.workers:
-            self.workers[parcel.key] = [pickle.loads(parcel.content) for _ in range(2)]
+        key, content = pack(function, "jobs=2")
+        if key not in self.workers:
+            self.workers[key] = [pickle.loads(content) for _ in range(2)]
         for task in tasks:
-            yield self.workers[parcel.key][self.chance.integers(2)](task)
+            yield self.workers[key][self.chance.integers(2)](task)
 
     def close(self):
         pass
