@@ -13,7 +13,6 @@ import json
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.processes import peak_memory
 from epsilometer.cli import main as epsilometer
 
 FORMATS = ("npy", "npz", "csv", "jsonl", "json", "parquet", "toml", "result")
@@ -300,15 +300,6 @@ def run_all(files: int, seed: int, folder: Path) -> tuple[Counter[str], list[str
     return counts, wrong, peak
 
 
-def _own_peak() -> float:
-    """Bytes of memory at most so far: by the kernel's mark, because ru_maxrss begins with what the parent holds."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-        return 1024.0 * int(re.findall(r"VmHWM:\s+(\d+)", status)[0])
-    except (OSError, IndexError):
-        return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Runs all files, prints counts, and exits with 1 if anything is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
@@ -320,7 +311,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if chosen.batch:
         seed, start, stop = map(int, chosen.batch.split(","))
         outcomes = run_batch(seed, range(start, stop), chosen.folder.resolve())
-        print(json.dumps({"outcomes": outcomes, "peak": _own_peak()}))
+        print(json.dumps({"outcomes": outcomes, "peak": peak_memory()}))
         return 0
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:

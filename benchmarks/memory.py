@@ -7,15 +7,8 @@ from benchmarks.measurement import Measurement
 from benchmarks.processes import run_fresh
 
 _DRAWS = 5_000_000
-# The kernel's own high-water mark of resident memory. What ru_maxrss says may be left from the parent process.
-_PEAK = """
-def peak():
-    try:
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
-    except OSError:
-        import resource, sys
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+_BEGIN = """
+from benchmarks.processes import peak_memory
 import numpy as np
 import epsilometer as em
 def noisy(dataset, n, rng):
@@ -24,28 +17,28 @@ mechanism = em.from_batch(noisy)
 em.audit(mechanism, (0.0, 1.0), em.PureDP(1.0), samples=1000, seed=0)
 """
 _AUDIT = """
-before = peak()
+before = peak_memory()
 em.audit(mechanism, (0.0, 1.0), em.PureDP(1.0), samples={n}, seed=0)
-print(peak() - before)
+print(peak_memory() - before)
 """
 _COMPARE = """
-before = peak()
+before = peak_memory()
 left, right = (np.random.default_rng(seed).laplace(seed, 1.0, {n}) for seed in (0, 1))
 em.compare(left, right, em.PureDP(1.0), seed=0)
-print(peak() - before)
+print(peak_memory() - before)
 """
 
 
 def peak_growth(n: int) -> float:
     """Bytes by which the peak grows in an audit of n draws per side, from after a first small audit."""
-    return run_fresh(_PEAK + _AUDIT.format(n=n))
+    return run_fresh(_BEGIN + _AUDIT.format(n=n))
 
 
 def measure_memory(effort: Effort) -> list[Measurement]:
     """Growth of the peak from after a first small audit, which has loaded everything; largest of the repeats."""
     n = effort.draws(_DRAWS)
     audit, compare = (
-        max(run_fresh(_PEAK + code.format(n=n)) for _ in range(min(effort.repeats, 3))) for code in (_AUDIT, _COMPARE)
+        max(run_fresh(_BEGIN + code.format(n=n)) for _ in range(min(effort.repeats, 3))) for code in (_AUDIT, _COMPARE)
     )
     return [
         _measurement(f"audit of 2 × {short(n)} scalars / size of the samples", audit, n, effort.target(3.0)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -18,6 +19,15 @@ def _bytecode_folder() -> TemporaryDirectory[str]:
 def run_fresh(code: str) -> float:
     """Runs code in a new process and returns the number that it prints last."""
     return float(_run(["-c", code]).split()[-1])
+
+
+def peak_memory() -> int:
+    """Bytes of memory that this process held at most: the kernel's own mark. ru_maxrss begins with the parent's."""
+    try:
+        with open("/proc/self/status", encoding="utf-8") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def start_fresh(arguments: list[str]) -> float:
