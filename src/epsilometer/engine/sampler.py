@@ -153,8 +153,10 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
     if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
         _reopen_streams()
-    known = [(tool, each, value) for tool, old in zip(_TOOLS, before, strict=True) for each, value in old.items()]
-    replaced = [(tool, each, value) for tool, each, value in known if vars(tool).get(each, tool) is not value]
+    replaced = []
+    for tool, old in zip(_TOOLS, before, strict=True):
+        now = vars(tool)
+        replaced += [(tool, each, value) for each, value in old.items() if now.get(each, tool) is not value]
     if replaced or caught is not None:
         _complain(name, dataset, caught, replaced)
 
