@@ -1,13 +1,14 @@
-"""self/coverage and self/power on hand-made or tiny runs."""
+"""Experiments about the auditor itself on hand-made or tiny runs."""
 
 import json
 
+import numpy as np
 import pytest
 
 import epsilometer_experiments as experiments
 from epsilometer.errors import InputError
 from epsilometer_experiments.options import read_options
-from epsilometer_experiments.self import coverage, power
+from epsilometer_experiments.self import coverage, detectable, power, unlucky
 from epsilometer_experiments.self.measuring import entry_of, truth_of
 
 
@@ -68,3 +69,39 @@ def test_a_tiny_run_of_each(name, tmp_path):
 def test_a_notion_without_a_known_truth_has_no_coverage():
     with pytest.raises(InputError):
         coverage.make_cases(settings_of(coverage.EXPERIMENT, entry="nothing"))
+
+
+def test_noise_drifts_along_its_path_whichever_side_is_drawn(rng):
+    still, moving = (unlucky.Drifting("mean jumps by 1", 1000, sensitivity) for sensitivity in (0.0, 1000.0))
+    early, late = still(0, 400, rng), still(1, 600, rng)
+    assert late[100:].mean() - early.mean() == pytest.approx(1.0, abs=0.5)
+    assert moving(1, 400, rng).mean() == pytest.approx(1000.0, abs=1.0)
+
+
+def test_long_numbers_keep_their_digits(rng):
+    base = 2**62 + 1
+    outputs = unlucky.LongNumbers(base, 3)(0, 500, rng)
+    assert outputs.dtype == np.int64
+    assert np.median(outputs) == pytest.approx(base)
+    assert len({int(each) - base for each in outputs}) > 5
+
+
+def test_a_tiny_run_of_unlucky_draws(tmp_path):
+    path = experiments.run("self/unlucky", runs=1, out=tmp_path, jobs=1, options={"samples": "100"})
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert {row["quantity"] for row in rows} == {unlucky.REFUTED, unlucky.INCONCLUSIVE}
+    assert len(rows) == 2 * 2 * (2 * len(unlucky.PATHS) + 3)
+
+
+def test_families_have_the_value_that_they_are_given(rng):
+    x, y = (detectable.Family("randomized response", 1.0)(side, 20_000, rng) for side in (0, 1))
+    assert np.log((x == "a").mean() / (y == "a").mean()) == pytest.approx(1.0, abs=0.1)
+    assert detectable.Family("Gaussian, (ε, δ)", 1.0)(1, 4000, rng).mean() == pytest.approx(0.4, abs=0.1)
+    assert set(detectable.SIZES) == set(detectable._DRAW)
+
+
+def test_nothing_is_asked_of_a_case_without_a_statement(monkeypatch):
+    monkeypatch.setattr(detectable, "stated", lambda kind, n, looks: float("nan" if kind == "vectors" else "2.5"))
+    settings = settings_of(detectable.EXPERIMENT, sizes=1)
+    runs = {case.name: detectable.run_once(case, 0, settings) for case in detectable.make_cases(settings)[1:4]}
+    assert [case for case, numbers in runs.items() if detectable.REFUTED not in numbers] == ["vectors, n=1000"]
