@@ -33,8 +33,7 @@ from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
 
-# A pilot of this many draws per side finds an event that is good enough to start with; more would be missed by audits
-# that could end after 50 draws (half of Laplace noise at claim 1, median: 85 draws, with a pilot of 40: 93).
+# A pilot of this many draws per side finds an event that is good enough to start with; draws after it can earn.
 _PILOT = 20
 # The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
