@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
+import pytest
 
 import epsilometer as em
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import anytime_lower, place_bets
-from epsilometer.methods.sequential import ladder_of
+from epsilometer.bounds.betting import anytime_lower, growth_rate, place_bets
+from epsilometer.methods.sequential import choose, ladder_of
 from epsilometer.testing import Coin, assert_rare
 
 
@@ -62,6 +63,31 @@ def test_few_draws_are_enough():
         for seed in range(10)
     ]
     assert np.mean(used) < 110
+
+
+@pytest.mark.parametrize(("entry", "draws"), [(em.zoo.svt6, 150), (em.zoo.svt4, 4000)])
+def test_events_are_learned_from_few_draws(entry, draws):
+    """Ten answers need a score, repeated numbers no more doubt than others: most tries find a violation.
+
+    The seeds are fixed. When scores needed 400 draws and repeated values were doubted like bins, the median growth of
+    ten tries was 0 in both cases; now it is 0.007 and 0.0012 per pair of draws.
+    """
+    broken = entry()
+    pair, lines = broken.worst_pair, ladder_of(broken.claim).claim_lines()
+    growing = 0
+    for seed in range(10):
+        rngs = [np.random.default_rng([seed, side]) for side in (0, 1)]
+        sides = [
+            broken.mechanism.sample(data, draws, rng) for data, rng in zip((pair.left, pair.right), rngs, strict=True)
+        ]
+        found = choose(*sides, lines)[0].candidate
+        rngs = [np.random.default_rng([seed, 2 + side]) for side in (0, 1)]
+        fresh = [
+            broken.mechanism.sample(data, 100_000, rng) for data, rng in zip((pair.left, pair.right), rngs, strict=True)
+        ]
+        p, q = (np.array([found.event.contains(side).mean()]) for side in (fresh[::-1] if found.flipped else fresh))
+        growing += growth_rate(lines, p, q)[0] > 1e-4
+    assert growing >= 6
 
 
 def test_one_probability_is_bounded_at_all_times(rng):

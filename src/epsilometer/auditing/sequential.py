@@ -21,20 +21,20 @@ from epsilometer.auditing.judge import Question, conclude, examine_draws
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, place_bets
+from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
 from epsilometer.engine import OutOfTime, Phase, Sampler, health
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, cautious_rate, choose, ladder_of
+from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, choose, ladder_of
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
 
-# A pilot of this many draws per side finds an event that is good enough to start with.
-_PILOT = 40
+# A pilot of this many draws per side finds an event that is good enough to start with; draws after it can earn.
+_PILOT = 20
 # The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
 # A new event must promise growth larger by this factor: changing means estimating from scratch.
@@ -150,7 +150,8 @@ class SequentialRun:
         state.chosen_at = len(state.left)
         lines = self.ladder.claim_lines()
         found = choose(state.left, state.right, lines)
-        now = sum(cautious_rate(lines, *stake.guess(), stake.worth) for stake in state.stakes)
+        p, q = np.array([stake.guess() for stake in state.stakes]).T
+        now = float(growth_rate(lines, p, q).sum())
         if sum(each.candidate.predicted for each in found) > _BETTER * now:
             state.change(found)
 

@@ -76,6 +76,11 @@ class Ranking:
         left, right = self.cut.left[half], self.cut.right[half]
         return (right, left) if self.flipped else (left, right)
 
+    @property
+    def pooled(self) -> Integers:
+        """Counts of all draws of both sides, shape (cells,)."""
+        return np.asarray(sum(self.counts(half)[side] for half in (0, 1) for side in (0, 1)))
+
     def out_of_fold(self, masses: Floats) -> tuple[Floats, Floats]:
         """Shares (p, q) of the first cells up to each share of all draws: ordered on one half, counted on the other."""
         hits, misses = np.zeros(len(masses)), np.zeros(len(masses))
@@ -235,8 +240,7 @@ class ProfileMethod(Method):
         handicap = [1.0 + _SIMPLER if ranking.rule in SIMPLE_RULES else 1.0 for ranking in found]
         merit = [sum(_promise(each, shares, task)) * extra for each, extra in zip(found, handicap, strict=True)]
         best = found[int(np.argmax(merit))]
-        pooled = np.asarray(sum(best.counts(half)[side] for half in (0, 1) for side in (0, 1)))
-        reach = reach_of(best.order, pooled, shares)
+        reach = reach_of(best.order, best.pooled, shares)
         level = np.empty(len(best.order), dtype=np.int64)
         level[best.order] = np.searchsorted(reach, np.arange(len(best.order)), side="left")
         p, q = (side.tolist() for side in _expected_band(best, shares, task))
