@@ -304,8 +304,7 @@ def _prove_curve(finding: StoredFinding, above: Counts, below: Counts, share: An
         return max(price(bound + 1.0 - f, q))
     low, best = y / m, 1.0
     high = min(low + 12.0 * math.sqrt(low * (1.0 - low) / m) + 100.0 / m, 1.0)
-    for _ in range(28):
-        q = 0.5 * (low + high)
+    for q in (0.5 * (low + high) for _ in range(28)):
         allowed, refused = q, 1.0
         for _ in range(55):
             p = 0.5 * (allowed + refused)
@@ -380,8 +379,7 @@ def _projected(slope: float, shift: float, n: int, m: int, p1: float, q1: float)
     high = min((1.0 - 1e-9 - shift) / slope, (p1 - shift) / slope, 1.0 - 1e-9)
     if p1 <= slope * q1 + shift or high <= low:
         return 0.0, p1, q1, slope, shift
-    for _ in range(44):
-        q = 0.5 * (low + high)
+    for q in (0.5 * (low + high) for _ in range(44)):
         p = min(max(slope * q + shift, 5e-10), 1.0 - 5e-10)
         rising = n * slope * (p - p1) / (p * (1.0 - p)) + m * (q - q1) / (q * (1.0 - q)) > 0.0
         low, high = (low, q) if rising else (q, high)
@@ -447,9 +445,8 @@ class StoredFinding:
         if self.witness is None or self.method not in proofs or "certificate" in self.details:
             raise Stop(None, f"the counts in the file are not what a bound of {self.method:.40} is made of")
         if self.method not in ("profile", "sequential"):
-            self._check_tails(
-                [*map(self.witness.get, ("p_lower", "q_upper"))], self.above, self.below, 0.5, self.failure
-            )
+            bounds = [self.witness.get("p_lower"), self.witness.get("q_upper")]
+            self._check_tails(bounds, self.above, self.below, 0.5, self.failure)
         return proofs[self.method]()
 
     def _needed_by_event(self) -> float:
@@ -611,6 +608,8 @@ def _cells(partition: Any) -> Callable[[str, Sequence[Any]], int]:
 
     def cell_of(shape: str, values: Sequence[Any]) -> int:
         if shape not in blocks:
+            if any("featured{" in known for known in blocks) and "featured{" not in shape:
+                raise Stop(None, "the event looks at features of the outputs, which were not recorded beside them")
             return first
         atoms, groups, rest = blocks[shape]
         signature = tuple(codes.get(value, -1) for codes, value in zip(atoms, values, strict=True)) or (0,)
@@ -684,8 +683,9 @@ def _verified(document: Any, recording: str | os.PathLike[str] | None) -> Check:
     steps += [_recount(findings[0], Path(recording))] if recording is not None else []
     if findings[0].guarantee != "exact":
         raise Stop(None, f"the guarantee is {findings[0].guarantee!r:.80}: no count proves that")
-    confidence = 1.0 - max(total, 1.0 - document["confidence"])
-    return Check(True, f"the bound {findings[0].bound:.6g} at confidence {confidence:.6g}", confidence, tuple(steps))
+    level = 1.0 - max(total, 1.0 - document["confidence"])
+    whose = " (what its features compute is not checked)" if document["settings"].get("features") else ""
+    return Check(True, f"the bound {findings[0].bound:.6g} at confidence {level:.6g}{whose}", level, tuple(steps))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -47,6 +47,8 @@ def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: Quest
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
     try:  # by content: another function of the same name is another mechanism
         identity = {"mechanism": mechanism.name, "code": mechanism.digest(), "inputs": input_key(asked)}
+        if mechanism.features is not None:
+            identity["features"] = code_digest(mechanism.features)
         identity["method"] = code_digest(method.name if isinstance(method, SequentialMethod) else method)
     except Undigestible as error:
         raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error

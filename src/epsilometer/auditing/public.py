@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,8 @@ from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, check_same, is_complete, is_recorded
 from epsilometer.mechanisms import as_mechanism, as_subject, keeping
-from epsilometer.mechanisms.functions import Subject, recipe_of
+from epsilometer.mechanisms.features import as_features, place_of, same_features
+from epsilometer.mechanisms.functions import BatchMechanism, Subject
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task, restore_proposal
 from epsilometer.result import AuditResult, HealthReport, changed
@@ -160,6 +161,7 @@ def compare(
     suppress: Collection[str] = (),
     representation: str = "value",
     distance: int = 1,
+    features: Callable[[Any], Any] | None = None,
     **fixed: float,
 ) -> AuditResult:
     """Audits two recorded samples instead of a mechanism.
@@ -167,7 +169,7 @@ def compare(
     Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and proving, and the
     sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
     `audit`. Two arrays of different kinds of numbers (say int64 and float64) are compared by numeric value, and the
-    settings of the result note it.
+    settings of the result note it. `features` is a function of one output, see `from_batch`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -180,7 +182,7 @@ def compare(
         raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
     judged = not isinstance(claim, type)
     question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
-    *recorded, note = recorded_pair(left_outputs, right_outputs)
+    *recorded, note = recorded_pair(left_outputs, right_outputs, as_features(features))
     sizes = len(recorded[0]), len(recorded[1])
     for name, size in zip(("left_outputs", "right_outputs"), sizes, strict=True):
         if size < FEWEST:
@@ -218,6 +220,7 @@ def replay(
     jobs: int = 1,
     engine: object = "local",
     progress: Progress | bool | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> AuditResult:
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
@@ -229,6 +232,7 @@ def replay(
         samples: draws per side.
         confidence: that of the stored result unless given.
         pair: the inputs, when the stored result only has their digest, which they must match.
+        features: those of the audit, if the event looks at features and the mechanism does not bring them.
 
     Example:
         >>> entry = em.zoo.dp_mean()
@@ -248,7 +252,10 @@ def replay(
     settings = open_settings(samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress)
     settings.note(replay_of={"lower_bound": result.lower_bound, "seed": result.settings.get("seed")})
     question = Question(result.claim, judged=result.verdict is not None)
-    run = AuditRun.start(as_mechanism(mechanism).prepared([inputs], settings.samples), [inputs], question, settings)
+    source = same_features(as_mechanism(mechanism), as_features(features), result.settings.get("features"))
+    if source.features is not None:
+        settings.note(features=source.features.note())
+    run = AuditRun.start(source.prepared([inputs], settings.samples), [inputs], question, settings)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
@@ -267,8 +274,12 @@ def _run(
     record: str | Path | None = None,
     checkpoint: str | Path | None = None,
 ) -> AuditResult:
-    if recipe := recipe_of(subject.mechanism):
-        settings.note(recipe=recipe)
+    mechanism = subject.mechanism
+    if place := place_of(getattr(mechanism, "function", None)):  # how a function can be had again elsewhere
+        on_error = getattr(mechanism, "on_error", "raise")
+        settings.note(recipe={"function": place, "batch": isinstance(mechanism, BatchMechanism), "on_error": on_error})
+    if mechanism.features is not None:
+        settings.note(features=mechanism.features.note())
     # By their whole names, because a mechanism may change the folder.
     if record is not None:
         settings.note(recorded_to=str(record))

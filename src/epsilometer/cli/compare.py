@@ -9,7 +9,7 @@ from epsilometer.cli.options import CLAIM, FILES, READING, deliver, files_of, ru
 from epsilometer.errors import InputError
 
 
-@takes(f"{CLAIM} notion {READING} confidence seed method option suppress representation distance {FILES}")
+@takes(f"{CLAIM} notion {READING} confidence seed method option features suppress representation distance {FILES}")
 def compare(
     left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: a file as below.")],
     right: Annotated[str, typer.Argument(metavar="RIGHT", help="Outputs for its neighbour.")],
@@ -30,7 +30,7 @@ def compare(
     from epsilometer.auditing.public import compare as compare_outputs
     from epsilometer.claims import from_parameters
     from epsilometer.cli.files import read_options
-    from epsilometer.cli.request import find_notion, parameters_of
+    from epsilometer.cli.request import find_notion, open_features, parameters_of
     from epsilometer.mechanisms import from_recording
 
     files = files_of(flags)
@@ -43,6 +43,8 @@ def compare(
     keywords: dict[str, Any] = {name: flags[name] for name in names if flags[name] is not None}
     if flags["option"] is not None:
         keywords["options"] = read_options(flags["option"])
+    if flags["features"] is not None:
+        keywords["features"] = open_features(flags["features"])
     if measured:
         keywords |= given
     reading = {name: flags[name] for name in ("header", "max_output_bytes")}

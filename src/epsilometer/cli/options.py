@@ -76,6 +76,7 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
     "jobs": (int, None, "Worker processes of the local engine.  [default: 1]"),
     "engine": (str, "WHERE", f"{_ENGINES}; the result is the same.  [default: local]"),
     "batch": (bool, None, "The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n)."),
+    "features": (str, "MODULE:FUNCTION", "A function of one output: further columns that the event may look at."),
     "suppress": (list[str], "CHECK", "Switch off a health check; may be repeated."),
     "json": (str, "FILE", "Write the result as JSON; - is standard output."),
     "html": (str, "FILE", "Write the report as one HTML page."),
@@ -103,7 +104,7 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
 SEARCH = "finder domain around relation user beyond trials trial_samples"
 CLAIM = "epsilon delta order mu rho"
 READING = "header/no_header columns max_output_bytes"
-RUN = "samples confidence seed method option jobs engine batch suppress"
+RUN = "samples confidence seed method option jobs engine batch features suppress"
 FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 FILES = "json html junit markdown"
 ENDING = "stop_early/no_stop_early max_seconds checkpoint representation"

@@ -9,8 +9,8 @@ from epsilometer.cli.options import INCONCLUSIVE, NOT_REFUTED, REFUTED, Target, 
 
 
 @takes(
-    "left right claim samples confidence seed jobs engine batch suppress json html plot checkpoint representation "
-    "distance"
+    "left right claim samples confidence seed jobs engine batch features suppress json html plot checkpoint "
+    "representation distance"
 )
 def profile(target: Target, **flags: Any) -> int:
     """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.

@@ -13,7 +13,7 @@ from epsilometer.errors import InputError
 _Stored = Annotated[str, typer.Argument(metavar="RESULT", help="What --json wrote.")]
 
 
-@takes(f"left right samples confidence seed jobs engine batch {FILES}")
+@takes(f"left right samples confidence seed jobs engine batch features {FILES}")
 def replay(result: _Stored, target: Target, **flags: Any) -> int:
     """Certify a stored counterexample again, on fresh draws.
 
@@ -30,7 +30,7 @@ def replay(result: _Stored, target: Target, **flags: Any) -> int:
 
     files = files_of(flags)
     stored = read_result(Path(result))
-    mechanism = open_target(target, bool(flags["batch"]))
+    mechanism = open_target(target, bool(flags["batch"]), features=flags["features"])
     names = ("samples", "confidence", "seed", "jobs", "engine")
     keywords = {name: flags[name] for name in names if flags[name] is not None}
     sides = [read_value(flags[side], f"--{side}") for side in ("left", "right") if flags[side] is not None]

@@ -4,7 +4,7 @@ import importlib
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -16,9 +16,10 @@ from epsilometer.errors import InputError, did_you_mean, public, public_address,
 
 if TYPE_CHECKING:
     from epsilometer.claims import Claim
+    from epsilometer.mechanisms.features import Features
 
 
-def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()) -> Any:
+def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = (), features: str | None = None) -> Any:
     """The mechanism, function or zoo entry that a target names.
 
     Args:
@@ -27,7 +28,28 @@ def open_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
             what an installed package brings.
         batch: whether the function, program or service draws many outputs per call.
         folders: searched for modules after the current folder.
+        features: "package.module:function" of a function of one output, or None.
     """
+    found = _open(target, batch, folders)
+    if features is None:
+        return found
+    from epsilometer.mechanisms import as_subject
+
+    subject = as_subject(found)
+    return replace(subject, mechanism=subject.mechanism.with_features(open_features(features, folders)))
+
+
+def open_features(place: str, folders: tuple[Path, ...] = ()) -> "Features":
+    """The features that "package.module:function" or "file.py:function" names."""
+    from epsilometer.mechanisms.features import Features
+
+    module, _, name = place.partition(":")
+    if not (module and name):
+        raise InputError(f"--features {place!r} must be package.module:function or file.py:function")
+    return Features.of(_import(module, name, folders), place)
+
+
+def _open(target: str, batch: bool, folders: tuple[Path, ...]) -> Any:
     kind, colon, rest = target.partition(":")
     if not colon and target.endswith(".py"):  # a script: the one function that it defines
         colon, rest = ":", ""
@@ -293,7 +315,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
         if isinstance(value := given.get(option), int) and abs(value) >= _TOO_MANY:
             raise InputError(f"{option} = {value} is more than anybody can wait for")
     batch = bool(given.get("batch"))
-    mechanism = open_target(target, batch, folders)
+    mechanism = open_target(target, batch, folders, given.get("features"))
     inputs, parameters = _inputs(given, mechanism), {name: given[name] for name in CLAIM_KEYS if name in given}
     return Plan(mechanism, inputs, parameters, keywords, record_of(target, batch), files)
 

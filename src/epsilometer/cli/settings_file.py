@@ -16,7 +16,7 @@ RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
 )
-_TEXTS = ("mechanism", "around", "method", "engine", *FILE_KEYS, "checkpoint", "representation")
+_TEXTS = ("mechanism", "features", "around", "method", "engine", *FILE_KEYS, "checkpoint", "representation")
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("batch", "beyond", "stop_early"), bool),
@@ -24,7 +24,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("finder", "options"), dict),
     "max_seconds": (int, float),
 }
-KEYS = ("mechanism", "batch", *INPUT_KEYS, *SEARCH_KEYS[2:], *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
+KEYS = ("mechanism", "batch", "features", *INPUT_KEYS, *SEARCH_KEYS[2:], *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """What a mechanism is: something that draws outputs for a dataset."""
 
 import atexit
+import dis
 import inspect
 import os
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
+
+if TYPE_CHECKING:
+    from epsilometer.mechanisms.features import Features
 
 
 class Keeper(Protocol):
@@ -36,6 +41,8 @@ class Mechanism(ABC):
         claim: what it promises for any pair; an audit without a claim takes this one.
         worst_pair: the inputs to audit it on when none are given.
         keeper: receives all draws.
+        features: reads outputs together with columns that a user's function adds; None reads them as they are. A
+            mechanism reads what it draws with `(self.features or read_outputs)(values, n)`.
     """
 
     name: str
@@ -44,6 +51,7 @@ class Mechanism(ABC):
     claim: Claim | None = None
     worst_pair: Inputs | None = None
     keeper: Keeper | None = None
+    features: "Features | None" = None
 
     @abstractmethod
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -70,7 +78,15 @@ class Mechanism(ABC):
         """
         return code_digest((type(self), {name: vars(self)[name] for name in sorted(vars(self))}))
 
-    def __copy__(self) -> "Mechanism":
+    def with_features(self, features: "Features | None") -> Self:
+        """The same mechanism with other features, or none."""
+        copied = self.__copy__()
+        vars(copied).pop("features", None)
+        if features is not None:
+            copied.features = features
+        return copied
+
+    def __copy__(self) -> Self:
         """The same mechanism in this process, even if it cannot be sent to another one."""
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
@@ -106,6 +122,19 @@ def check_returned(name: str, left: Outputs, right: Outputs) -> None:
 def nothing_returned(name: str) -> str:
     """Says that a mechanism returns nothing."""
     return f"{name} returned nothing but None, for both inputs: is a `return` missing?"
+
+
+def never_returns(function: Callable[..., Any]) -> bool:
+    """Whether the code of a function says that it returns None, whatever happens."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return False
+    steps = list(dis.get_instructions(code))
+    returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
+    for before, step in pairwise(steps):
+        if step.opname == "RETURN_VALUE":
+            returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
+    return all(value is None for value in returned)
 
 
 # Reads which process groups have begun (+) and are over (-). When we are gone, however that happened, its input ends,

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
 from epsilometer.mechanisms.base import Mechanism, tell_reaper
+from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
@@ -181,7 +182,7 @@ class CommandMechanism(Mechanism):
         """Runs the program n times."""
         argv, given = self._call(dataset)
         with discreet(self.secrets):
-            return read_outputs([self._one(argv, given, dataset) for _ in range(n)], expected=n)
+            return (self.features or read_outputs)([self._one(argv, given, dataset) for _ in range(n)], n)
 
     @cached_property
     def secrets(self) -> frozenset[str]:
@@ -242,7 +243,7 @@ class BatchCommandMechanism(CommandMechanism):
                 raise MechanismError(what + _complaint(done))
             source = f"{self.name} on the input {shown(dataset)}: line"
             values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
-            return read_outputs(values, expected=n)
+            return (self.features or read_outputs)(values, n)
 
 
 def from_command(
@@ -258,6 +259,7 @@ def from_command(
     chunk_size: int | None = None,
     max_output: int | None = None,
     name: str | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> CommandMechanism:
     """A mechanism from a program. No shell is involved: the parts of `argv` reach the program as they are.
 
@@ -278,6 +280,7 @@ def from_command(
         chunk_size: outputs per run of a batch program, and per piece of work for other processes.
         max_output: bytes that a run may print.
         name: its name in reports.
+        features: a function of one output, see `from_batch`.
 
     The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`.
@@ -297,7 +300,8 @@ def from_command(
     chunk = chunk if chunk_size is None else int(_check_positive("chunk_size", chunk_size))
     most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
     limits = Limits(float(_check_positive("timeout", timeout)), int(_check_positive("max_output", max_output or most)))
-    return kind(parts, limits, chunk, name, stdin=stdin, env=env, cwd=cwd, statuses=statuses, on_error=on_error)
+    how: dict[str, Any] = {"stdin": stdin, "env": env, "cwd": cwd, "statuses": statuses, "on_error": on_error}
+    return kind(parts, limits, chunk, name, **how).with_features(as_features(features))
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:

@@ -1,13 +1,9 @@
 """Mechanisms that are Python functions; and the outputs of k runs of any mechanism as one output."""
 
-import dis
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +12,8 @@ from epsilometer.claims import Claim
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
-from epsilometer.mechanisms.base import Mechanism, failure_text, nothing_returned, parameters_of
+from epsilometer.mechanisms.base import Mechanism, failure_text, never_returns, nothing_returned, parameters_of
+from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.libraries import adapt
 from epsilometer.outputs import Block, Outputs, read_outputs
 from epsilometer.outputs.columns import sequence_text
@@ -52,9 +49,9 @@ class SingleMechanism(Mechanism):
             except Exception as error:
                 value = self._failed(given, error)
             values.append(snapshot(value))
-        if self.on_error == "raise" and not any(value is not None for value in values) and _never_returns(self):
+        if self.on_error == "raise" and not any(value is not None for value in values) and never_returns(self.function):
             raise MechanismError(nothing_returned(self.name))
-        return read_outputs(values, expected=n)
+        return (self.features or read_outputs)(values, n)
 
     def _failed(self, dataset: Any, error: Exception) -> Enum:
         if self.on_error == "outcome":
@@ -90,7 +87,7 @@ class BatchMechanism(Mechanism):
         self._check(values, n)
         if isinstance(values, Iterator):  # it may yield the same buffer again and again
             values = map(snapshot, values)
-        return read_outputs(values, expected=n)
+        return (self.features or read_outputs)(values, n)
 
     def _check(self, values: Any, n: int) -> None:
         """The usual mistakes, in words."""
@@ -123,7 +120,11 @@ def _places(function: Callable[..., Any]) -> list[str] | None:
 
 
 def from_callable(
-    function: Callable[..., Any], *, on_error: OnError = "raise", name: str | None = None
+    function: Callable[..., Any],
+    *,
+    on_error: OnError = "raise",
+    name: str | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> SingleMechanism:
     """A mechanism from a function that returns one output.
 
@@ -132,26 +133,36 @@ def from_callable(
             A function without it draws its own randomness, and its audits cannot be repeated exactly.
         on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a separate output.
         name: its name in reports.
+        features: see `from_batch`.
 
     Example:
         >>> mechanism = em.from_callable(lambda x, rng: x + rng.laplace(), name="laplace")
         >>> mechanism.name, mechanism.is_seeded
         ('laplace', True)
     """
-    return SingleMechanism(function, on_error, name)
+    return SingleMechanism(function, on_error, name).with_features(as_features(features))
 
 
-def from_batch(function: Callable[..., Any], *, name: str | None = None) -> BatchMechanism:
+def from_batch(
+    function: Callable[..., Any], *, name: str | None = None, features: Callable[[Any], Any] | None = None
+) -> BatchMechanism:
     """A mechanism from a function f(dataset, n, rng) or f(dataset, n) that returns n independent outputs.
 
     The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of length n.
+
+    Args:
+        function: draws the outputs.
+        name: its name in reports.
+        features: a function of one output that returns a number, a text, a truth value, None, or a tuple or dict of
+            these: further columns for the event, like "the report is the hash of this answer", which nobody could
+            learn. An event of an output and its features is an event of the output: they may cost power, never truth.
 
     Example:
         >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
         >>> em.audit(mechanism, em.Pair(0, 1), em.PureDP(0.5), samples=1000, seed=0).verdict
         <Verdict.REFUTED: 'refuted'>
     """
-    return BatchMechanism(function, name)
+    return BatchMechanism(function, name).with_features(as_features(features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,37 +209,12 @@ def as_mechanism(mechanism: object) -> Mechanism:
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
 
 
-def recipe_of(mechanism: Mechanism) -> dict[str, Any]:
-    """How a function can be had again elsewhere: where to import it from, and what was made of it; else empty."""
-    function = getattr(mechanism, "function", None)
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
-    if module == "__main__":  # a script, which others import by the name of its file
-        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
-    if not module or not inspect.isroutine(function) or "<" in name:
-        return {}
-    made = {"batch": isinstance(mechanism, BatchMechanism), "on_error": getattr(mechanism, "on_error", "raise")}
-    return {"function": f"{module}:{name}", **made}
-
-
 def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable[..., Any], str, bool]:
     """The function, its name, and whether it takes a generator."""
     if not callable(function):
         raise InputError(f"function={shown(function)} must be callable")
     name = name or str(getattr(function, "__qualname__", None) or type(function).__name__)
     return function, name, "rng" in parameters_of(function)
-
-
-def _never_returns(mechanism: SingleMechanism) -> bool:
-    """Whether the code of a function says that it returns None, whatever happens."""
-    code = getattr(getattr(mechanism.function, "__func__", mechanism.function), "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        return False
-    steps = list(dis.get_instructions(code))
-    returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
-    for before, step in pairwise(steps):
-        if step.opname == "RETURN_VALUE":
-            returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
-    return all(value is None for value in returned)
 
 
 def failed_run(kind: str) -> Enum:
@@ -250,6 +236,11 @@ class RepeatedMechanism(Mechanism):
         self.name = f"{self.times} runs of {mechanism.name}"
         self.is_seeded = mechanism.is_seeded
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)
+        self.features = mechanism.features
+
+    def with_features(self, features: Features | None) -> "RepeatedMechanism":
+        """Those of each run."""
+        return RepeatedMechanism(self.mechanism.with_features(features), self.times)
 
     def digest(self) -> str:
         """Of the other mechanism, and how often it is run."""

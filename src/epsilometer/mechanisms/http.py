@@ -16,6 +16,7 @@ import numpy as np
 
 from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.features import as_features
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
 from epsilometer.storage.exchange import decode, read_json, to_json
@@ -211,7 +212,7 @@ class HttpMechanism(Mechanism):
 
     def _read(self, values: list[Any], n: int) -> Outputs:
         with discreet(self.client.secrets):
-            return read_outputs(values, expected=n)
+            return (self.features or read_outputs)(values, n)
 
 
 class BatchHttpMechanism(HttpMechanism):
@@ -239,6 +240,7 @@ def from_http(
     chunk_size: int | None = None,
     max_output: int | None = None,
     name: str | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> HttpMechanism:
     """A mechanism from a service that is asked by POST, in JSON.
 
@@ -255,6 +257,7 @@ def from_http(
         chunk_size: outputs per request of a batch service, and per piece of work for other processes.
         max_output: bytes of one answer.
         name: its name in reports.
+        features: a function of one output, see `from_batch`.
 
     The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. Proxies of the environment are not used.
@@ -282,7 +285,8 @@ def from_http(
             hint = "(read from a file? use .strip())"
             raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
     settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
-    return kind(_check_url(url), int(chunk), name, {**settings, "pause": float(pause), "most": int(most)})
+    settings |= {"pause": float(pause), "most": int(most)}
+    return kind(_check_url(url), int(chunk), name, settings).with_features(as_features(features))
 
 
 def _check_url(url: str) -> SplitResult:

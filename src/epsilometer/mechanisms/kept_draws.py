@@ -19,6 +19,7 @@ from epsilometer.errors import InputError, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Keeper, Mechanism
+from epsilometer.mechanisms.features import Features
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
@@ -45,12 +46,14 @@ class About:
         chunk_size: of the mechanism, which the health checks need.
         pairs: the audited pairs that were known before the first draw.
         further: the keys of inputs that a search came across.
+        features: those that were kept beside the outputs.
     """
 
     name: str
     chunk_size: int
     pairs: tuple[Pair, ...]
     further: tuple[str, ...] = ()
+    features: Features | None = None
 
     def inputs(self) -> list[str]:
         """A text per input, in the order in which the file numbers them."""
@@ -61,7 +64,8 @@ class About:
         """Plain data; `from_dict` is the inverse."""
         pairs, further = [pair_to_dict(pair) for pair in self.pairs], list(self.further)
         about = {"mechanism": self.name, "chunk_size": self.chunk_size}
-        return {_MARK: _VERSION, **about, "pairs": pairs, "further": further}
+        noted = {"features": self.features.note()} if self.features else {}
+        return {_MARK: _VERSION, **about, "pairs": pairs, "further": further, **noted}
 
     @classmethod
     def from_dict(cls, data: Any, path: Path) -> "About":
@@ -70,7 +74,9 @@ class About:
             raise InputError(f"{path} was kept in a format that this version does not read")
         try:
             pairs = tuple(pair_from_dict(pair) for pair in data["pairs"])
-            return cls(str(data["mechanism"]), int(data["chunk_size"]), pairs, tuple(map(str, data["further"])))
+            name, chunk_size, further = str(data["mechanism"]), int(data["chunk_size"]), map(str, data["further"])
+            features = Features(**data["features"], function=None) if "features" in data else None
+            return cls(name, chunk_size, pairs, tuple(further), features)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
@@ -96,6 +102,7 @@ class KeptMechanism(Mechanism):
     def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
         self.mechanism, self.keeper = mechanism, keeper
         self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
+        self.features = mechanism.features
 
     def digest(self) -> str:
         """Of the other mechanism."""
@@ -118,7 +125,8 @@ def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None
     if path is None:
         yield mechanism
         return
-    about, target = About(mechanism.name, mechanism.chunk_size, tuple(pairs)), Path(path)
+    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs), features=mechanism.features)
+    target = Path(path)
     try:
         about.inputs()
     except Undigestible as error:

@@ -15,6 +15,7 @@ from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair, as_pair
 from epsilometer.inputs.pairs import digest_of
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
@@ -66,6 +67,7 @@ class Recording(Mechanism):
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
         self._key_of = kept_draws.Keys()
+        self.features = self.sides[0].features
         if len(self.sides) > 1 or self.pairs:
             self.worst_pair = self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
 
@@ -78,6 +80,10 @@ class Recording(Mechanism):
     def right(self) -> RecordedSide:
         """The outputs of the right input of the first pair, for `compare`."""
         return self._side_of(1)
+
+    def with_features(self, features: Features | None) -> "Recording":
+        """Computed while the file is read; what was kept with features keeps them."""
+        return Recording([replace(side, features=features or self.about.features) for side in self.sides], self.about)
 
     def digest(self) -> str:
         """Of the content of the files."""
@@ -125,6 +131,7 @@ def from_recording(
     header: bool | None = None,
     columns: Sequence[str] | None = None,
     max_output_bytes: float | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
 
@@ -143,6 +150,7 @@ def from_recording(
         max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
             `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
             needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
+        features: a function of one output, see `from_batch`.
 
     Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
     quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
@@ -162,7 +170,8 @@ def from_recording(
     header = True if columns and header is None else header
     found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
     sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
-    return Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
+    recording = Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
+    return recording.with_features(as_features(features))
 
 
 def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
@@ -194,22 +203,28 @@ def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | N
     return Recording(both, kept_draws.About(os.fspath(path), _CHUNK, (pair,)))
 
 
-def recorded_pair(left: object, right: object) -> tuple[Outputs, Outputs, dict[str, str]]:
-    """Two samples of recorded outputs as columns, and a note for the result if their kinds of numbers differ.
+def recorded_pair(
+    left: object, right: object, features: Features | None = None
+) -> tuple[Outputs, Outputs, dict[str, Any]]:
+    """Two samples of recorded outputs as columns, and a note for the result: features, kinds of numbers that differ.
 
     How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or outputs of a file,
     numbers are compared by value, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
     """
     left, right = _opened(left), _opened(right)
-    note: dict[str, str] = {}
+    brought = (side.features for side in (left, right) if isinstance(side, RecordedSide))
+    features = features or next(filter(None, brought), None)
+    note: dict[str, Any] = {}
     stored = _stored_as(left), _stored_as(right)
     if stored[0] and stored[1] and {stored[0].kind, stored[1].kind} in _MIXED:
         note["note"] = f"left holds {stored[0]}, right {stored[1]}; both are compared as float64"
         left, right = _as_numbers(left), _as_numbers(right)
-    outputs = recorded_outputs(left, right), recorded_outputs(right, left)
+    outputs = recorded_outputs(left, right, features), recorded_outputs(right, left, features)
     if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
         is_long = any(block.shape == "bigint" for side in outputs for block in side)
         outputs = (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
+    if features is not None:
+        note["features"] = features.note()
     return *outputs, note
 
 
@@ -243,17 +258,20 @@ def _stored_as(values: object) -> np.dtype[Any] | None:
     return values.dtype if isinstance(values, np.ndarray) else None
 
 
-def recorded_outputs(values: object, other: object = None) -> Outputs:
+def recorded_outputs(values: object, other: object = None, features: Features | None = None) -> Outputs:
     """Outputs as they are, or of a recording, or of a file.
 
     Args:
         values: the outputs.
         other: those of the other side; if they come from a file, where whole numbers are floats, these are floats too.
+        features: added to them; None adds those that a recording brings.
     """
     if isinstance(other, _FROM_FILES) and not isinstance(values, _FROM_FILES):
         values = settled(values) if isinstance(values, np.ndarray) else settle(values)
     values = _opened(values)
-    return values.outputs() if isinstance(values, RecordedSide) else read_outputs(values)
+    if isinstance(values, RecordedSide):
+        return replace(values, features=features or values.features).outputs()
+    return (features or read_outputs)(values)
 
 
 def _with_long_wholes(outputs: Outputs) -> Outputs:
@@ -291,7 +309,7 @@ def _open_kept(path: Path) -> Recording | None:
     sources: list[Source] = [ArrayFile(path, name) for name in kept_draws.array_names(about)]
     if kind == ".jsonl":
         sources = [kept_draws.KeptLines(path, number) for number in range(len(about.inputs()))]
-    sides = [RecordedSide(source, exact=True) for source in sources]
+    sides = [RecordedSide(source, exact=True, features=about.features) for source in sources]
     return Recording(sides, replace(about, name=f"draws of {about.name} kept in {path}"))
 
 

@@ -1,7 +1,8 @@
 """Method `auto`: the exact method with the best prospects for the claim, chosen on training draws only."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from epsilometer.methods.events.tails import Scored
 from epsilometer.methods.log_ratios import learn_ways, way_of
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.outputs import Outputs, Partition
+from epsilometer.outputs.columns import FEATURED, n_of_features
 
 Sides = tuple[Outputs, Outputs]
+Way = Learned | Ordered | Scored
 
 # Draws per side that are compared: with so many, chance matters little.
 _MOST_ROWS = 40_000
@@ -49,7 +52,7 @@ def _losses(partition: Partition, draws: Sides) -> tuple[Floats, Floats]:
 _ENOUGH_FOR_TREES = 500
 # Trees must distinguish the sides better by the first number of standard errors, and promise more by the second share:
 # each further candidate is one more that may be lucky (decision 0027).
-_TREES_ADVANTAGE, _TREES_MARGIN = 1.0, 0.1
+_ADVANTAGE, _MARGIN = 1.0, 0.1
 
 
 class AutoMethod(Method):
@@ -75,6 +78,8 @@ class AutoMethod(Method):
         if needs_bets:
             found.append(bets.propose_from(learn_ways(left, right), task, n_train))
         best = max(found, key=lambda each: each.predicted)
+        if any(block.shape.startswith(FEATURED) for block in left.blocks):
+            best = _by_features(left, right, ways, task) or best
         has_score = any(isinstance(way, Scored) and not way.is_line for way in ways)
         trees = _by_trees(left, right, ways) if has_score else None
         if trees is None:
@@ -83,10 +88,44 @@ class AutoMethod(Method):
         if needs_bets:
             found.append(bets.propose_from([way_of(trees)], task, n_train))
         other = max(found, key=lambda each: each.predicted)
-        return other if other.predicted > best.predicted + _TREES_MARGIN * abs(best.predicted) else best
+        return other if other.predicted > best.predicted + _MARGIN * abs(best.predicted) else best
 
 
-def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Learned | Ordered | Scored]) -> Learned | None:
+def _by_features(left: Outputs, right: Outputs, ways: Sequence[Way], task: Task) -> EventProposal | None:
+    """The best event of the features alone, unless some way of cutting whole outputs sees more.
+
+    Cells that also depend on the rest of an output, like the seed of a hash function, may be mere luck: binary local
+    hashing at 1e5 draws proved 0 to 0.99 of ε = 1 by all columns, and 0.97 to 0.99 by features alone.
+    """
+    sides = []
+    for side in (left, right):
+        kept = ((block, n_of_features(block.shape) or None) for block in side)
+        sides.append(Outputs(tuple(replace(block, columns=block.columns[:n]) for block, n in kept), side.size))
+    n_columns = {block.shape: len(block.columns) for block in (*left, *right)}
+    own = ways_of(sides[0], sides[1])
+    plain = _widened(own[0].partition, n_columns)
+    if any(advantage(each, plain, (left, right)) > _ADVANTAGE for each in _partitions(ways)):
+        return None
+    found = EventsMethod().propose_from(own, task)
+    event = replace(found.event, partition=_widened(found.event.partition, n_columns))
+    return replace(found, candidate=replace(found.candidate, event=event))
+
+
+def _widened(partition: Partition, n_columns: Mapping[str, int]) -> Partition:
+    """Cells of the first columns of each shape as cells of all of them."""
+    parts = []
+    for part in partition.blocks:
+        rest = n_columns[part.shape] - len(part.atoms)
+        groups = (replace(group, signature=(*group.signature, *(-1,) * rest)) for group in part.groups)
+        parts.append(replace(part, atoms=(*part.atoms, *(None,) * rest), groups=tuple(groups)))
+    return Partition(tuple(parts))
+
+
+def _partitions(ways: Sequence[Way]) -> list[Partition]:
+    return [way.partition for way in ways if not isinstance(way, Ordered)]
+
+
+def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Way]) -> Learned | None:
     """Cells of a score made of trees, if there are enough draws and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
@@ -96,6 +135,5 @@ def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Learned | Ordered | 
     if trees is None:
         return None
     held_out = trees.left, trees.right
-    others = [way.partition for way in ways if not isinstance(way, Ordered)]
-    advantages = (advantage(trees.partition, other, held_out) for other in others)
-    return trees if all(each > _TREES_ADVANTAGE for each in advantages) else None
+    advantages = (advantage(trees.partition, other, held_out) for other in _partitions(ways))
+    return trees if all(each > _ADVANTAGE for each in advantages) else None

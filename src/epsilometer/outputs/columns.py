@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
 
+# The shape of an output beside features of it, which a user's function computed: `featured{features: …, output: …}`.
+FEATURED = "featured"
 # Words that a shape uses itself: a user's class of that name is written in quotes.
 RESERVED = {
+    FEATURED,
     *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
     *("list", "tuple", "set", "frozenset", "array", "object"),
     *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
@@ -153,6 +156,13 @@ def _parse_fields(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
         leaves += inside
         start += 2 if text[start] == "," else 0
     return leaves, start + 1
+
+
+def n_of_features(shape: str) -> int:
+    """How many of the columns, the first ones, are features; 0 where there are none, or inside of something else."""
+    before = f"{FEATURED}{{features: "
+    leaves = _parse(shape, len(before), "features")[0] if shape.startswith(before) else []
+    return sum(leaf.n_columns for leaf in leaves)
 
 
 # A double holds every digit to the base 2^53.

@@ -6,7 +6,7 @@ a score of several. Discrete, continuous and mixed distributions are the same th
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Array, Integers
-from epsilometer.outputs.columns import Block, Numbers, Outputs
+from epsilometer.errors import InputError
+from epsilometer.outputs.columns import FEATURED, Block, Numbers, Outputs
 from epsilometer.outputs.lines import Atoms, Line, atoms_from_dict, atoms_to_dict
 from epsilometer.outputs.scores import Score, score_from_dict
 
@@ -183,7 +184,15 @@ class Partition:
             if block is not None and len(block.columns) == len(partition.atoms):
                 found.append((first, partition, block))
             first += partition.n_cells
+        if not found and outputs.size and is_featured(self.blocks) and not is_featured(outputs.blocks):
+            how = "draw them from the mechanism that has them, as in event.contains(mechanism.sample(dataset, n, rng))"
+            raise InputError(f"the event also looks at features of the outputs, which these outputs lack; {how}")
         return found
+
+
+def is_featured(blocks: Iterable[Block | BlockPartition]) -> bool:
+    """Whether there are features beside the outputs."""
+    return any(f"{FEATURED}{{" in block.shape for block in blocks)
 
 
 def partition_to_dict(partition: Partition) -> list[dict[str, Any]]:

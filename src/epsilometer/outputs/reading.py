@@ -53,7 +53,7 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         if size and expected in (None, size):
             return Outputs((Block("float", None, (Numbers(floats),), size),), size)
     try:
-        batch = _materialise(values, expected)
+        batch = materialise(values, expected)
         size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
         if expected not in (None, size):
             raise MechanismError(f"the mechanism returned {size} outputs where {expected} were asked for")
@@ -71,7 +71,7 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
 Batch = Array | Sequence[Any] | dict[str, Any]
 
 
-def _materialise(values: Any, expected: int | None) -> Batch:
+def materialise(values: Any, expected: int | None) -> Batch:
     """The batch as an array, a sequence, or a dict of those."""
     values = collected(values)
     names = _column_names(values)

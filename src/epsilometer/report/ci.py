@@ -189,19 +189,22 @@ def render_test(result: AuditResult) -> str:
 def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
     """An expression that makes the mechanism, and the imports that it and the test need."""
     settings = result.settings
-    made = settings.get("recipe") or {}
-    module, _, name = str(made.get("function", "")).partition(":")
-    if all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        function = f"{module}.{name}"
-        if made.get("batch") is True:
-            function = f"epsilometer.from_batch({function})"
-        elif made.get("on_error") == "outcome":
-            function = f'epsilometer.from_callable({function}, on_error="outcome")'
-        return function, ["import epsilometer", f"import {module}"]
+    made, features = settings.get("recipe") or {}, settings.get("features") or {}
+    places = [str(made.get("function", "")), *([str(features.get("place", ""))] if features else [])]
+    names = [place.replace(":", ".", 1) for place in places]
+    if all(part.isidentifier() for name in names for part in name.split(".")):
+        kind = "from_batch" if made.get("batch") is True else "from_callable"
+        options = ['on_error="outcome"'] if kind == "from_callable" and made.get("on_error") == "outcome" else []
+        options += [f"features={name}" for name in names[1:]]
+        is_plain = kind == "from_callable" and not options
+        function = names[0] if is_plain else f"epsilometer.{kind}({', '.join([names[0], *options])})"
+        return function, ["import epsilometer", *{f"import {place.partition(':')[0]}" for place in places}]
     if "target" not in settings:
         hint = "(a lambda, an inner function, an object): write it as a function of a module and audit that"
-        raise InputError(f"to_test: no test could import the mechanism {hint}")
-    source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True})"
+        raise InputError(f"to_test: no test could import the mechanism{' or its features' if features else ''} {hint}")
+    # A target may bring its own features, like an entry of the zoo; they have no place.
+    more = "".join(f", features={place!r}" for place in places[1:] if place)
+    source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True}{more})"
     return source, ["import epsilometer", "from epsilometer.cli.request import open_target"]
 
 

@@ -299,8 +299,11 @@ def replay_hint(result: AuditResult) -> str | None:
         return None
     target = result.settings.get("target")
     if not target:
-        return "epsilometer.replay(result, mechanism)"
+        given = ", features=…" if result.settings.get("features") else ""
+        return f"epsilometer.replay(result, mechanism{given})"
     batch = " --batch" if result.settings.get("batch") else ""
+    place = (result.settings.get("features") or {}).get("place")
+    batch += f" --features {shlex.quote(plain(place, 200))}" if place else ""
     secrets: list[str] = []
 
     def named(found: re.Match[str]) -> str:

@@ -261,11 +261,13 @@ class RecordedSide:
         source: the file, or a part of it.
         exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
         max_bytes: of outputs in memory; None for a share of the memory that there is.
+        features: reads outputs in place of `read_outputs`, and adds columns to them; None adds nothing.
     """
 
     source: Source
     exact: bool = False
     max_bytes: int | None = None
+    features: Any = None
 
     def __str__(self) -> str:
         return str(self.source)
@@ -288,7 +290,7 @@ class RecordedSide:
             for piece in self.source.pieces():
                 if isinstance(piece, np.ndarray) and not self.exact:
                     piece = settled(piece)
-                outputs = _sound(piece) if isinstance(piece, Outputs) else self._read(piece, start)
+                outputs = self._read(_sound(piece) if isinstance(piece, Outputs) else piece, start)
                 yield outputs
                 start += len(outputs)
         except UNSOUND as error:
@@ -297,7 +299,7 @@ class RecordedSide:
 
     def _read(self, piece: Any, start: int) -> Outputs:
         try:
-            return read_outputs(piece)
+            return (self.features or read_outputs)(piece)
         except MechanismError as error:
             columns = piece if isinstance(piece, dict) else {"": piece}
             for row in range(len(next(iter(columns.values())))):

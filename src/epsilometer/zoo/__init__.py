@@ -31,7 +31,7 @@ from epsilometer.zoo.local import (
     truncated_gaussian,
     truncated_laplace,
 )
-from epsilometer.zoo.responses import randomized_responses, rappor, rappor_longitudinal, shuffled_responses
+from epsilometer.zoo.responses import blh, olh, randomized_responses, rappor, rappor_longitudinal, shuffled_responses
 from epsilometer.zoo.selection import exponential, joint_median, noisy_max, noisy_max_value, report_noisy_max
 from epsilometer.zoo.sniper import SNIPER_NAMES, sniper
 from epsilometer.zoo.sparse_vector import numerical_svt, propose_test_release, svt1, svt2, svt3, svt4, svt5, svt6
@@ -45,10 +45,10 @@ from epsilometer.zoo.sums import (
     subsampled_laplace,
 )
 
-__all__ = ["ZooEntry", "clamped_laplace", "dp_laplace", "dp_laplace_released", "dp_mean", "exponential", "find"]
+__all__ = ["ZooEntry", "blh", "clamped_laplace", "dp_laplace", "dp_laplace_released", "dp_mean", "exponential", "find"]
 __all__ += ["gaussian", "gaussian_sum", "geometric", "hadamard_response", "joint_median", "laplace", "laplace_sum"]
 __all__ += ["laplace_vector", "names", "noisy_gradient_descent", "noisy_histogram", "noisy_max", "noisy_max_value"]
-__all__ += ["nondp_gaussian1", "nondp_gaussian2", "nondp_laplace1", "nondp_laplace2", "numerical_svt", "oue"]
+__all__ += ["nondp_gaussian1", "nondp_gaussian2", "nondp_laplace1", "nondp_laplace2", "numerical_svt", "olh", "oue"]
 __all__ += ["propose_test_release", "randomized_response", "randomized_responses", "rappor", "rappor_longitudinal"]
 __all__ += ["report_noisy_max", "scaled_gd", "shuffled_responses", "sniper", "subsampled_gaussian"]
 __all__ += ["subsampled_laplace", "subset_selection", "sue", "svt1", "svt2", "svt3", "svt4", "svt5", "svt6"]

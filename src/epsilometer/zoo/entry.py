@@ -128,10 +128,12 @@ def entry(
     law: Callable[[], PairLaw],
     *,
     keeps_claim: bool = True,
+    features: Any = None,
     **parameters: Any,
 ) -> ZooEntry:
-    """An entry whose mechanism is a batch function `draw(dataset, n, rng)`."""
-    return ZooEntry(name, summary, from_batch(draw, name=name), claim, worst_pair, keeps_claim, parameters, law)
+    """An entry whose mechanism is a batch function `draw(dataset, n, rng)`, with features if it needs them."""
+    mechanism = from_batch(draw, name=name, features=features)
+    return ZooEntry(name, summary, mechanism, claim, worst_pair, keeps_claim, parameters, law)
 
 
 # Which of the law's methods answers for a notion, given which of its parameters.

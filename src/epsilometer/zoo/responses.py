@@ -1,4 +1,4 @@
-"""Randomized response of many people, plain or shuffled, and RAPPOR's Bloom filters."""
+"""Randomized response of many people, plain or shuffled; RAPPOR's Bloom filters, and local hashing."""
 
 import hashlib
 import math
@@ -14,6 +14,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_whole, entry
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law
+from epsilometer.zoo.local import check_category
 
 # More people than this have more shuffled answers than a float can distinguish.
 _MOST_USERS = 50
@@ -216,3 +217,80 @@ def _merged(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     left, right = left[possible], right[possible]
     _, cells = np.unique(np.round(np.log(left) - np.log(right), _DIGITS), return_inverse=True)
     return np.bincount(cells, left).astype(np.float64), np.bincount(cells, right).astype(np.float64)
+
+
+# Seeds of the public hash functions; few enough that the law can count them all.
+_SEEDS = 1 << 16
+# Odd 64-bit constants of a common mixing function (splitmix64), and its shifts.
+_MIX, _WORD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB), (1 << 64) - 1
+
+
+def public_hash(seed: Any, category: int, buckets: int) -> Any:
+    """The bucket of a category, from 0 to buckets - 1, under the hash function of a seed.
+
+    Args:
+        seed: a whole number, or an array of uint64, which gives an array.
+    """
+    mixed = (seed << 16) + category + 1
+    for factor, shift in zip(_MIX, (30, 27, 31), strict=True):
+        mixed = (mixed ^ (mixed >> shift)) * factor & _WORD
+    return (mixed >> 32) % buckets
+
+
+def report_hash(
+    dataset: Any, n: int, rng: np.random.Generator, categories: int, buckets: int, truthful: float
+) -> Integers:
+    """A random hash function and the bucket of one's category, or another bucket; int64 outputs, shape (n, 2).
+
+    Args:
+        categories: all of them.
+        buckets: that a category is hashed to.
+        truthful: probability of the true bucket.
+    """
+    seeds, lies = rng.integers(0, _SEEDS, n, dtype=np.uint64), rng.integers(1, buckets, n, dtype=np.uint64)
+    lies[rng.random(n) < truthful] = 0
+    own = public_hash(seeds, check_category(dataset, categories), buckets)
+    return np.column_stack([seeds, (own + lies) % buckets]).astype(np.int64)
+
+
+def supported(report: Integers, buckets: int) -> dict[str, bool]:
+    """Whether a report (seed, bucket) supports category 0 and category 1, as an aggregator would count it."""
+    seed, bucket = report.tolist()
+    return {f"supports_{each}": public_hash(seed, each, buckets) == bucket for each in (0, 1)}
+
+
+def blh(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
+    """Binary local hashing: a random hash function to one bit, and that bit through randomized response.
+
+    What an event must look at is whether the hash of a category is the report; the entry brings that as features.
+    Its truth on any two categories: pure epsilon; the other notions by a finite sum over the hash functions.
+
+    Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (BLH).
+    """
+    return _hashing("blh", "binary", epsilon, categories, 2)
+
+
+def olh(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
+    """Optimised local hashing: like `blh`, with about e^eps + 1 buckets instead of two.
+
+    Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (OLH).
+    """
+    return _hashing("olh", "optimised", epsilon, categories, round(math.exp(min(check_epsilon(epsilon), 10.0))) + 1)
+
+
+def _hashing(name: str, kind: str, epsilon: float, categories: int, buckets: int) -> ZooEntry:
+    epsilon, categories = check_epsilon(epsilon), check_whole("categories", categories, 2, 1000)
+    truthful = 1 / (1 + (buckets - 1) * math.exp(-epsilon))
+    draw = partial(report_hash, categories=categories, buckets=buckets, truthful=truthful)
+    law, features = partial(_hashing_law, epsilon, buckets, truthful), partial(supported, buckets=buckets)
+    about = name, f"{kind} local hashing of a category", draw, PureDP(epsilon), Pair(0, 1), law
+    return entry(*about, features=features, epsilon=epsilon, categories=categories)
+
+
+def _hashing_law(epsilon: float, buckets: int, truthful: float) -> CellLaw:
+    """Reports that support both categories, the left one, the right one, none."""
+    hashed = [public_hash(np.arange(_SEEDS, dtype=np.uint64), category, buckets) for category in (0, 1)]
+    same, lie = float(np.mean(hashed[0] == hashed[1])), truthful * math.exp(-epsilon)
+    both, own, other = same * truthful, (1 - same) * truthful, (1 - same) * lie
+    none = 1 - both - own - other
+    return discrete_law(np.array([both, own, other, none]), np.array([both, other, own, none]))

@@ -65,6 +65,8 @@ CASES += [
 ]
 CASES += [("sniper", {"mechanism": name}) for name in SNIPER_NAMES]
 SHAPES = {
+    "blh": ((2,), np.int64),
+    "olh": ((2,), np.int64),
     "laplace": ((), np.float64),
     "gaussian": ((), np.float64),
     "geometric": ((), np.int64),

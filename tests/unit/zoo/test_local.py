@@ -253,3 +253,16 @@ def test_rappor_draws_have_their_law(entry, rng):
 def test_rappor_that_makes_no_sense(parameters, named):
     with pytest.raises(InputError, match=named):
         zoo.rappor_longitudinal(**parameters)
+
+
+@pytest.mark.parametrize("make", [zoo.blh, zoo.olh])
+def test_the_law_of_local_hashing_is_that_of_its_draws(make):
+    entry, n = make(1.5, categories=8), 40_000
+    features = entry.mechanism.features.function
+    for side, law in ((0, entry.pair_law.left), (1, entry.pair_law.right)):
+        reports = entry.mechanism.function(side, n, np.random.default_rng(side))
+        seen = [tuple(features(report).values()) for report in reports]
+        counts = np.array([seen.count(each) for each in ((True, True), (True, False), (False, True), (False, False))])
+        # Six standard errors of each cell.
+        assert np.all(np.abs(counts - n * law) < 6 * np.sqrt(n * law) + 1)
+    assert entry.truth() == pytest.approx(1.5)
