@@ -1,10 +1,12 @@
 """What is remembered of chunks."""
 
+import zlib
+
 import numpy as np
 
 from epsilometer.engine import Fingerprints
 from epsilometer.engine import chunks as fingerprints
-from epsilometer.engine.chunks import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint
+from epsilometer.engine.chunks import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint, row_hashes
 from epsilometer.outputs import read_outputs
 
 
@@ -40,3 +42,24 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(fingerprints, "MOST_ROWS", HEAD * LONG_HEADS + 3 * SHORT_HEAD + 1)
     kept = [len(head) for head in heads(filled(LONG_HEADS + 20))]
     assert kept == [HEAD] * LONG_HEADS + [SHORT_HEAD] * 3 + [1]
+
+
+def slow_row_hashes(outputs):
+    """Literally: the shape, then every column, is mixed in by the finaliser of splitmix64, in Python's integers."""
+    found = [0] * outputs.size
+    for block in outputs.blocks:
+        columns = [column.values.view(np.uint64).tolist() for column in block.columns]
+        for place, row in enumerate(block.places().tolist()):
+            total = 0
+            for bits in (zlib.crc32(block.shape.encode()), *(column[place] for column in columns)):
+                total = (total * 0x9E3779B97F4A7C15 + bits) % 2**64
+                total = (total ^ (total >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+                total = (total ^ (total >> 27)) * 0x94D049BB133111EB % 2**64
+                total ^= total >> 31
+            found[row] = total
+    return found
+
+
+def test_hashes_of_rows_are_those_of_a_slow_twin():
+    outputs = read_outputs([1.5, (2.5, -0.0), 3, None, (1.0, 7.0), float("inf"), 1.5])
+    assert row_hashes(outputs).tolist() == slow_row_hashes(outputs)
