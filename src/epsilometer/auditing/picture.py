@@ -151,8 +151,10 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
     distinct = np.unique(np.concatenate(values), return_counts=True)[0]  # or it would use a slow hash table
     known = distinct[np.isfinite(distinct)]
     if len(distinct) <= _MOST_BARS or len(known) < 2 or not np.ptp(known) < np.inf:
-        texts = [[number_text(each, kind) for each in side.tolist()] for side in values]
         order = [number_text(each, kind) for each in distinct.tolist()]
+        # The place of every value; NaN, which is the last of them, is equal to none.
+        places = [np.minimum(np.searchsorted(distinct, side), len(order) - 1).tolist() for side in values]
+        texts = [[order[place] for place in side] for side in places]
         return _bars(name, texts[0], texts[1], inside, order[:_MOST_BARS])
     finite = [np.isfinite(side) for side in values]
     known_of = [side[mask] for side, mask in zip(values, finite, strict=True) if mask.any()]
