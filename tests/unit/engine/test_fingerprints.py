@@ -63,3 +63,16 @@ def slow_row_hashes(outputs):
 def test_hashes_of_rows_are_those_of_a_slow_twin():
     outputs = read_outputs([1.5, (2.5, -0.0), 3, None, (1.0, 7.0), float("inf"), 1.5])
     assert row_hashes(outputs).tolist() == slow_row_hashes(outputs)
+
+
+def test_hashes_of_wide_rows_tell_them_apart():
+    """Every value counts, and its place; a bit of the hash is a coin, although the values have few bits."""
+    rows = np.random.default_rng(0).integers(0, 2, (2000, 128)).astype(bool)
+    rows[1] = rows[0]
+    rows[2] = np.roll(rows[0], 1)
+    rows[3], rows[3, 77] = rows[0], not rows[0, 77]
+    hashes = row_hashes(read_outputs(rows))
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes.tolist())) == len(rows) - 1
+    shares = [float((hashes >> np.uint64(bit) & np.uint64(1)).mean()) for bit in range(64)]
+    assert max(abs(share - 0.5) for share in shares) < 0.08  # 7 standard deviations
