@@ -18,7 +18,7 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import Claim
 from epsilometer.engine import Phase
 from epsilometer.engine.chunks import chunk_rng, row_hashes
-from epsilometer.engine.sampler import contained
+from epsilometer.engine.sampler import contained, own_tools
 from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
@@ -118,7 +118,7 @@ class Looking:
     def _tried(self, dataset: Any, places: list[int]) -> tuple[Outputs | None, str]:
         drawn = []
         try:
-            with contained(self.mechanism.name, dataset):
+            with own_tools(self.mechanism.name, [dataset]), contained(self.mechanism.name, dataset):
                 for place in places:
                     if not self.mechanism.is_seeded:
                         random.seed(place + self.seed)
@@ -133,8 +133,9 @@ class Looking:
         for side in (0, 1):
             try:
                 rng = chunk_rng(self.seed, Phase.LOOK, number, side, 1)
-                with contained(self.mechanism.name, pair.side(side)):
-                    sides.append(self.mechanism.sample(pair.side(side), draws, rng))
+                name, dataset = self.mechanism.name, pair.side(side)
+                with own_tools(name, [dataset]), contained(name, dataset):
+                    sides.append(self.mechanism.sample(dataset, draws, rng))
             except MechanismError as error:
                 return Look(0.0, draws, failed="right" if side else "left", said=str(error))
         score = self.curve.excess(*_event_counts(*sides), draws)

@@ -42,9 +42,11 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
         return data | _atoms_of(left, right)
     values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
     pooled = np.concatenate(values)
-    distinct, counts = np.unique(pooled[np.isfinite(pooled)], return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:_MOST_ATOMS]
-    repeated = np.sort(distinct[most[counts[most] >= _REPEATS]])
+    pooled = np.sort(pooled[np.isfinite(pooled)])
+    late = pooled[_REPEATS - 1 :]
+    # A value that occurs k times is the one so many places before it k + 1 - _REPEATS times.
+    often, more = np.unique(late[late == pooled[: len(late)]], return_counts=True)
+    repeated = np.sort(often[np.argsort(-more, kind="stable")[:_MOST_ATOMS]])
     alone = [np.isin(side, repeated) for side in values] if len(repeated) else None
     data |= {"atoms": repeated.tolist()}
     for name, side in zip(("left_atoms", "right_atoms"), values, strict=True):
@@ -53,22 +55,21 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
     sides = [side[np.isfinite(side)] for side in rest]
     if min(map(len, sides)) < 2 * _REPEATS:
         return data
-    ends = np.array([np.quantile(side, [_TAIL, 1.0 - _TAIL]) for side in sides])
+    ends = np.array([np.quantile(side, [_TAIL, 1.0 - _TAIL, 0.25, 0.75]) for side in sides])
     low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     if not np.finfo(np.float64).tiny < (high - low) / BINS < np.inf:  # equal, or beyond what floats can divide
         return data
     data |= {"low": low, "high": high}
     widths = []
-    for name, side in zip(("left", "right"), sides, strict=True):
+    for name, side, quartiles in zip(("left", "right"), sides, ends[:, 2:], strict=True):
         # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
         inside = side[(side >= low) & (side <= high)]
         places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
         data[name] = np.bincount(places, minlength=BINS).tolist()
         # The bandwidth by Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
-        low_quartile, high_quartile = np.quantile(side, [0.25, 0.75])
         with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
             deviation = float(side.std(ddof=1))
-        spread = min(deviation, float(high_quartile - low_quartile) / 1.34) or deviation or abs(float(side[0])) or 1.0
+        spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation or abs(float(side[0])) or 1.0
         widths.append(float(0.9 * spread * len(side) ** -0.2))
     return data | {"bandwidth": min(widths)}
 
@@ -147,11 +148,13 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
         sides = [[side.labels[code] for code in side.codes] for side in (left, right) if isinstance(side, Labels)]
         return _bars(name, sides[0], sides[1], inside)
     values = [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
-    distinct = np.unique(np.concatenate(values))
+    distinct = np.unique(np.concatenate(values), return_counts=True)[0]  # or it would use a slow hash table
     known = distinct[np.isfinite(distinct)]
     if len(distinct) <= _MOST_BARS or len(known) < 2 or not np.ptp(known) < np.inf:
-        texts = [[number_text(each, kind) for each in side.tolist()] for side in values]
         order = [number_text(each, kind) for each in distinct.tolist()]
+        # The place of every value; NaN, which is the last of them, is equal to none.
+        places = [np.minimum(np.searchsorted(distinct, side), len(order) - 1).tolist() for side in values]
+        texts = [[order[place] for place in side] for side in places]
         return _bars(name, texts[0], texts[1], inside, order[:_MOST_BARS])
     finite = [np.isfinite(side) for side in values]
     known_of = [side[mask] for side, mask in zip(values, finite, strict=True) if mask.any()]

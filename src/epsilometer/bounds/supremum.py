@@ -11,6 +11,8 @@ from epsilometer.arrays import Floats
 
 # Covers the rounding of the incomplete beta function (relative error below 1e-13 up to 1e9 trials) many times over.
 ROUNDING = 1e-11
+# Up to this ratio of trials to q, rounding 1 − q changes P(Y < edge) by less than 1e-11 of it, even 8 spreads out.
+_ROUNDED_Q = 1e8
 # How often an interval that is not yet below the level may be halved; each halving shrinks the chord term 4×.
 _DEPTH = 6
 
@@ -61,7 +63,10 @@ def region_probability(region: Region, p: Floats, q: Floats, blocks: int | Float
     # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is wrong in the third
     # digit at 1e7 trials.
     inner = np.clip(edges, 1.0, m)
-    below = betaincc(inner, m - inner + 1.0, q[:, None])
+    if m <= _ROUNDED_Q * float(q.min()):  # 4 times as fast as the complement
+        below = betainc(m - inner + 1.0, inner, 1.0 - q[:, None])
+    else:
+        below = betaincc(inner, m - inner + 1.0, q[:, None])
     below = np.where(edges <= 0.0, 0.0, np.where(edges > m, 1.0, below))
     mass = np.diff(np.concatenate([below, np.ones((len(q), 1))], axis=1), axis=1)
     # A real threshold just above an integer through rounding must not push that integer out of the region.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, tee
+from operator import is_not
 from typing import Any, Generic, Protocol, TextIO, TypeVar
 
 import numpy as np
@@ -105,11 +106,12 @@ class _Drawing:
     def __call__(self, task: Sequence[ChunkRequest]) -> list[Chunk[Any]]:
         """Draws some chunks, in the given order."""
         chunks = []
-        for piece in task:
-            rng = seeded.chunk_rng(*self.stream, piece.side, piece.chunk)
-            with contained(self.mechanism.name, self.inputs[piece.side]):
-                outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
-            chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, seeded.fingerprint(outputs)))
+        with own_tools(self.mechanism.name, [self.inputs[piece.side] for piece in task]):
+            for piece in task:
+                rng = seeded.chunk_rng(*self.stream, piece.side, piece.chunk)
+                with contained(self.mechanism.name, self.inputs[piece.side]):
+                    outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
+                chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, seeded.fingerprint(outputs)))
         return chunks
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
@@ -126,15 +128,47 @@ _HANDLED = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
+def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
+    """Lets a mechanism draw, and puts back what we count with and how we hear signals.
+
+    It takes as long as a short chunk: use it around several of them, before any is believed.
+
+    Raises:
+        MechanismError: if functions were replaced that we count with.
+    """
+    before = [vars(tool).copy() for tool in _TOOLS]
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = [signal.getsignal(each) for each in _HANDLED]
+    try:
+        yield
+    finally:
+        if is_main and handlers != [signal.getsignal(each) for each in _HANDLED]:
+            for number, handler in zip(_HANDLED, handlers, strict=True):
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        replaced = []
+        for tool, old in zip(_TOOLS, before, strict=True):
+            now = vars(tool)
+            # A look at the values takes a fifth of the time.
+            if len(now) != len(old) or any(map(is_not, now.values(), old.values())):
+                replaced += [(tool, each, value) for each, value in old.items() if now.get(each, tool) is not value]
+        for tool, each, value in replaced:
+            setattr(tool, each, value)
+        if replaced and not isinstance(sys.exc_info()[1], TimeUp):
+            names = ", ".join(sorted(f"{tool.__name__}.{each}" for tool, each, _ in replaced))
+            where = " or ".join(dict.fromkeys(map(shown, inputs)))
+            hint = "have it put them back, or run it as a program of its own (from_command)"
+            what = f"{name} replaced {names} while it ran on the input {where}"
+            raise MechanismError(f"{what}, with which its outputs are read and counted; {hint}")
+
+
+@contextmanager
 def contained(name: str, dataset: Any) -> Iterator[None]:
     """Lets a mechanism draw, puts back what it changed around us, and says what it must not do.
 
     Raises:
-        MechanismError: if it raised what is no Exception, like SystemExit, or replaced functions that we count with.
+        MechanismError: if it raised what is no Exception, like SystemExit.
     """
-    before = [dict(vars(tool)) for tool in _TOOLS]
     filters, depth, path = warnings.filters[:], sys.getrecursionlimit(), sys.path[:]
-    handlers = [signal.getsignal(each) for each in _HANDLED]
     caught: BaseException | None = None
     try:
         with np.errstate():
@@ -147,35 +181,14 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
         warnings.filters[:] = filters  # type: ignore[index]  # a list, whatever typeshed says
     if sys.path != path:  # it may have added to it
         sys.path += [each for each in path if each not in sys.path]
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main and handlers != [signal.getsignal(each) for each in _HANDLED]:
-        for number, handler in zip(_HANDLED, handlers, strict=True):
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
     if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
         _reopen_streams()
-    replaced = []
-    for tool, old in zip(_TOOLS, before, strict=True):
-        now = vars(tool)
-        replaced += [(tool, each, value) for each, value in old.items() if now.get(each, tool) is not value]
-    if replaced or caught is not None:
-        _complain(name, dataset, caught, replaced)
-
-
-def _complain(name: str, dataset: Any, caught: BaseException | None, replaced: list[tuple[Any, str, Any]]) -> None:
-    """Raises what a mechanism raised, as an error of the mechanism; or says what it replaced, and puts that back."""
-    for tool, each, value in replaced:
-        setattr(tool, each, value)
     if isinstance(caught, TimeUp):
         raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
-    if replaced:
-        names = ", ".join(sorted(f"{tool.__name__}.{each}" for tool, each, _ in replaced))
-        what = f"{name} replaced {names} while it ran on the input {shown(dataset)}"
-        hint = "have it put them back, or run it as a program of its own (from_command)"
-        raise MechanismError(f"{what}, with which its outputs are read and counted; {hint}") from caught
-    assert caught is not None
     if isinstance(caught, KeyboardInterrupt | Exception) and not isinstance(caught, RecursionError):
         raise caught
-    raise MechanismError(failure_text(name, dataset, caught)) from caught
+    if caught is not None:
+        raise MechanismError(failure_text(name, dataset, caught)) from caught
 
 
 def _reopen_streams() -> None:

@@ -74,14 +74,15 @@ class BatchMechanism(Mechanism):
             batch = "a batch function is f(dataset, n, rng) or f(dataset, n)"
             raise InputError(f"{self.name}({', '.join(places)}) returns one output per call: {hint}; {batch}")
         self.is_seeded = takes_rng or places is None or len(places) > 2
+        self._rng_by_name = places is not None and len(places) < 3
         self.chunk_size = _BATCH_CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the function once, with a copy of the dataset."""
-        by_name = len(_places(self.function) or "any") < 3
-        given = () if by_name or not self.is_seeded else (rng,)
+        given = (rng,) if self.is_seeded and not self._rng_by_name else ()
+        named = {"rng": rng} if self.is_seeded and self._rng_by_name else {}
         try:
-            values = self.function(copier(dataset)(), n, *given, **({"rng": rng} if self.is_seeded and by_name else {}))
+            values = self.function(copier(dataset)(), n, *given, **named)
         except Exception as error:
             raise MechanismError(failure_text(self.name, dataset, error)) from error
         self._check(values, n)

@@ -6,7 +6,8 @@ of columns. Masked entries, and nulls of an Arrow column, are missing values, wh
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
+from operator import is_
 from typing import Any, cast
 
 import numpy as np
@@ -45,9 +46,10 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
     if issubclass(type(values), Outputs):  # read before; `isinstance` would ask the object, whose code may raise
         return cast(Outputs, values)
     # Most mechanisms return plain floats, and these already are a column. Anything else about them, like a wrong number
-    # of outputs, is left to the general path below. Types are known by their addresses: some have no hash.
-    are_floats = type(values) is list and set(map(id, map(type, values))) == {id(float)}
-    floats = np.array(values) if are_floats else values
+    # of outputs, is left to the general path below. Types are compared as objects: some have no hash.
+    floats = values
+    if type(values) is list and all(map(is_, map(type, values), repeat(float))):
+        floats = np.fromiter(values, np.float64, len(values))
     if type(floats) is np.ndarray and floats.dtype == np.float64 and floats.ndim == 1:
         size = len(floats)
         if size and expected in (None, size):

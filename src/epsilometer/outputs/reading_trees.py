@@ -135,10 +135,17 @@ def _read_rows(name: str, width: int, rows: Sequence[Sequence[Any]], place: Plac
     return product(parts, partial(sequence_text, name), place)
 
 
+# Parts that are looked at before all of them are: those of different types mostly differ at once.
+_FIRST = 64
+
+
 def _read_alike(values: list[Any]) -> Block | None:
     """All parts of all values at once, if they are leaves of one shape; wide rows are then as fast as long columns."""
-    kinds = set(map(type, values))
-    kind = kinds.pop() if len(kinds) == 1 else object
+    for look in (values[:_FIRST], values):
+        kinds = set(map(type, look))
+        if len(kinds) != 1:
+            return None
+    kind = kinds.pop()
     blocks = leaves.LEAVES[kind](values) if kind in leaves.LEAVES else []
     return blocks[0] if len(blocks) == 1 else None
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import betainc, betaincc
 from scipy.stats import binom
 
 from epsilometer.bounds.supremum import NullLine, Region, _chord_excess, greatest_probability, region_probability
@@ -153,3 +154,23 @@ def test_chord_says_nothing_at_the_ends():
     region = Region(linear(1.0, 1.0), 5, 5)
     touching = _chord_excess(region, NullLine(2.0, 0.0), np.array([0.0, 0.45, 0.6]), np.array([0.1, 0.55, 0.7]))
     assert touching == pytest.approx([1.0, 1.0, 1.0])
+
+
+def slow_region_probability(region, p, q, edges):
+    """Literally, with P(Y < edge) as the complement of the incomplete beta function."""
+    below = np.array([betaincc(edge, region.n_right - edge + 1, q) for edge in edges])
+    mass = np.diff(below, append=1.0)
+    tail = [betainc(needed, region.n_left - needed + 1, p) for needed in np.ceil(region.threshold(edges))]
+    return below[0] + float(mass @ tail)
+
+
+@pytest.mark.parametrize("trials", [100, 7000, 700_000, 20_000_000])
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.95])
+def test_the_fast_form_is_that_of_a_slow_twin(trials, q):
+    # P(X ≥ threshold) is about 0.05 and less: in the tails, where rounding 1 − q would show first.
+    spread = math.sqrt(trials * q * (1.0 - q))
+    region = Region(lambda y: np.minimum(y + 2.0 * spread, trials), trials, trials)
+    edges = np.unique(np.round(trials * q + spread * np.linspace(-8.0, 1.5, 60)))
+    edges = edges[edges >= 1.0]
+    found = float(region_probability(region, np.array([q]), np.array([q]), edges)[0])
+    assert found == pytest.approx(slow_region_probability(region, q, q, edges), rel=2.5e-11)

@@ -1,10 +1,12 @@
 """What is remembered of chunks."""
 
+import zlib
+
 import numpy as np
 
 from epsilometer.engine import Fingerprints
 from epsilometer.engine import chunks as fingerprints
-from epsilometer.engine.chunks import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint
+from epsilometer.engine.chunks import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint, row_hashes
 from epsilometer.outputs import read_outputs
 
 
@@ -40,3 +42,37 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(fingerprints, "MOST_ROWS", HEAD * LONG_HEADS + 3 * SHORT_HEAD + 1)
     kept = [len(head) for head in heads(filled(LONG_HEADS + 20))]
     assert kept == [HEAD] * LONG_HEADS + [SHORT_HEAD] * 3 + [1]
+
+
+def slow_row_hashes(outputs):
+    """Literally: the shape, then every column, is mixed in by the finaliser of splitmix64, in Python's integers."""
+    found = [0] * outputs.size
+    for block in outputs.blocks:
+        columns = [column.values.view(np.uint64).tolist() for column in block.columns]
+        for place, row in enumerate(block.places().tolist()):
+            total = 0
+            for bits in (zlib.crc32(block.shape.encode()), *(column[place] for column in columns)):
+                total = (total * 0x9E3779B97F4A7C15 + bits) % 2**64
+                total = (total ^ (total >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+                total = (total ^ (total >> 27)) * 0x94D049BB133111EB % 2**64
+                total ^= total >> 31
+            found[row] = total
+    return found
+
+
+def test_hashes_of_rows_are_those_of_a_slow_twin():
+    outputs = read_outputs([1.5, (2.5, -0.0), 3, None, (1.0, 7.0), float("inf"), 1.5])
+    assert row_hashes(outputs).tolist() == slow_row_hashes(outputs)
+
+
+def test_hashes_of_wide_rows_tell_them_apart():
+    """Every value counts, and its place; a bit of the hash is a coin, although the values have few bits."""
+    rows = np.random.default_rng(0).integers(0, 2, (2000, 128)).astype(bool)
+    rows[1] = rows[0]
+    rows[2] = np.roll(rows[0], 1)
+    rows[3], rows[3, 77] = rows[0], not rows[0, 77]
+    hashes = row_hashes(read_outputs(rows))
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes.tolist())) == len(rows) - 1
+    shares = [float((hashes >> np.uint64(bit) & np.uint64(1)).mean()) for bit in range(64)]
+    assert max(abs(share - 0.5) for share in shares) < 0.08  # 7 standard deviations

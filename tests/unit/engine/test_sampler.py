@@ -1,3 +1,4 @@
+import math
 from contextlib import closing
 from itertools import pairwise
 
@@ -221,3 +222,35 @@ class TestRunners:
         sampler = Sampler(from_batch(locked), 7, open_runner(2))
         with pytest.raises(InputError, match="jobs=2"):
             sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 200_000)
+
+
+class TestFunctionsThatWeCountWith:
+    """Several chunks are drawn before it is looked at them: none of these is believed if something was replaced."""
+
+    @staticmethod
+    def drawn_while(monkeypatch, tool, name, value):
+        def mechanism(dataset, n, rng):
+            monkeypatch.setattr(tool, name, value)
+            return rng.random(n)
+
+        return Sampler(from_batch(mechanism), 7).both(Phase.TRAIN, 0, PAIR, 5000)
+
+    @pytest.mark.parametrize(
+        ("tool", "name", "value"),
+        [
+            (np, "count_nonzero", lambda *_: 0),
+            (np, "pi", np.zeros(3)),  # cannot be compared by ==
+            (np.random, "SeedSequence", None),  # the next chunk fails
+            (math, "log", math.exp),
+        ],
+    )
+    def test_replaced_ones_are_named_and_put_back(self, monkeypatch, tool, name, value):
+        before = getattr(tool, name)
+        with pytest.raises(MechanismError, match=rf"replaced {tool.__name__}\.{name} while .* input 0.0 or 1.0"):
+            self.drawn_while(monkeypatch, tool, name, value)
+        assert getattr(tool, name) is before
+
+    def test_the_same_again_and_what_is_new_do_no_harm(self, monkeypatch):
+        monkeypatch.setattr(math, "a_new_name", 1, raising=False)
+        left, _ = self.drawn_while(monkeypatch, math, "a_new_name", math.a_new_name)
+        assert len(left) == 5000

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+import scipy  # scipy.linalg is loaded when it is first used: that takes as long as a small audit
 from scipy.special import ndtr
 
 from epsilometer.arrays import Floats
@@ -55,7 +55,7 @@ class GaussianProcess:
         """Mean and standard deviation of the signal at points of shape (m, coordinates)."""
         squares = _squared_distances(points, self.points, self.coordinates)
         across = _correlation(np.tensordot(1.0 / self.lengths**2, squares, 1))
-        reduced = solve_triangular(self.factor, across.T, lower=True)
+        reduced = scipy.linalg.solve_triangular(self.factor, across.T, lower=True)
         left = np.maximum(1.0 - np.einsum("ij,ij->j", reduced, reduced), 1e-12)
         return across @ self.weights, np.sqrt(self.scale * left)
 
@@ -71,8 +71,8 @@ def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> 
     arguments = (squares, scores, start, spread)
     found = minimize(_loss, start, arguments, "L-BFGS-B", jac=True, bounds=limits, options={"maxiter": _STEPS})
     lengths, noise = np.exp(found.x[:-1]), math.exp(found.x[-1])
-    factor = cholesky(_with_noise(_correlation(np.tensordot(lengths**-2, squares, 1)), noise), lower=True)
-    weights = cho_solve((factor, True), scores)
+    factor = scipy.linalg.cholesky(_with_noise(_correlation(np.tensordot(lengths**-2, squares, 1)), noise), lower=True)
+    weights = scipy.linalg.cho_solve((factor, True), scores)
     scale = float(scores @ weights) / len(scores)
     return GaussianProcess(coordinates, points, lengths, noise, scale, factor, weights)
 
@@ -83,8 +83,8 @@ def _loss(logs: Floats, squares: Floats, scores: Floats, expected: Floats, sprea
     scaled = squares / lengths[:, None, None] ** 2
     distance = _ROOT5 * np.sqrt(scaled.sum(axis=0))
     decay = np.exp(-distance)
-    factor = cholesky(_with_noise((1.0 + distance + distance**2 / 3.0) * decay, noise), lower=True)
-    inverse = cho_solve((factor, True), np.eye(len(scores)))
+    factor = scipy.linalg.cholesky(_with_noise((1.0 + distance + distance**2 / 3.0) * decay, noise), lower=True)
+    inverse = scipy.linalg.cho_solve((factor, True), np.eye(len(scores)))
     weights = inverse @ scores
     n, fit_error = len(scores), max(float(scores @ weights), 1e-12)
     away = (logs - expected) / spread
