@@ -19,12 +19,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from epsilometer.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from warm_python import WarmPython
 
 # No test may hang. One that takes so many seconds, where the slowest takes 30 on a quiet machine, fails and shows what
 # every thread was doing. `faulthandler_timeout` in pyproject.toml ends the process where even that is not possible.
@@ -151,6 +155,16 @@ def interruptible() -> None:
     """Programs that tests start can be interrupted, also where the tests themselves run in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator["WarmPython"]:
+    """Runs programs that need not start as a user starts them: forks of one process that has imported everything."""
+    from warm_python import WarmPython
+
+    warm = WarmPython()
+    yield warm
+    warm.close()
 
 
 @pytest.fixture(autouse=True)

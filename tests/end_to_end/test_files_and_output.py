@@ -48,13 +48,15 @@ def close(x, rng):
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Runs the command in an empty folder."""
+def run(tmp_path, warm_python):
+    """Runs the command in an empty folder; as a user does where something is done to its process before it starts."""
 
     def run(*arguments, **settings):
+        if "preexec_fn" not in settings:
+            return warm_python.run("-m", "epsilometer", *arguments, cwd=tmp_path, **settings)
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
         command = [*COMMAND, *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, text=True, check=False, timeout=120, **settings)
+        return subprocess.run(command, cwd=tmp_path, text=True, check=False, **settings)
 
     return run
 
@@ -85,7 +87,7 @@ def test_a_full_disk_leaves_whole_files_and_is_no_verdict(run, tmp_path, size):
     ended = run(*laplace(*(each for flag in flags for each in flag)), preexec_fn=limit_files(size), env=environment)
     assert ended.returncode == 2
     assert "r.html cannot be written: File too large" in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.count("epsilometer: ") == 1  # beside signs of life, which it gives on a busy machine
     assert ended.stdout.startswith("NOT REFUTED")  # what was found out is not lost
     for name, end in zip(FILES, ("}\n", "</html>", "</testsuites>\n", "\n"), strict=True):
         text = (tmp_path / name).read_text()

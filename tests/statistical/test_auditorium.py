@@ -36,7 +36,7 @@ def test_broken_mechanisms_are_refuted(name, epsilon, samples, rarely):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])
 def test_private_mechanisms_are_refuted_as_rarely_as_promised(name, epsilon, rarely):
     entry = zoo.find(name, epsilon=epsilon)
-    rarely(lambda seed: em.audit(entry, samples=5_000, seed=seed).is_refuted, 0.05, 0.35)
+    rarely(lambda seed: em.audit(entry, samples=2_000, seed=seed).is_refuted, 0.05, 0.35)
 
 
 def test_the_released_private_mean_is_refuted_with_an_event_that_says_why():
