@@ -7,6 +7,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import faulthandler
+import gc
 import itertools
 import math
 import re
@@ -102,6 +103,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests first: at the end, short ones keep all processes busy. Those of one file stay together."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def end_run() -> None:

@@ -221,7 +221,7 @@ class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
     @pytest.mark.parametrize("what", ["m:slow", "m:forking", "program"])
     @pytest.mark.parametrize("jobs", ["1", "2"])
-    def test_neither_processes_nor_files_stay(self, tmp_path, number, what, jobs):
+    def test_neither_processes_nor_files_stay(self, tmp_path, number, what, jobs, warm_python):
         if what == "m:forking" and jobs == "1":
             pytest.skip("what a mechanism forks in our own process is its own")
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -232,15 +232,9 @@ class TestSignals:
         inputs = ["--left", "0", "--right", "1", "--epsilon", "1", "--samples", "100000", "--jobs", jobs]
         mechanism = "command:sh -c 'touch begun; sleep 600' {dataset}" if what == "program" else what
         environment = {**os.environ, "TMPDIR": str(temporary)}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "epsilometer", "audit", mechanism, *inputs],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        process = warm_python.start("-m", "epsilometer", "audit", mechanism, *inputs, cwd=tmp_path, env=environment)
         while not (tmp_path / "begun").exists():
-            assert process.poll() is None, process.stderr.read()
+            assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         time.sleep(0.2)
         process.send_signal(number)
