@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="forks and signals"), pytest.mark.time_limit(60)]
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="forks and signals"), pytest.mark.time_limit(150)]
 
 # Before each: `x` is the input, `noise` a fresh draw, `n` counts the calls in this process.
 HEAD = """

@@ -269,7 +269,6 @@ def test_a_history_cannot_steer_a_terminal(run, tmp_path):
 
 
 def _wait_for(path):
-    until = time.monotonic() + 60
+    """The time limit of the test ends this wait if the file is never made."""
     while not path.exists():
-        assert time.monotonic() < until, f"{path} was never made"
         time.sleep(0.05)
