@@ -13,14 +13,14 @@ TRUE_CLAIMS = [name for name in zoo.names() if zoo.find(name).keeps_claim]
 
 @pytest.mark.parametrize("name", TRUE_CLAIMS)
 def test_true_claims_are_not_refuted(name, rarely):
-    """A claim that an entry breaks is refuted at any confidence: two or three audits show it, and false alarms."""
+    """A claim that an entry breaks is refuted at any confidence: two audits show it, and false alarms."""
     entry, verdicts = zoo.find(name), []
 
     def is_refuted(seed):
         verdicts.append(em.audit(entry, samples=2000, seed=seed, confidence=0.9999).verdict)
         return verdicts[-1] is em.Verdict.REFUTED
 
-    runs = rarely(is_refuted, 1e-4, 0.9)
+    runs = rarely(is_refuted, 1e-4, 0.91)
     # Four checks of about 1e-9 each on both sides. Alarms in all runs are seen.
     assert_rare(verdicts.count(em.Verdict.INCONCLUSIVE), runs, 1e-8)
 
