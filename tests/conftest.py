@@ -37,6 +37,9 @@ TEST_SECONDS = 300
 # The whole run, which takes less than 10 minutes on a quiet machine, ends after this time, whatever happens.
 RUN_SECONDS = 3600
 
+# The folders whose tests take a second and more each.
+LONG_FIRST = {"end_to_end", "statistical"}
+
 # `fixed` gives the same examples in every run, here and in CI. `explore` looks for new ones on a developer's wish:
 # HYPOTHESIS_PROFILE=explore make test
 # Neither measures time: a busy machine is no failure.
@@ -101,8 +104,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: at the end, short ones keep all processes busy. Those of one file stay together."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Slow tests first, and long ones: at the end, short ones keep all processes busy. Files stay together.
+
+    xdist cuts the list into as many pieces as there are processes, and who is through takes half of what another has
+    left, from its end.
+    """
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, LONG_FIRST.isdisjoint(item.path.parts)))
 
 
 def pytest_collection_finish() -> None:
