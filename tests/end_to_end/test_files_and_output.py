@@ -155,7 +155,7 @@ def test_no_command_lets_a_mechanism_print(run, tmp_path, command):
 
 def test_names_of_standard_output_mean_ours(run, tmp_path):
     (tmp_path / "m.py").write_text(CHATTER)
-    arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "400", "--json", "-", "--markdown"]
+    arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "400", "--json", "-", "--markdown"]
     piped = run(*arguments, "/dev/stdout").stdout
     with (tmp_path / "out").open("w") as out:
         run(*arguments, "/dev/stdout", stdout=out)
@@ -225,15 +225,15 @@ def test_a_mechanism_that_changes_the_folder_moves_nothing(run, tmp_path):
     )
     flags = [each for pair in zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True) for each in pair]
     for number, extra in enumerate(([], ["--stop-early"], ["--jobs", "2"])):
-        arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "200", *extra]
+        arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "200", *extra]
         ended = run(*arguments, *flags, "--checkpoint", f"c{number}")
-        assert ended.returncode == 0, ended.stderr
+        assert ended.returncode in (0, 1), ended.stderr
     (tmp_path / "s.toml").write_text(
-        "samples = 200\nleft = 0\nright = 1\nepsilon = 9\n"
+        "samples = 200\nleft = 0\nright = 1\nepsilon = 0.01\n"
         '[[audit]]\nname = "a"\nmechanism = "m:noisy"\n[[audit]]\nname = "b"\nmechanism = "m:noisy"\n'
     )
     ended = run("run", "s.toml", "--jobs", "1", "--junit", "s.xml")
-    assert ended.returncode == 0, ended.stdout
+    assert ended.returncode in (0, 1), ended.stdout
     assert names(tmp_path / "elsewhere") == []
     made = {*FILES, "c0", "c1", "c2", "s.xml", "s.history.sqlite", "epsilometer-report"}
     assert set(names(tmp_path)) == made | {"elsewhere", "m.py", "s.toml"}
