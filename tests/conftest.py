@@ -7,6 +7,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import faulthandler
+import gc
 import itertools
 import math
 import re
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -26,11 +28,17 @@ from hypothesis import HealthCheck, settings
 
 from epsilometer.errors import MissingExtraError
 
+if TYPE_CHECKING:
+    from warm_python import WarmPython
+
 # No test may hang. One that takes so many seconds, where the slowest takes 30 on a quiet machine, fails and shows what
 # every thread was doing. `faulthandler_timeout` in pyproject.toml ends the process where even that is not possible.
 TEST_SECONDS = 300
 # The whole run, which takes less than 10 minutes on a quiet machine, ends after this time, whatever happens.
 RUN_SECONDS = 3600
+
+# The folders whose tests take a second and more each.
+LONG_FIRST = {"end_to_end", "statistical"}
 
 # `fixed` gives the same examples in every run, here and in CI. `explore` looks for new ones on a developer's wish:
 # HYPOTHESIS_PROFILE=explore make test
@@ -96,8 +104,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: at the end, short ones keep all processes busy. Those of one file stay together."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Slow tests first, and long ones: at the end, short ones keep all processes busy. Files stay together.
+
+    xdist cuts the list into as many pieces as there are processes, and who is through takes half of what another has
+    left, from its end.
+    """
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, LONG_FIRST.isdisjoint(item.path.parts)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def end_run() -> None:
@@ -151,6 +169,16 @@ def interruptible() -> None:
     """Programs that tests start can be interrupted, also where the tests themselves run in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator["WarmPython"]:
+    """Runs programs that need not start as a user starts them: forks of one process that has imported everything."""
+    from warm_python import WarmPython
+
+    warm = WarmPython()
+    yield warm
+    warm.close()
 
 
 @pytest.fixture(autouse=True)

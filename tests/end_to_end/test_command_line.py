@@ -19,18 +19,11 @@ PROGRESS = re.compile(r"^(?!epsilometer: ).*(?: draws\b|ms per draw: ).*\n", re.
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, warm_python):
     """Runs the command in an empty folder."""
 
     def run(*arguments, **settings):
-        done = subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            **settings,
-        )
+        done = warm_python.run("-m", "epsilometer", *arguments, cwd=tmp_path, **settings)
         done.stderr = PROGRESS.sub("", done.stderr)
         return done
 

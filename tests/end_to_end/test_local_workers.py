@@ -293,7 +293,8 @@ def test_what_a_mechanism_prints_is_seen():
 
 
 BUSY = """
-import os, sys, time
+import os, sys, time, warnings
+warnings.simplefilter("error")
 from epsilometer.engine import open_runner
 
 def forever(task):
@@ -306,45 +307,46 @@ next(tasks)
 
 
 class TestTheEndOfTheProgram:
-    def start(self, tmp_path, ending):
+    @pytest.fixture
+    def start(self, tmp_path, warm_python):
         folder = tmp_path / "workers"
         folder.mkdir()
-        argv = [sys.executable, "-W", "error", "-c", BUSY + ending, str(folder)]
-        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return process, lambda: [int(path.name) for path in folder.iterdir()]
+
+        def start(ending):
+            program = warm_python.start("-c", BUSY + ending, folder)
+            return program, lambda: [int(path.name) for path in folder.iterdir()]
+
+        return start
 
     @pytest.mark.parametrize("ending", ["", "tasks.close()", "import gc; del tasks; gc.collect()", "sys.exit(0)"])
-    def test_it_does_not_wait_for_workers(self, tmp_path, ending):
-        process, workers = self.start(tmp_path, ending)
+    def test_it_does_not_wait_for_workers(self, start, ending):
+        process, workers = start(ending)
         said = process.communicate()
         assert (process.returncode, *said) == (0, "", "")
         wait_until(lambda: not any(map(is_running, workers())))
 
-    def test_an_interrupt_leaves_no_workers(self, tmp_path):
-        process, workers = self.start(tmp_path, "print('waiting', flush=True)\nnext(tasks)")
-        assert process.stdout.readline() == "waiting\n"
+    def test_an_interrupt_leaves_no_workers(self, start):
+        process, workers = start("next(tasks)")
         wait_until(lambda: len(workers()) == 2)
         process.send_signal(signal.SIGINT)
         assert "KeyboardInterrupt" in process.communicate()[1]
         wait_until(lambda: not any(map(is_running, workers())))
 
-    def test_an_interrupt_from_the_terminal_reaches_workers_too(self, tmp_path):
+    def test_an_interrupt_from_the_terminal_reaches_workers_too(self, start):
         ending = "import signal\nos.setpgid(0, 0)\nprint('waiting', flush=True)\nnext(tasks)"
-        process, workers = self.start(
-            tmp_path, ending.replace("next(tasks)", "os.killpg(0, signal.SIGINT); next(tasks)")
-        )
+        process, workers = start(ending.replace("next(tasks)", "os.killpg(0, signal.SIGINT); next(tasks)"))
         complaint = process.communicate()[1]
         assert complaint.count("KeyboardInterrupt") == 1, complaint  # the program's; workers say nothing
         wait_until(lambda: not any(map(is_running, workers())))
 
-    def test_audits_go_on_after_an_interrupt(self, tmp_path):
+    def test_audits_go_on_after_an_interrupt(self, start):
         ending = (
             "import signal, threading\n"
             "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             "try: next(tasks)\n"
             "except KeyboardInterrupt: print(list(open_runner(2).map(abs, range(9))) == list(range(9)))\n"
         )
-        process, _ = self.start(tmp_path, ending)
+        process, _ = start(ending)
         assert process.communicate() == ("True\n", "")
 
 

@@ -144,7 +144,7 @@ def test_order_and_selection_change_no_seed(pytester, run):
     whole = seeds()
     assert len({seed for each in whole.values() for seed in each}) == 4
     assert seeds("-k", "test_leaks")["test_leaks"] == whole["test_leaks"]
-    assert seeds("-n", "2") == whole
+    assert seeds("-n", "1") == whole  # in a process of xdist's
     assert seeds("--epsilometer-seed=1")["test_leaks"] != whole["test_leaks"]
 
 
@@ -242,13 +242,13 @@ GIVEN = """
     from hypothesis import strategies as st
     from library import noisy_sum
 
-    @audited(st.lists(st.floats(0, 1), max_size=4), em.PureDP(1.0), relation="add-remove", trials=32, samples=3000)
+    @audited(st.lists(st.floats(0, 1), max_size=4), em.PureDP(1.0), relation="add-remove", trials=12, samples=1500)
     def test_given(data, rng):
         return noisy_sum(data, rng)
 
     def test_domain(epsilometer):
         data = em.domains.Records(em.domains.Number(0, 1))
-        epsilometer.assert_private(noisy_sum, data, em.PureDP(1.0), relation="add-remove", trials=32, samples=3000)
+        epsilometer.assert_private(noisy_sum, data, em.PureDP(1.0), relation="add-remove", trials=12, samples=1500)
 """
 
 

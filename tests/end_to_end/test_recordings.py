@@ -38,7 +38,8 @@ def test_numbers(kind, rng, capsys):
     # The true ε is 2; the claims are so far from it that chance plays no role.
     files = [write(kind, name, rng.laplace(centre, 0.5, 4000)) for name, centre in (("left", 0), ("right", 1))]
     assert main(["compare", *files, "--epsilon", "1", "--seed", "0"]) == 1
-    assert main(["compare", *files, "--epsilon", "4", "--seed", "0"]) == 0
+    if kind == "npy":  # what is not refuted is rehearsed, which takes seconds
+        assert main(["compare", *files, "--epsilon", "4", "--seed", "0"]) == 0
     assert main(["compare", *files, "--notion", "pure", "--seed", "0"]) == 0
     assert f"recorded in {files[0]}" in capsys.readouterr().out
 

@@ -175,7 +175,7 @@ def evil(x, rng):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(tmp_path_factory, warm_python):
     """A refutation after a search, a correct mechanism, hostile outputs, and the index of a suite."""
     folder = tmp_path_factory.mktemp("pages")
     pairs = [(0.0, 0.1 * step) for step in range(1, 11)]
@@ -186,8 +186,7 @@ def pages(tmp_path_factory):
         "samples = 2000\nseed = 0\n" + "".join(f'[[audit]]\nmechanism = "zoo:{name}"\n' for name in ("laplace", "svt5"))
     )
     for _ in range(2):
-        command = [sys.executable, "-m", "epsilometer", "run", "suite.toml", "--out", "."]
-        subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        warm_python.run("-m", "epsilometer", "run", "suite.toml", "--jobs", "1", "--out", ".", cwd=folder)
     return folder
 
 

@@ -7,8 +7,8 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -53,21 +53,31 @@ def unseeded(dataset):
     return random.gauss(dataset, 1.0)
 """
 INPUTS = ["--left", "0.5", "--right", "0.3", "--epsilon", "0.45"]
+# A claim that is refuted: else every audit of all samples rehearses for seconds what it could have refuted.
+REFUTED = [*INPUTS[:-1], "0.1"]
 EARLY = ["coins:coin", *INPUTS, "--samples", "1500", "--seed", "11", "--stop-early"]
-PLAIN = ["coins:noisy", *INPUTS, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early"]
-DEADLY = ["coins:deadly", *INPUTS, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early", "--jobs", "2"]
+PLAIN = ["coins:noisy", *REFUTED, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early"]
+DEADLY = ["coins:deadly", *REFUTED, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early", "--jobs", "2"]
 UNSEEDED = ["coins:unseeded", *INPUTS, "--samples", "6000", "--seed", "11", "--method", "events"]
 STOPS = [signal.SIGKILL, signal.SIGINT, signal.SIGKILL]
 
 
 def command(name, settings):
     files = ["--json", f"{name}.json", "--checkpoint", f"{name}.checkpoint"]
-    return [sys.executable, "-m", "epsilometer", "audit", *settings, *files]
+    return ["-m", "epsilometer", "audit", *settings, *files]
 
 
-def folder_with_mechanisms(tmp_path):
+@pytest.fixture
+def start(tmp_path, warm_python):
+    """Starts a program in a folder with mechanisms."""
     (tmp_path / "coins.py").write_text(MODULE, encoding="utf-8")
-    return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path)}}
+    return partial(warm_python.start, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+
+
+def ended(program):
+    """Its exit status, and what it said when it was left alone."""
+    said = program.communicate()[1]
+    return program.returncode, said
 
 
 def calls_in(folder):
@@ -75,29 +85,27 @@ def calls_in(folder):
     return calls.stat().st_size if calls.exists() else 0
 
 
-def run_whole(name, settings, place):
+def run_whole(name, settings, start, folder):
     """An audit that is left alone; its exit status and its number of calls."""
-    (place["cwd"] / "calls.txt").unlink(missing_ok=True)
-    done = subprocess.run(command(name, settings), **place, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    return done.returncode, calls_in(place["cwd"])
+    (folder / "calls.txt").unlink(missing_ok=True)
+    status, said = ended(start(*command(name, settings)))
+    assert status in (0, 1), said
+    return status, calls_in(folder)
 
 
-def run_with_stops(name, settings, place, step):
+def run_with_stops(name, settings, start, folder, step):
     """Stops an audit three times, each time after it has got on and has kept something of it; then its exit status."""
-    folder = place["cwd"]
     (folder / "calls.txt").unlink(missing_ok=True)
     for how in STOPS:
-        stop_once(name, settings, place, step, how)
+        stop_once(name, settings, start, folder, step, how)
     (folder / "gate").unlink()
-    return subprocess.run(command(name, settings), **place, capture_output=True, check=False).returncode
+    return ended(start(*command(name, settings)))[0]
 
 
-def stop_once(name, settings, place, step, how):
-    folder = place["cwd"]
+def stop_once(name, settings, start, folder, step, how):
     let_through(folder, 1)  # when it comes to the second call it has opened its checkpoint, and kept nothing yet
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command(name, settings), **place, **quiet, start_new_session=True)
+    process = start(*command(name, settings), **quiet, start_new_session=True)
     try:
         wait_at_gate(folder, process)
         kept = what_is_kept(folder, name)
@@ -140,58 +148,53 @@ def decisions(folder, name):
     return result["verdict"], result["samples_used"], details["wealth"], details["bound_over_time"]
 
 
-def test_killed_and_interrupted_runs_go_on(tmp_path):
-    place = folder_with_mechanisms(tmp_path)
-    status, calls = run_whole("whole", EARLY, place)
-    assert run_with_stops("killed", EARLY, place, calls // 12) == status
+def test_killed_and_interrupted_runs_go_on(start, tmp_path):
+    status, calls = run_whole("whole", EARLY, start, tmp_path)
+    assert run_with_stops("killed", EARLY, start, tmp_path, calls // 12) == status
     assert decisions(tmp_path, "killed") == decisions(tmp_path, "whole")
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_audit_of_all_samples_comes_to_the_identical_result(tmp_path, jobs):
-    place = folder_with_mechanisms(tmp_path)
-    status, calls = run_whole("whole", PLAIN, place)
-    assert run_with_stops("killed", [*PLAIN, "--jobs", jobs], place, calls // 12) == status
+def test_an_audit_of_all_samples_comes_to_the_identical_result(start, tmp_path, jobs):
+    status, calls = run_whole("whole", PLAIN, start, tmp_path)
+    assert run_with_stops("killed", [*PLAIN, "--jobs", jobs], start, tmp_path, calls // 12) == status
     results = [stored(tmp_path, name) for name in ("killed", "whole")]
     for result in results:
         del result["seconds"], result["date"], result["settings"]["jobs"], result["settings"]["json"]
     assert results[0] == results[1]
 
 
-def test_what_was_completed_is_kept_when_the_engine_gives_up(tmp_path):
-    place = folder_with_mechanisms(tmp_path)
-    failed = subprocess.run(command("kept", DEADLY), **place, capture_output=True, text=True, check=False)
-    assert failed.returncode == 2
-    assert "work was lost" in failed.stderr
+def test_what_was_completed_is_kept_when_the_engine_gives_up(start, tmp_path):
+    status, said = ended(start(*command("kept", DEADLY)))
+    assert status == 2
+    assert "work was lost" in said
     with contextlib.closing(sqlite3.connect(tmp_path / "kept.checkpoint")) as journal:
         kept = journal.execute("SELECT (SELECT count(*) FROM outputs) + (SELECT total(chunks) FROM folded)").fetchone()
     assert kept[0] > 0
     (tmp_path / "healed").touch()
     for name in ("kept", "whole"):
-        done = subprocess.run(command(name, DEADLY), **place, capture_output=True, text=True, check=False)
-        assert done.returncode in (0, 1), done.stderr
+        status, said = ended(start(*command(name, DEADLY)))
+        assert status in (0, 1), said
     results = [stored(tmp_path, name) for name in ("kept", "whole")]
     for result in results:
         del result["seconds"], result["date"], result["settings"]["json"]
     assert results[0] == results[1]
 
 
-def test_without_a_seed_no_draw_is_counted_twice_or_lost(tmp_path):
-    place = folder_with_mechanisms(tmp_path)
-    assert run_with_stops("killed", UNSEEDED, place, 1000) == 0
+def test_without_a_seed_no_draw_is_counted_twice_or_lost(start, tmp_path):
+    assert run_with_stops("killed", UNSEEDED, start, tmp_path, 1000) == 0
     result = stored(tmp_path, "killed")
     assert result["samples_used"] == [6000, 6000]
     # Each stop takes the chunk under way with it, and the draws that were not kept yet: at most since the gate before.
     assert 12_000 <= calls_in(tmp_path) <= 12_000 + len(STOPS) * 1300
 
 
-def test_an_interrupted_command_says_how_it_goes_on(tmp_path):
-    place = folder_with_mechanisms(tmp_path)
+def test_an_interrupted_command_says_how_it_goes_on(start, tmp_path):
     let_through(tmp_path, 100)
-    process = subprocess.Popen(command("stopped", UNSEEDED), **place, stderr=subprocess.PIPE, text=True)
+    process = start(*command("stopped", UNSEEDED))
     wait_at_gate(tmp_path, process)
     process.send_signal(signal.SIGINT)
-    said = process.communicate()[1]
-    assert process.returncode == 130
+    status, said = ended(process)
+    assert status == 130
     resumes = "nothing was decided, but the same command resumes from the checkpoint"
     assert re.fullmatch(rf"epsilometer: interrupted after \d+ of 12,000 draws; {resumes}\n", said)

@@ -30,6 +30,12 @@ def crash(x):
 
 
 @pytest.fixture
+def run(suite, warm_python):
+    """Runs the command in the folder of the suite."""
+    return lambda *arguments: warm_python.run("-m", "epsilometer", *arguments, cwd=suite)
+
+
+@pytest.fixture
 def suite(tmp_path):
     """A folder with eleven audits, two of which do not work."""
     lines = ['title = "Eleven"', "samples = 4000", "seed = 3"]
@@ -45,10 +51,6 @@ def suite(tmp_path):
     (tmp_path / "suite.toml").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "mine.py").write_text(MINE.replace("SCALE", "1.0"))
     return tmp_path
-
-
-def run(folder, *arguments):
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def finished(folder):
@@ -71,14 +73,14 @@ def kill_when_half_done(folder):
 
 
 @pytest.mark.slow
-def test_killed_then_finished_then_changed(suite):
+def test_killed_then_finished_then_changed(suite, run):
     kill_when_half_done(suite)
     before = finished(suite)
     assert [row[1] for row in before if row[1] in ZOO + BROKEN] == [row[1] for row in before]
     assert len(before) == len(ZOO) + len(BROKEN)
-    assert "interrupted" in run(suite, "history", "suite.toml").stdout
+    assert "interrupted" in run("history", "suite.toml").stdout
 
-    done = run(suite, "run", "suite.toml", "--jobs", "2")
+    done = run("run", "suite.toml", "--jobs", "2")
     assert done.returncode == 2, done.stderr  # one of them crashes
     assert done.stdout.startswith(f"resuming run 1: {len(before)} of 11 audits are done")
     after = finished(suite)
@@ -91,15 +93,15 @@ def test_killed_then_finished_then_changed(suite):
     text = (suite / "suite.toml").read_text(encoding="utf-8")
     text = text.replace('name = "svt2"\nmechanism = "zoo:svt2"', 'name = "svt2b"\nmechanism = "zoo:svt2"')
     (suite / "suite.toml").write_text(text, encoding="utf-8")
-    again = run(suite, "run", "suite.toml", "--junit", "junit.xml", "--markdown", "summary.md")
+    again = run("run", "suite.toml", "--junit", "junit.xml", "--markdown", "summary.md")
     assert again.returncode == 2
     assert again.stdout.count("not refuted → refuted") == 3
     assert "run 2: 6 refuted, 3 not refuted, 1 measured, 1 with an error; 5 changed since run 1" in again.stdout
     assert "svt2: gone; was not refuted" in again.stdout
-    check_files(suite)
+    check_files(suite, run)
 
 
-def check_files(suite):
+def check_files(suite, run):
     pages = sorted(path.name for path in (suite / "epsilometer-report").glob("*.html"))
     index = (suite / "epsilometer-report" / "index.html").read_text(encoding="utf-8")
     assert len(pages) == 12  # 10 audits, the index, and the page of an audit that has another name now
@@ -113,13 +115,13 @@ def check_files(suite):
     summary = (suite / "summary.md").read_text(encoding="utf-8")
     assert summary.count("\n| ") == 12
     assert summary.count("as expected") == len(BROKEN)
-    history = run(suite, "history", "suite.toml", "--audit", "mine 0").stdout
+    history = run("history", "suite.toml", "--audit", "mine 0").stdout
     assert history.splitlines()[1].split()[3:5] == ["not", "refuted"]
     assert history.splitlines()[2].split()[3] == "refuted"
-    assert "not refuted → refuted" in run(suite, "history", "suite.toml", "--run", "2").stdout
+    assert "not refuted → refuted" in run("history", "suite.toml", "--run", "2").stdout
 
 
-def test_two_runs_at_once_are_refused(suite):
+def test_two_runs_at_once_are_refused(suite, run):
     (suite / "suite.toml").write_text(
         'mechanism = "mine:noisy"\nbatch = true\nleft = 0\nright = 1\nepsilon = 2\nsamples = 1000\nseed = 3\n'
     )
@@ -129,7 +131,7 @@ def test_two_runs_at_once_are_refused(suite):
         while not (suite / "waiting").exists():
             assert first.poll() is None
             time.sleep(0.05)
-        second = run(suite, "run", "suite.toml")
+        second = run("run", "suite.toml")
         os.unlink(suite / "wait")
         assert first.wait() == 0
     assert second.returncode == 2

@@ -1,6 +1,8 @@
 """Stored results that were damaged anywhere: an InputError or a result, never another error."""
 
 import json
+from copy import copy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,7 +47,9 @@ CASES = [
 ]
 
 
+@cache
 def stored(draw):
+    """As plain data, which nobody changes."""
     result = em.audit(em.from_batch(draw), (0.0, 1.0), em.PureDP(0.05), samples=8000, seed=1)
     return json.loads(json.dumps(result.to_dict()))
 
@@ -58,10 +62,11 @@ def places(data, path=()):
     return []
 
 
-def damaged(text, place, value):
-    data = json.loads(text)
-    inner = data
+def damaged(data, place, value):
+    """A copy with one part that is different; the others are shared."""
+    data = inner = copy(data)
     for key in place[:-1]:
+        inner[key] = copy(inner[key])
         inner = inner[key]
     if value is GONE:
         del inner[place[-1]]
@@ -73,12 +78,15 @@ def damaged(text, place, value):
 @pytest.mark.parametrize(("draw", "outputs"), CASES)
 def test_damage_is_an_input_error_or_harmless(draw, outputs):
     data = stored(draw)
-    text, tried = json.dumps(data), places(data)
+    text, tried, step = json.dumps(data), places(data), 1
+    if draw is not mixed:  # what is stored beside the evidence is alike in all, and a tree has many places of a kind
+        tried, step = [place for place in tried if place[0] in ("witness", "findings")], 4
     assert len(tried) > 100
-    for place in tried:
-        for value in next((half for copy, half in COPIES.items() if place[: len(copy)] == copy), VALUES):
+    for number, place in enumerate(tried):
+        values = next((half for twin, half in COPIES.items() if place[: len(twin)] == twin), VALUES)
+        for value in values[number % step :: step]:
             try:
-                back = em.AuditResult.from_dict(damaged(text, place, value))
+                back = em.AuditResult.from_dict(damaged(data, place, value))
                 back.to_json(indent=None)
                 for each in (back, *back.findings):
                     if each.witness is not None:
@@ -88,6 +96,7 @@ def test_damage_is_an_input_error_or_harmless(draw, outputs):
             except Exception as error:
                 error.add_note(f"{value!r} at {place}")
                 raise
+    assert json.dumps(data) == text  # reading has changed nothing
 
 
 @pytest.mark.parametrize(("draw", "outputs"), CASES)

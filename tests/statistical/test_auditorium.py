@@ -29,14 +29,14 @@ PRIVATE = ["dp_laplace", "joint_median", "noisy_max"]
 @pytest.mark.parametrize(("name", "epsilon", "samples"), BROKEN)
 def test_broken_mechanisms_are_refuted(name, epsilon, samples, rarely):
     entry = zoo.find(name, epsilon=epsilon)
-    rarely(lambda seed: not em.audit(entry, samples=samples, seed=seed).is_refuted, 0.02, 0.75)
+    rarely(lambda seed: not em.audit(entry, samples=samples, seed=seed).is_refuted, 0.02, 0.91)
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])
 def test_private_mechanisms_are_refuted_as_rarely_as_promised(name, epsilon, rarely):
     entry = zoo.find(name, epsilon=epsilon)
-    rarely(lambda seed: em.audit(entry, samples=5_000, seed=seed).is_refuted, 0.05, 0.35)
+    rarely(lambda seed: em.audit(entry, samples=2_000, seed=seed).is_refuted, 0.05, 0.35)
 
 
 def test_the_released_private_mean_is_refuted_with_an_event_that_says_why():

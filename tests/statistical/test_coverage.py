@@ -13,7 +13,7 @@ import epsilometer as em
 from epsilometer import zoo
 
 LEVEL, BROKEN = 0.05, 0.25
-SAMPLES = 2000
+SAMPLES = 1000  # few, so that an event which only fits its own draws goes far beyond the truth
 KINDS = {
     "continuous": [("laplace", 0.7), ("exponential", 1.5), ("noisy_max_value", 1.5)],
     "discrete": [("report_noisy_max", 1.5), ("randomized_response", 1.0), ("geometric", 1.0)],
@@ -65,7 +65,7 @@ def test_choosing_among_pairs_is_free(rarely):
     pairs = [(0.0, 1.0), (1.0, 2.0), (5.0, 4.0), (-1.0, 0.0)]
     mechanism = zoo.laplace(epsilon=0.7).mechanism
     rarely(
-        lambda seed: em.measure(mechanism, pairs, em.PureDP, samples=SAMPLES, seed=seed).lower_bound > 0.7,
+        lambda seed: em.measure(mechanism, pairs, em.PureDP, samples=2 * SAMPLES, seed=seed).lower_bound > 0.7,
         LEVEL,
         BROKEN,
     )
@@ -90,7 +90,7 @@ def test_replays(rarely):
     rarely(too_high, LEVEL, BROKEN)
 
 
-@pytest.mark.parametrize(("confidence", "broken"), [(0.5, 0.8), (0.999, 0.12)])
+@pytest.mark.parametrize(("confidence", "broken"), [(0.5, 0.8), (0.999, 0.25)])
 def test_other_confidences(confidence, broken, rarely):
     entry = zoo.randomized_response(epsilon=1.0)
     settings = {"samples": SAMPLES, "confidence": confidence}

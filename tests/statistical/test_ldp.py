@@ -92,7 +92,7 @@ LOCAL += ["hadamard_response", "subset_selection"]
 
 def test_local_mechanisms_keep_their_claim_and_leak_what_they_should():
     """The default method on any pair of values: rarely above the truth, and most of it is found."""
-    runs, above = 4, 0
+    runs, above = 2, 0
     for name in LOCAL:
         entry = em.zoo.find(name)
         truth = entry.truth()

@@ -50,8 +50,8 @@ def test_the_interval_covers_the_loss_at_a_chosen_place(rarely, rng):
     ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_known_leaks_are_found(entry, least):
-    # Means over 5 fixed seeds lie far above these figures; nothing random is left.
-    bounds = [em.measure(entry, None, em.PureDP, samples=100_000, method="local", seed=s).lower_bound for s in range(5)]
+    # Means over 2 fixed seeds lie far above these figures; nothing random is left.
+    bounds = [em.measure(entry, None, em.PureDP, samples=100_000, method="local", seed=s).lower_bound for s in range(2)]
     assert np.mean(bounds) > least
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from epsilometer.methods.base import Candidate
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import read_outputs
 
+pytestmark = pytest.mark.rehearses
 # ε = 0.8: less than is claimed, so that next to no seed refutes the claim.
 LAPLACE = em.from_batch(lambda dataset, n, rng: dataset + rng.laplace(scale=1.25, size=n))
 PAIR = em.Pair(0, 1)
@@ -25,14 +27,16 @@ NUMBERS = [side + np.linspace(-3.0, 3.0, 101) for side in (0.0, 1.0)]
 NAMES = [np.array(list("aaaaaaaaaabbbbbbbbbbccccccccccddddddddde")) for _ in (0, 1)]
 
 
+@cache
 def audit(mechanism=LAPLACE, claim=PURE, samples=1000, seed=3, **options):
+    """Once for all tests: what a result rehearses, it rehearses once."""
     return em.audit(mechanism, PAIR, claim, samples=samples, seed=seed, **options)
 
 
 def test_the_same_seed_tells_the_same():
-    first, second = audit(), audit(jobs=2)
+    first, second = audit(samples=500), audit(samples=500, jobs=2)
     assert first.verdict is em.Verdict.NOT_REFUTED
-    assert 1.1 < first.detectable < 2.0
+    assert 1.1 < first.detectable < 2.5
     assert first.detectable == second.detectable
     assert em.AuditResult.from_json(first.to_json()).detectable == first.detectable
 
@@ -49,7 +53,7 @@ def test_an_audit_does_not_rehearse_before_it_is_asked(representation, monkeypat
 
 
 def test_more_draws_tell_less():
-    values = [audit(samples=n).detectable for n in (1000, 20_000, 100_000)]
+    values = [audit(samples=n).detectable for n in (500, 100_000)]
     assert values == sorted(values, reverse=True)
     assert 1.0 < values[-1] < 1.1
 
@@ -73,10 +77,10 @@ def test_every_notion(claim):
 
 
 def test_two_recordings_of_unequal_sizes(rng):
-    left, right = rng.laplace(size=4000), 1.0 + rng.laplace(size=1500)
+    left, right = rng.laplace(size=1600), 1.0 + rng.laplace(size=600)
     result = em.compare(left, right, em.PureDP(1.2), seed=0)
     assert result.verdict is em.Verdict.NOT_REFUTED
-    assert 1.2 < result.detectable < 2.0
+    assert 1.2 < result.detectable < 2.5
 
 
 def test_a_run_that_could_hardly_have_refuted_anything():
@@ -123,7 +127,7 @@ def test_whether_a_claim_is_refuted_is_what_the_certificate_says(claim):
     said = set()
     for flipped in (False, True):
         proposal = EventProposal(Candidate(event, flipped, 0.5, 0.2, 0.0), task)
-        for left, right in itertools.product((0, 2, 20, 50, 85, 100), (0, 2, 10, 38, 60, 75)):
+        for left, right in itertools.product((0, 2, 20, 85, 100), (0, 10, 38, 75)):
             counts = Counts(left, 100), Counts(right, 75)
             bound = proposal.certify(*counts, PAIR, 0.05).lower_bound
             if abs(bound - claim.value) > 0.03:  # the bound is a little below the last value that is refuted
@@ -140,8 +144,8 @@ def test_a_failing_rehearsal_takes_no_verdict_with_it():
 
 
 def test_an_event_that_nobody_can_find_again_counts_for_nothing():
-    nowhere = rehearsal(1000, event=lambda outputs: np.arange(len(outputs)) % 2 == 0)
-    assert nowhere.detectable() == rehearsal(1000).detectable()
+    nowhere = rehearsal(400, event=lambda outputs: np.arange(len(outputs)) % 2 == 0)
+    assert nowhere.detectable() == rehearsal(400).detectable()
 
 
 def test_a_rare_event_needs_a_larger_leak():

@@ -166,7 +166,7 @@ class TestSignsOfLife:
         bar = ProgressBar(stream)
         bar.begin(1000)
         try:
-            wait_until(lambda: "0 % of 1 k draws, waiting for the first ones" in stream.getvalue(), 1.5)
+            wait_until(lambda: "0 % of 1 k draws, waiting for the first ones" in stream.getvalue())
         finally:
             bar.end()
 
@@ -176,7 +176,7 @@ class TestSignsOfLife:
         bar = ProgressBar(stream)
         bar.begin(1000)
         try:
-            wait_until(lambda: stream.getvalue().count("\n") >= 3, 5.0)
+            wait_until(lambda: stream.getvalue().count("\n") >= 3)
         finally:
             bar.end()
         said = stream.getvalue()
@@ -227,8 +227,7 @@ class TestSignsOfLife:
         assert re.fullmatch(r"1,\d{3} of 2,000 draws \(estimated bound on ε: [\d.]+\)", bar.summary())
 
 
-def wait_until(holds, seconds):
-    end = time.monotonic() + seconds
+def wait_until(holds):
+    """The time limit of the test ends this wait if it never holds."""
     while not holds():
-        assert time.monotonic() < end, "nothing was said"
         time.sleep(0.02)

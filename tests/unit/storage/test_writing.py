@@ -98,7 +98,7 @@ def test_a_kill_leaves_the_old_file(tmp_path, ending):
         "with writing(sys.argv[1]) as file:\n"
         "    file.write(b'x' * 100_000); file.flush(); os.kill(os.getpid(), int(sys.argv[2]))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code, path, str(int(ending))], timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code, path, str(int(ending))])
     assert ended.returncode == -ending
     assert path.read_text() == "OLD"
     if hasattr(os, "O_TMPFILE"):
@@ -194,9 +194,9 @@ def test_standard_output_goes_on_where_it_is(tmp_path):
         "print('before'); write_whole('/dev/stdout', 'between\\n'); print('after')"
     )
     with (tmp_path / "out").open("w") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "before\nbetween\nafter\n"
-    piped = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=60)
+    piped = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     assert piped.stdout == b"before\nbetween\nafter\n"
 
 
@@ -218,6 +218,6 @@ def test_a_fork_writes_nothing(tmp_path):
         "    child = os.fork()\n"
         "    if child: os.waitpid(child, 0)\n"
     )
-    subprocess.run([sys.executable, "-c", code, tmp_path / "r"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, tmp_path / "r"], check=True)
     assert (tmp_path / "r").read_text() == "once\n"
     assert names(tmp_path) == ["r"]

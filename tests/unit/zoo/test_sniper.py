@@ -40,8 +40,13 @@ N_DRAWS = 20_000
 
 
 def greatest_power(law, q):
-    """The greatest P(E) among events with Q(E) = q: the lower envelope of δ(t) + e^t·q."""
-    return min(law.delta(t) + math.exp(t) * q for t in np.linspace(0.0, min(law.pure_epsilon(), 30.0), 400))
+    """The greatest P(E) among events with Q(E) = q: the least of δ(t) + e^t·q, which is convex in e^t."""
+    grid = np.linspace(0.0, min(law.pure_epsilon(), 30.0), 40)
+    for _ in range(2):
+        lines = [law.delta(t) + math.exp(t) * q for t in grid]
+        place = int(np.argmin(lines))
+        grid = np.linspace(grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)], 20)
+    return min(lines)
 
 
 @pytest.mark.parametrize("name", SNIPER_NAMES)

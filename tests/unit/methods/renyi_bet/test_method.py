@@ -71,6 +71,7 @@ def test_a_result_is_stored_and_replayed():
     assert "score" in str(result)
 
 
+@pytest.mark.rehearses
 def test_not_refuted_says_what_would_have_been():
     result = em.audit(em.zoo.scaled_gd(scale=1.0), samples=20_000, seed=1)
     assert result.verdict is em.Verdict.NOT_REFUTED
