@@ -132,9 +132,6 @@ _DOUBT_LINE, _DOUBT_ATOMS = 3.0, 0.7
 # Spreads by which the luckiest of all rules and sizes may look better than it is, when atoms compete with a score that
 # has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09 predicted, worth 0; score 0.03, worth 0.04).
 _LUCK = 2.0
-# A line counts as long when its bins hold at least this share of the training draws, or when it has more single values
-# than this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).
-_ENOUGH_BINS, _MANY_ATOMS = 0.1, 16
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25
@@ -186,10 +183,8 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     """The event, size and direction with the best predicted bound."""
     left, right = (side[0] + side[1] for side in folds)
     total = left + right
-    # Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win.
+    # Single numbers: of many bins or values the luckiest would win, and plain tails have a better model in `curves`.
     on_line = len(layout.bins) == 1 and not layout.n_scores
-    if on_line and total[layout.bins[0]].sum() < _ENOUGH_BINS * total.sum():
-        on_line = bool(np.count_nonzero(total[layout.atoms[0]]) > _MANY_ATOMS)
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
     both: tuple[Folds, Folds] = folds, (folds[1], folds[0])
     directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
