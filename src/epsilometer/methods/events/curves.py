@@ -16,7 +16,7 @@ from epsilometer.arrays import Array, Floats, Integers
 # Slices in which draws are counted: by size from either end, and evenly between.
 _BY_SIZE, _EVEN = 56, 33
 # Shares of the draws below the knots of plateaus, of bends, and of tails that steepen.
-_KNOTS = (0.01, 0.03, 0.07, 0.13, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.87, 0.93, 0.97, 0.99)
+_KNOTS = (0.01, 0.04, 0.09, 0.16, 0.25, 0.37, 0.5, 0.63, 0.75, 0.84, 0.91, 0.96, 0.99)
 _BENDS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 _STEEPENS = (0.002, 0.01, 0.05)
 # Variances of the log-ratio that may be usual, and by how much that of a coefficient may be larger: a tail that is told
@@ -25,8 +25,10 @@ _VARIANCES, _WIDER = np.geomspace(1e-4, 4.0, 12), 4.0
 # Logarithm of the odds, before any draw, of a curve against one with a coefficient more: most noise is plain (truncated
 # Laplace noise at 1e4 draws, the worst of 16 seeds: .37 of the oracle at even odds, .95 at these).
 _SIMPLER = 2.0
-# Newton's steps, their length at most, and weights of curves below which they are left out.
-_NEWTON, _LONGEST, _LEAST_WEIGHT = 8, 2.0, 1e-3
+# Newton's steps, their length at most, and how short the last one is.
+_NEWTON, _LONGEST, _SHORT = 12, 2.0, 0.03
+# Weights of curves below which they are left out.
+_LEAST_WEIGHT = 1e-3
 # Log-ratios beyond this are not told apart.
 _FAR = 30.0
 
@@ -58,6 +60,11 @@ class Sliced:
         lefts = np.concatenate([[0], np.searchsorted(np.sort(left), ordered[cuts]), [len(left)]])
         return cls(at, lefts, ordered[(at[1:] + at[:-1]) // 2])
 
+    @property
+    def counts(self) -> tuple[Floats, Floats]:
+        """Left draws and all draws in each slice."""
+        return np.diff(self.lefts).astype(np.float64), np.diff(self.at).astype(np.float64)
+
 
 @dataclass(frozen=True, slots=True)
 class Curves:
@@ -66,19 +73,17 @@ class Curves:
     Attributes:
         weights: shape (variants,), of sum 1.
         lefts: shape (variants, slices + 1), left draws to expect below each cut.
-        evidence: logarithm of the probability that all curves together give to the sides of the draws.
     """
 
     weights: Floats
     lefts: Floats
-    evidence: float
 
 
 def fit_curves(sliced: Sliced) -> Curves:
     """Every curve that the draws leave possible."""
-    hits, sizes = (np.diff(each).astype(np.float64) for each in (sliced.lefts, sliced.at))
+    hits, sizes = sliced.counts
     families = [_standard(features, sizes) for features in _families(sliced)]
-    usual = _usual_variance(families[0], hits, sizes)
+    usual = _WIDER * _around_none(families[0], hits, sizes)[1]
     fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
     best = max(float(fit.evidence.max()) for fit in fits)
     # Where no curve explains the counts, all of them are believed less.
@@ -90,7 +95,7 @@ def fit_curves(sliced: Sliced) -> Curves:
         weights.append(np.repeat(weight[weight > _LEAST_WEIGHT], expected.shape[1]) / expected.shape[1])
         lefts.append(expected.reshape(-1, len(sliced.at)))
     every = np.concatenate(weights)
-    return Curves(every / every.sum(), np.concatenate(lefts), best + float(np.log(every.sum())))
+    return Curves(every / every.sum(), np.concatenate(lefts))
 
 
 def _families(sliced: Sliced) -> list[Floats]:
@@ -101,14 +106,15 @@ def _families(sliced: Sliced) -> list[Floats]:
     # Around the middle in units of the spread; how deep in a tail: minus the logarithm of its mass.
     x = np.clip((sliced.middle - centre) / (high - low or 1.0), -1e3, 1e3)
     depth = np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
-    knots = np.interp(_KNOTS, share, depth)
-    plateaus = [[np.clip(depth, low, high)] for i, low in enumerate(knots) for high in knots[i + 1 :]]
-    plateaus += [[clip(x, knot)] for knot in np.interp(_KNOTS, share, x) for clip in (np.minimum, np.maximum)] + [[x]]
+    knots, (first, last) = np.interp(_KNOTS, share, depth), np.triu_indices(len(_KNOTS), 1)
+    ends = np.interp(_KNOTS, share, x)[:, None]
+    plateaus = np.clip(depth, knots[first, None], knots[last, None]), np.minimum(x, ends), np.maximum(x, ends), x[None]
     bends = [_bend(t, k) for t in (x, depth) for k in np.interp(_BENDS, share, t)]
     tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
     steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
     curved = [[t, *(each * np.abs(each) for each in _bend(t, 0.0))] for t in (x, depth)]
-    return [np.stack([np.stack(each, axis=1) for each in family]) for family in (plateaus, bends, steep + curved)]
+    more = [np.stack([np.stack(each, axis=1) for each in family]) for family in (bends, steep + curved)]
+    return [np.concatenate(plateaus)[..., None], *more]
 
 
 def _bend(t: Floats, knot: float) -> list[Floats]:
@@ -124,14 +130,21 @@ def _standard(features: Floats, sizes: Floats) -> Floats:
     return np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2)
 
 
-def _usual_variance(basis: Floats, hits: Floats, sizes: Floats) -> float:
-    """How large the coefficients of curves with one feature are, by their marginal likelihood around no difference."""
+def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, float]:
+    """The evidence of curves with one feature against no difference, to second order, and their usual variance."""
     share = hits.sum() / sizes.sum()
     information = sizes.sum() * share * (1.0 - share)
     z = _transposed_times(basis, np.broadcast_to(hits - sizes * share, basis.shape[:2]))[:, 1] / np.sqrt(information)
     shrunk = 1.0 + _VARIANCES[:, None] * information
-    evidence = 0.5 * (z**2 * (1.0 - 1.0 / shrunk) - np.log(shrunk))
-    return _WIDER * float(_VARIANCES[np.argmax(np.logaddexp.reduce(evidence, axis=1))])
+    evidence = np.logaddexp.reduce(0.5 * (z**2 * (1.0 - 1.0 / shrunk) - np.log(shrunk)), axis=1)
+    return float(evidence.max()), float(_VARIANCES[np.argmax(evidence)])
+
+
+def tells_sides(left: Floats, right: Floats) -> float:
+    """The evidence that a score of some draws tells the sides apart."""
+    sliced = Sliced.of(left, right)
+    hits, sizes = sliced.counts
+    return _around_none(_standard(_families(sliced)[0], sizes), hits, sizes)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +176,10 @@ class _Fit:
             scaled = basis * (sizes * share * (1.0 - share))[..., None]
             information = np.swapaxes(scaled, 1, 2) @ basis + np.diag(precision)
             step = np.linalg.solve(information, slope[..., None])[..., 0]
-            found = found + step * np.minimum(1.0, _LONGEST / np.abs(step).max(axis=1, keepdims=True).clip(1e-9))
+            size = np.abs(step).max(axis=1, keepdims=True)
+            found = found + step * np.minimum(1.0, _LONGEST / size.clip(1e-9))
+            if size.max() < _SHORT:
+                break
         expected = _values(basis, found) + offset
         likelihood = -(np.logaddexp(0.0, -expected) @ hits + np.logaddexp(0.0, expected) @ (sizes - hits))
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)

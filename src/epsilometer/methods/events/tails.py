@@ -11,7 +11,7 @@ from epsilometer.methods.base import Task, one_thread
 from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
 from epsilometer.methods.events.cells import blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
-from epsilometer.methods.events.curves import Curves, Sliced, fit_curves
+from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.prediction import expected_bounds
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
@@ -85,22 +85,25 @@ def learn_scores(left: Outputs, right: Outputs) -> list[Scored]:
 
 
 def _lines(shape: str, left: Floats, right: Floats) -> list[Scored]:
-    """Single numbers are their own score; so is their distance from where they are densest."""
+    """Single numbers are their own score; so is their distance from where they are densest, if that tells more."""
     whole = np.sort(np.concatenate([left, right]))
     if not (np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)):
         return []
     reach = int(_DENSEST * len(whole))
     centre = float(whole[np.argmin(whole[reach:] - whole[:-reach]) + reach // 2])
-    line = Scored({shape: (1, None, 0.0)}, left, right, whole, is_line=True)
-    left, right, whole = (np.abs(each - centre) for each in (left, right, whole))
-    folded = Scored({shape: (1, None, 0.0)}, left, right, np.sort(whole), is_line=True, centre=centre)
-    # Both explain which draw came from which side: the better one is right.
-    return [max(line, folded, key=lambda each: each.curves.evidence)]
+    look, shapes = (left[:_LOOK], right[:_LOOK]), {shape: (1, None, 0.0)}
+    lines = [Scored(shapes, left, right, whole, is_line=True)]
+    if tells_sides(*look) < tells_sides(*(np.abs(each - centre) for each in look)):
+        left, right, whole = (np.abs(each - centre) for each in (left, right, whole))
+        lines.append(Scored(shapes, left, right, np.sort(whole), is_line=True, centre=centre))
+    return lines
 
 
 # Single numbers are densest in the shortest interval with this share of them: a spike holds it whole, and that of plain
 # noise wanders little.
 _DENSEST = 0.1
+# Draws per side that decide between numbers and distances.
+_LOOK = 1 << 12
 # With fewer training draws per side, the orders of `few` see as much.
 _FEWEST = 400
 # Single numbers: so many of each side tell where a tail begins, and millions would only take memory.
