@@ -91,7 +91,8 @@ def _lines(shape: str, left: Floats, right: Floats) -> list[Scored]:
         return []
     reach = int(_DENSEST * len(whole))
     centre = float(whole[np.argmin(whole[reach:] - whole[:-reach]) + reach // 2])
-    look, shapes = (left[:_LOOK], right[:_LOOK]), {shape: (1, None, 0.0)}
+    shapes: dict[str, tuple[int, AdditiveScore | None, float]] = {shape: (1, None, 0.0)}
+    look = left[:_LOOK], right[:_LOOK]
     lines = [Scored(shapes, left, right, whole, is_line=True)]
     if tells_sides(*look) < tells_sides(*(np.abs(each - centre) for each in look)):
         left, right, whole = (np.abs(each - centre) for each in (left, right, whole))
