@@ -10,6 +10,7 @@ so each is fitted by logistic regression, and they vote by their marginal likeli
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, xlogy
 
 from epsilometer.arrays import Array, Floats, Integers
 
@@ -44,11 +45,15 @@ class Sliced:
         at: shape (slices + 1,), ranks of the cuts among all draws.
         lefts: shape (slices + 1,), left draws below each cut.
         middle: shape (slices,), a typical score of each slice.
+        hits: shape (slices,), left draws in each slice.
+        sizes: shape (slices,), all draws in each slice.
     """
 
     at: Integers
     lefts: Integers
     middle: Floats
+    hits: Floats
+    sizes: Floats
 
     @classmethod
     def of(cls, left: Floats, right: Floats, ordered: Floats | None = None) -> "Sliced":
@@ -61,12 +66,8 @@ class Sliced:
         cuts = ends[ends > 0]
         at = np.concatenate([[0], cuts, [total]])
         lefts = np.concatenate([[0], np.searchsorted(np.sort(left), ordered[cuts]), [len(left)]])
-        return cls(at, lefts, ordered[(at[1:] + at[:-1]) // 2])
-
-    @property
-    def counts(self) -> tuple[Floats, Floats]:
-        """Left draws and all draws in each slice."""
-        return np.diff(self.lefts).astype(np.float64), np.diff(self.at).astype(np.float64)
+        middle = ordered[(at[1:] + at[:-1]) // 2]
+        return cls(at, lefts, middle, np.diff(lefts).astype(np.float64), np.diff(at).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,15 @@ class Curves:
 
 def fit_curves(sliced: Sliced) -> Curves:
     """Every curve that the draws leave possible."""
-    hits, sizes = sliced.counts
+    hits, sizes = sliced.hits, sliced.sizes
     families = [_standard(features, sizes) for features in _families(sliced)]
     usual = _WIDER * _around_none(families[0], hits, sizes)[1]
     fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
     best = max(float(fit.evidence.max()) for fit in fits)
     # Where no curve explains the counts, all of them are believed less.
-    misfit = max(min(fit.deviance(hits, sizes) for fit in fits) / max(len(hits) - 3, 1), 1.0)
+    exact = float((xlogy(hits, hits / sizes) + xlogy(sizes - hits, 1.0 - hits / sizes)).sum())
+    deviance = 2.0 * (exact - max(float(fit.likelihood.max()) for fit in fits))
+    misfit = max(deviance / max(len(hits) - 3, 1), 1.0)
     weights, lefts = [], []
     for fit in fits:
         weight = np.exp((fit.evidence - best) / misfit)
@@ -113,16 +116,13 @@ def _families(sliced: Sliced) -> list[Floats]:
     ends = np.interp(_KNOTS, share, x)[:, None]
     plateaus = [np.clip(depth, knots[first, None], knots[last, None]), x[None]]
     plateaus += [np.logaddexp(_BLUNT * sign * x, _BLUNT * sign * ends) for sign in (-1.0, 1.0)]
-    bends = [_bend(t, k) for t in (x, depth) for k in np.interp(_BENDS, share, t)]
+    away = [t - knot for t in (x, depth) for knot in np.interp(_BENDS, share, t)]
+    bends = [[np.maximum(t, 0.0), np.minimum(t, 0.0)] for t in away]
     tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
     steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
-    curved = [[t, *(each * np.abs(each) for each in _bend(t, 0.0))] for t in (x, depth)]
+    curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
     more = [np.stack([np.stack(each, axis=1) for each in family]) for family in (bends, steep + curved)]
     return [np.concatenate(plateaus)[..., None], *more]
-
-
-def _bend(t: Floats, knot: float) -> list[Floats]:
-    return [np.maximum(t - knot, 0.0), np.minimum(t - knot, 0.0)]
 
 
 def _standard(features: Floats, sizes: Floats) -> Floats:
@@ -138,7 +138,7 @@ def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, flo
     """The evidence of curves with one feature against no difference, to second order, and their usual variance."""
     share = hits.sum() / sizes.sum()
     information = sizes.sum() * share * (1.0 - share)
-    z = _transposed_times(basis, np.broadcast_to(hits - sizes * share, basis.shape[:2]))[:, 1] / np.sqrt(information)
+    z = ((hits - sizes * share) @ basis)[:, 1] / np.sqrt(information)
     shrunk = 1.0 + _VARIANCES[:, None] * information
     evidence = np.logaddexp.reduce(0.5 * (z**2 * (1.0 - 1.0 / shrunk) - np.log(shrunk)), axis=1)
     return float(evidence.max()), float(_VARIANCES[np.argmax(evidence)])
@@ -147,7 +147,7 @@ def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, flo
 def tells_sides(left: Floats, right: Floats) -> float:
     """The evidence that a score of some draws tells the sides apart."""
     sliced = Sliced.of(left, right)
-    hits, sizes = sliced.counts
+    hits, sizes = sliced.hits, sliced.sizes
     return _around_none(_standard(_families(sliced)[0], sizes), hits, sizes)[0]
 
 
@@ -159,12 +159,15 @@ class _Fit:
         basis: shape (curves, slices, coefficients).
         coefficients: shape (curves, coefficients).
         information: shape (curves, coefficients, coefficients).
+        likelihood: shape (curves,), its logarithms.
         evidence: shape (curves,), logarithms of the marginal likelihoods, by Laplace's approximation.
+        offset: the log-odds of a draw being a left one.
     """
 
     basis: Floats
     coefficients: Floats
     information: Floats
+    likelihood: Floats
     evidence: Floats
     offset: float
 
@@ -175,8 +178,8 @@ class _Fit:
         offset = float(np.log(n / m))
         found = np.zeros((len(basis), basis.shape[2]))
         for _ in range(_NEWTON):
-            share = _logistic(_values(basis, found) + offset)
-            slope = _transposed_times(basis, hits - sizes * share) - precision * found
+            share = expit(_values(basis, found) + offset)
+            slope = ((hits - sizes * share)[:, None] @ basis)[:, 0] - precision * found
             scaled = basis * (sizes * share * (1.0 - share))[..., None]
             information = np.swapaxes(scaled, 1, 2) @ basis + np.diag(precision)
             step = np.linalg.solve(information, slope[..., None])[..., 0]
@@ -188,17 +191,7 @@ class _Fit:
         likelihood = -(np.logaddexp(0.0, -expected) @ hits + np.logaddexp(0.0, expected) @ (sizes - hits))
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
         evidence = likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
-        return cls(basis, found, information, evidence, offset)
-
-    def deviance(self, hits: Floats, sizes: Floats) -> float:
-        """How far the counts are from the curve with the most evidence."""
-        best = int(np.argmax(self.evidence))
-        expected = sizes * _logistic(_values(self.basis[best], self.coefficients[best]) + self.offset)
-        deviance = 0.0
-        for seen, meant in ((hits, expected), (sizes - hits, sizes - expected)):
-            some = seen > 0
-            deviance += 2.0 * float(seen[some] @ np.log(seen[some] / meant[some].clip(1e-12)))
-        return deviance
+        return cls(basis, found, information, likelihood, evidence, offset)
 
     def variants(self, sizes: Floats, which: Array, misfit: float) -> Floats:
         """Left draws below each cut by the curves asked for, at points around each that have its mean and covariance.
@@ -209,18 +202,10 @@ class _Fit:
         root = np.swapaxes(np.linalg.cholesky(np.linalg.inv(self.information[which])), 1, 2)
         away = np.sqrt(misfit * found.shape[1]) * root
         points = found[:, None] + np.concatenate([away, -away], axis=1)
-        share = _logistic(points @ np.swapaxes(basis, 1, 2) + self.offset)
+        share = expit(points @ np.swapaxes(basis, 1, 2) + self.offset)
         below = np.cumsum(share * sizes, axis=2)
         return np.concatenate([np.zeros((*below.shape[:2], 1)), below], axis=2)
 
 
 def _values(basis: Floats, coefficients: Floats) -> Floats:
     return np.clip((basis @ coefficients[..., None])[..., 0], -_FAR, _FAR)
-
-
-def _transposed_times(basis: Floats, rows: Floats) -> Floats:
-    return np.asarray((rows[:, None] @ basis)[:, 0])
-
-
-def _logistic(t: Floats) -> Floats:
-    return 1.0 / (1.0 + np.exp(-np.clip(t, -2.0 * _FAR, 2.0 * _FAR)))
