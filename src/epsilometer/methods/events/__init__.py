@@ -96,11 +96,14 @@ def _event(found: Found) -> Event:
 
 
 def _expected(found: Found, task: Task) -> float:
-    """The bound to expect, by one measure for all ways: their own predictions differ in how much they doubt."""
+    """The bound to expect, by one measure for all ways: their own predictions differ in how much they doubt.
+
+    Without what may be luck: a rare value that looks best of hundreds is simple, and worth nothing.
+    """
     way, _, choice = found
     n_train = max(len(way.left), 1), max(len(way.right), 1)
     sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
-    return float(predict(task, np.array([choice.p]), np.array([choice.q]), *sizes)[0][0])
+    return float(predict(task, np.array([choice.p]), np.array([choice.q]), *sizes)[0][0]) - choice.luck
 
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:

@@ -126,15 +126,13 @@ _HANDFUL = 60
 _LARGE = [0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.055, 0.04, 0.027, 0.018, 0.012]
 _MASSES: Floats = np.array([*_LARGE, 8e-3, 5e-3, 3e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5])
 # How many spreads of the training draws are subtracted from a prediction. Bins of one line have many neighbours with
-# nearly the same ratio, of which the luckiest would win (Laplace 0.7, 1e5 draws, 40 seeds: 0.670 ± 0.041 at 2, 0.680 ±
-# 0.026 at 3); atoms have fewer, and their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
-_DOUBT_LINE, _DOUBT_ATOMS = 3.0, 0.7
-# Spreads by which the luckiest of all rules and sizes may look better than it is, when atoms compete with a score that
-# has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09 predicted, worth 0; score 0.03, worth 0.04).
-_LUCK = 2.0
-# A line counts as long when its bins hold at least this share of the training draws, or when it has more single values
-# than this (two-sided geometric noise, ε = 1: 0.890 ± 0.178 as atoms, 0.988 ± 0.007 as a line).
-_ENOUGH_BINS, _MANY_ATOMS = 0.1, 16
+# nearly the same ratio, of which the luckiest would win; atoms have fewer, and their rare ones are often the real leak
+# (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
+_DOUBT_LINE, _DOUBT_ATOMS = 2.0, 0.7
+# Spreads by which the luckiest of all rules and sizes may look better than it is, when cells compete with a score that
+# has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09 predicted, worth 0; score 0.03, worth 0.04;
+# Laplace noise at 1e5 draws, worst of 8 seeds: .91 of the oracle at 3, .985 at 4).
+_LUCK = 4.0
 # Among bins, the largest event whose prediction is within this many spreads of the best is the safest choice
 # (0.686 ± 0.013 in the case above).
 _NEAR_BEST = 0.25
@@ -186,10 +184,8 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     """The event, size and direction with the best predicted bound."""
     left, right = (side[0] + side[1] for side in folds)
     total = left + right
-    # Whether all outputs lie on one line with enough bins or single values for the luckiest of them to win.
+    # Single numbers: of many bins or values the luckiest would win, and plain tails have a better model in `curves`.
     on_line = len(layout.bins) == 1 and not layout.n_scores
-    if on_line and total[layout.bins[0]].sum() < _ENOUGH_BINS * total.sum():
-        on_line = bool(np.count_nonzero(total[layout.atoms[0]]) > _MANY_ATOMS)
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
     both: tuple[Folds, Folds] = folds, (folds[1], folds[0])
     directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
@@ -205,7 +201,7 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     if chosen[total > 0].all():  # the certain event proves nothing, and hides correlation and drift
         chosen[order[total[order] > 0][-1]] = False
     predicted, p, q = (float(each[place]) for each in (best.predicted, best.p, best.q))
-    luck = 0.0 if on_line else _LUCK * float(best.spread[place])
+    luck = (_LUCK - doubt) * float(best.spread[place])
     return Choice(_fill_gaps(chosen, total, layout), best.flipped, predicted, p, q, luck)
 
 
