@@ -84,14 +84,17 @@ def row_hashes(outputs: Outputs) -> Hashes:
     for block in outputs.blocks:
         shape = np.array([zlib.crc32(block.shape.encode(errors="replace"))], dtype=np.uint64)
         columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
-        total = np.zeros(1, dtype=np.uint64)  # spread over the rows by the first column
-        for each in (shape, *columns):
-            is_wide = each.dtype.itemsize == 8
-            bits = np.ascontiguousarray(each).view(np.uint64) if is_wide else each.astype(np.uint64)
-            total = total * _GOLDEN + bits
-            for shift, factor in _MIX:
-                total = (total ^ (total >> shift)) * factor
-            total = total ^ (total >> _LAST_SHIFT)
+        # A row of bits per column, all mixed at once: there may be thousands of columns.
+        bits = np.zeros((max(len(columns), 1), block.size), dtype=np.uint64)
+        for row, each in zip(bits, columns, strict=False):
+            row[:] = np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
+        places = np.arange(1, len(bits) + 1, dtype=np.uint64)[:, None]
+        bits += _GOLDEN * places + shape  # equal values in other places differ
+        for shift, factor in _MIX:
+            bits ^= bits >> shift
+            bits *= factor
+        bits ^= bits >> _LAST_SHIFT
+        total = bits.sum(axis=0, dtype=np.uint64)
         hashes[slice(None) if block.rows is None else block.rows] = total
     return hashes
 

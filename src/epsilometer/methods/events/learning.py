@@ -57,8 +57,10 @@ def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
     ways = [Learned(Partition(tuple(by_values)), left, right)]
     parts = zip(by_values, pairs, strict=True)
     if any(len(part.groups) > 1 and _needs_score(part, a, b) for part, (a, b) in parts):
-        fit, rest = _for_scores(left, right, pairs)
-        ways.append(Learned(Partition(tuple(_by_values(a, b, with_scores=True) for a, b in fit)), *rest))
+        # A group has few draws however many there are in all, so those that fit its score must not be counted in it.
+        (fit_left, left), (fit_right, right) = ((half_of(side, 0), half_of(side, 1)) for side in (left, right))
+        fitted = (_by_values(a, b, with_scores=True) for a, b in blocks_of_both(fit_left, fit_right))
+        ways.append(Learned(Partition(tuple(fitted)), left, right))
     return ways
 
 
