@@ -17,7 +17,7 @@ from epsilometer.outputs.columns import Block, Column, Labels, Numbers
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import TreeScore
 
-Codes = NDArray[np.int32]
+Codes = NDArray[np.signedinteger]
 
 # Depth 3 sees interactions of three columns.
 _DEPTH = 3
@@ -48,7 +48,7 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
     sides = [[column.take(slice(0, most)) for column in block.columns] for block in (left, right)]
     n_left, n_right = min(left.size, most), min(right.size, most)
     codings = [_code(sides[0][number], sides[1][number], number) for number in columns]
-    codes = [np.concatenate([coding.index(side).astype(np.int32) for side in sides]) for coding in codings]
+    codes = [np.concatenate([coding.index(side).astype(np.int16) for side in sides]) for coding in codings]
     if len(codings) > _MOST_COLUMNS:
         kept = np.sort(np.argsort([-_distance(code, n_left) for code in codes], kind="stable")[:_MOST_COLUMNS])
         codings, codes = [codings[place] for place in kept], [codes[place] for place in kept]
@@ -107,7 +107,7 @@ def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_
 
 def _leaves(codes: list[Codes], asked: list[tuple[int, int]]) -> Codes:
     """The leaf of each row, shape (n,)."""
-    leaf = np.zeros(len(codes[0]), dtype=np.int32)
+    leaf = np.zeros(len(codes[0]), dtype=np.int16)
     for feature, threshold in asked:
         leaf += leaf
         leaf += codes[feature] >= threshold
@@ -120,7 +120,7 @@ def _grow(rowed: Codes, codes: list[Codes], starts: Integers, *of_rows: Floats) 
     column = np.repeat(np.arange(len(codes)), np.diff(starts))
     asked: list[tuple[int, int]] = []
     for level in range(_DEPTH):
-        place = rowed + np.tile(_leaves(codes, asked) * np.int32(starts[-1]), len(codes))
+        place = rowed + np.tile(np.multiply(_leaves(codes, asked), starts[-1], dtype=np.int32), len(codes))
         tables = [np.bincount(place, each, minlength=starts[-1] << level) for each in many]
         slopes, curvatures = (np.asarray(each, np.float64).reshape(-1, starts[-1]) for each in tables)
         best = int(np.argmax(_gains(slopes, curvatures, starts, column)))

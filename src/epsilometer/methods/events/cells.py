@@ -71,8 +71,10 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
     """
     atoms = tuple(learn_atoms(a, b) for a, b in zip(left.columns, right.columns, strict=True))
     bare = BlockPartition(left.shape, atoms, ())
-    # Half as wide as they come: with ten thousand columns they are most of what is in memory.
-    codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1, dtype=np.int32, casting="unsafe")
+    if left.columns and not any(atoms) and left.size + right.size >= REPEATS:  # nothing repeats
+        whole = Group((-1,) * len(atoms))
+        return BlockPartition(left.shape, atoms, (whole,)), [(0, np.arange(left.size), np.arange(right.size))]
+    codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1)
     hashes = hash_signatures(codes)
     _, where, group_of, count = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
     frequent = np.flatnonzero(count >= REPEATS)

@@ -17,6 +17,8 @@ from epsilometer.outputs.scores import Score
 MOST_BINS = 32
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
+# Draws per side that place the cells of a score: more would not move them, and trees are slow.
+_LINE_ROWS = 40_000
 # When frequent signatures cover this share of the training draws, a score over all columns has little to add.
 _COVERED = 0.99
 # With this many draws per side for each weight of a score, fitting and counting may share them.
@@ -146,8 +148,9 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
         return group
     score = fit(left, right, _varying(group))
-    line = learn_line(score.evaluate(left.columns), score.evaluate(right.columns))
-    return replace(group, line=line, score=score)
+    heads = ([column.take(slice(0, _LINE_ROWS)) for column in side.columns] for side in (left, right))
+    a, b = map(score.evaluate, heads)
+    return replace(group, line=learn_line(a, b), score=score)
 
 
 def _by_values(left: Block, right: Block, with_scores: bool = False) -> BlockPartition:
