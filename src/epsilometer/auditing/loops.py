@@ -97,9 +97,12 @@ class AuditRun:
             The proposal, the draws that it was learned from, and the samples that remain for the proof.
         """
         n_train = limits.training_size(samples)
-        n_fresh = samples - n_train
         fresh = self._draw(number, n_train)
-        left, right = (concatenate([explored[side], fresh[side]]) for side in (0, 1))
+        more = max(limits.training_size(samples, fresh[0]), limits.training_size(samples, fresh[1])) - n_train
+        # Chunk numbers of their own, far beyond those of the first draws.
+        added = self._draw(number, more, skip=1 << 32) if more else NOTHING
+        n_fresh = samples - n_train - more
+        left, right = (concatenate([explored[side], fresh[side], added[side]]) for side in (0, 1))
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         return self._propose(number, (left, right), task), (left, right), n_fresh
 
@@ -168,9 +171,9 @@ class AuditRun:
         about = self.began, shown, bound_at, self.sampler.mechanism, task
         return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
 
-    def _draw(self, number: int, n: int) -> Sides:
+    def _draw(self, number: int, n: int, skip: int = 0) -> Sides:
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
-        for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n):
+        for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n, skip):
             parts[side].append(chunk.value)
             self.fingerprints[side].add(chunk.fingerprint)
         left = concatenate(parts[0])

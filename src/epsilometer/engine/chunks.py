@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,6 @@ MOST_ROWS = 1 << 17
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 _LAST_SHIFT = np.uint64(31)
-# Beyond this number of columns it is faster to mix all of them at once than one after the other.
-_MANY_COLUMNS = 32
 
 
 def row_hashes(outputs: Outputs) -> Hashes:
@@ -86,39 +83,19 @@ def row_hashes(outputs: Outputs) -> Hashes:
     hashes = np.empty(outputs.size, dtype=np.uint64)
     for block in outputs.blocks:
         columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
-        every = [
-            np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
-            for each in columns
-        ]
-        total = _shape_hash(block.shape)  # spread over the rows by the first column
-        for bits in every if len(every) <= _MANY_COLUMNS else [_folded(every)]:
-            total = total * _GOLDEN + bits
-            for shift, factor in _MIX:
-                total ^= total >> shift
-                total *= factor
-            total ^= total >> _LAST_SHIFT
-        hashes[slice(None) if block.rows is None else block.rows] = total
+        # A row of bits per column, all mixed at once: there may be thousands of columns.
+        bits = np.zeros((max(len(columns), 1), block.size), dtype=np.uint64)
+        for row, each in zip(bits, columns, strict=False):
+            row[:] = np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
+        shape = np.uint64(zlib.crc32(block.shape.encode(errors="replace")))
+        places = np.arange(1, len(bits) + 1, dtype=np.uint64)[:, None]
+        bits += _GOLDEN * places + shape  # equal values in other places differ
+        for shift, factor in _MIX:
+            bits ^= bits >> shift
+            bits *= factor
+        bits ^= bits >> _LAST_SHIFT
+        hashes[slice(None) if block.rows is None else block.rows] = bits.sum(axis=0, dtype=np.uint64)
     return hashes
-
-
-def _folded(columns: list[Hashes]) -> Hashes:
-    """Many columns as one, shape (n,): each mixed, and times a power of its own of an odd number."""
-    table = np.array(columns)
-    for shift, factor in _MIX:
-        table ^= table >> shift
-        table *= factor
-    table ^= table >> _LAST_SHIFT
-    table *= np.cumprod(np.full(len(columns), _GOLDEN))[:, None]
-    return np.asarray(table.sum(axis=0, dtype=np.uint64))
-
-
-@lru_cache(maxsize=64)
-def _shape_hash(shape: str) -> Hashes:
-    """That of a first column, in Python's integers."""
-    total = zlib.crc32(shape.encode(errors="replace"))
-    for shift, factor in _MIX:
-        total = (total ^ (total >> int(shift))) * int(factor) % (1 << 64)
-    return np.array([total ^ (total >> int(_LAST_SHIFT))], dtype=np.uint64)
 
 
 def _label_bits(column: Labels) -> Hashes:

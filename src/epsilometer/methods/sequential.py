@@ -21,12 +21,10 @@ from epsilometer.bounds.betting import Lines, growth_rate, lines_of, place_bets
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task, one_thread
-from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.tails import Scored, _learn, learn_scores
+from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
+from epsilometer.methods.events.tails import Scored, learn_scores
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
-from epsilometer.outputs.columns import is_long_number
 from epsilometer.result import Finding, Witness
 
 # Candidate events: their share of all training draws.
@@ -131,10 +129,12 @@ class _Family:
 def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     """The events with the best cautious growth against the claim: one, or a few of different sizes, the best first."""
     fewest = min(len(left), len(right))
-    # Scores are learned below, from all draws.
+    # Scores are learned below, from all draws: also from fewer than an event of a fixed size asks for, since a bet that
+    # grows slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
     orders = [ranking for ranking in rankings(left, right) if not ranking.cut.layout.n_scores]
+    scores = [scored for scored in learn_scores(left, right, fewest=0) if scored.has_terms]
     found = [_Family.of_ranking(ranking, fewest >= _ENOUGH_TO_HALVE) for ranking in orders]
-    found += [_Family.of_score(scored, upper) for scored in _scores(left, right) for upper in (True, False)]
+    found += [_Family.of_score(scored, upper) for scored in scores for upper in (True, False)]
     # Half a hit and half a miss more: an event never seen is rare, not impossible.
     shares = (np.concatenate([family.p for family in found]), np.concatenate([family.q for family in found]))
     p, q = ((each * fewest + 0.5) / (fewest + 1.0) for each in shares)
@@ -158,19 +158,6 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
 def _stake(found: list[_Family], place: int, p: float, q: float, rate: float, weight: float) -> Stake:
     family = found[place // len(_MASSES)]
     return Stake(Candidate(family.event(place % len(_MASSES)), family.flipped, p, q, rate), weight)
-
-
-def _scores(left: Outputs, right: Outputs) -> list[Scored]:
-    """Scores of outputs with several columns, also from fewer draws than the events of a fixed size ask for.
-
-    A bet that grows slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
-    """
-    pairs = blocks_of_both(left, right)
-    if not any(len(block.columns) > 1 and not is_long_number(block.shape) for block, _ in pairs):
-        return []
-    with one_thread():
-        found = learn_scores(left, right) or [_learn(pairs, mixed=False)]
-    return [each for each in found if any(score is not None for _, score, _ in each.shapes.values())]
 
 
 def moved_together(p: Floats, q: Floats, n: float, doubt: float | Floats) -> tuple[Floats, Floats]:
@@ -200,14 +187,7 @@ def _first_cells(ranking: Ranking, place: int) -> Event:
 
 
 def _end_of_score(scored: Scored, upper: bool, place: int) -> Event:
-    n = len(scored.whole)
-    size = min(max(round(float(_MASSES[place]) * n), 1), n - 1)
-    low, high = scored.whole[[n - size - 1, n - size] if upper else [size - 1, size]]
-    threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
-    chosen: list[bool] = []
-    for _, score, base in scored.shapes.values():
-        chosen += [*([not upper, upper, False] if score is not None else [(base >= threshold) == upper]), False]
-    return Event(scored.cut(np.array([threshold])), np.array([*chosen, False])).simplified()
+    return Event(*scored.end(float(_MASSES[place]), upper)).simplified()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.arrays import Floats
+from epsilometer.arrays import Floats, Integers
 from epsilometer.methods.events.cells import learn_line
 from epsilometer.outputs.columns import Block, Column, Labels, Numbers
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import TreeScore
 
-Codes = NDArray[np.int32]
+Codes = NDArray[np.signedinteger]
 
 # Depth 3 sees interactions of three columns.
 _DEPTH = 3
@@ -30,6 +30,8 @@ _PARTS = 3
 _MOST_BINS, _MOST_NAMES = 32, 256
 # Rows per side that are fitted, and rows times columns: more change little and cost time.
 _MOST_ROWS, _MOST_VALUES = 30_000, 150_000
+# Of more columns than this, those in which the sides differ most by themselves are fitted.
+_MOST_COLUMNS = 150
 # Pseudo-rows in every leaf.
 _RIDGE = 4.0
 
@@ -44,9 +46,20 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
     """
     most = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), 1000)
     sides = [[column.take(slice(0, most)) for column in block.columns] for block in (left, right)]
-    codings = tuple(_code(sides[0][number], sides[1][number], number) for number in columns)
-    codes = [np.concatenate([coding.index(side).astype(np.int32) for side in sides]) for coding in codings]
-    return _boost(codings, codes, min(left.size, most), min(right.size, most))
+    n_left, n_right = min(left.size, most), min(right.size, most)
+    codings = [_code(sides[0][number], sides[1][number], number) for number in columns]
+    codes = [np.concatenate([coding.index(side).astype(np.int16) for side in sides]) for coding in codings]
+    if len(codings) > _MOST_COLUMNS:
+        kept = np.sort(np.argsort([-_distance(code, n_left) for code in codes], kind="stable")[:_MOST_COLUMNS])
+        codings, codes = [codings[place] for place in kept], [codes[place] for place in kept]
+    return _boost(tuple(codings), codes, n_left, n_right)
+
+
+def _distance(codes: Codes, n_left: int) -> float:
+    """How differently the two sides fill the codes of a column (chi-squared)."""
+    left, right = np.bincount(codes[:n_left], minlength=codes.max() + 1), np.bincount(codes[n_left:])
+    left[: len(right)] -= right
+    return float(np.sum(left**2 / np.maximum(np.bincount(codes), 1)))
 
 
 def _code(left: Column, right: Column, number: int) -> CodedColumn:
@@ -71,13 +84,17 @@ def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_
     is_left = np.concatenate([np.ones(n_left), np.zeros(n_right)])
     weight = np.where(is_left > 0.0, 0.5 * n / max(n_left, 1), 0.5 * n / max(n_right, 1))
     logit = np.zeros(n)
-    sizes = [coding.n_codes for coding in codings]
+    starts = np.cumsum([0, *(coding.n_codes for coding in codings)])
+    # All columns in one row of codes, so that all questions are judged at once.
+    rowed = [code + np.int32(start) for code, start in zip(codes, starts, strict=False)]
+    parts = [np.concatenate([code[part::_PARTS] for code in rowed]) for part in range(_PARTS)]
     features, thresholds, leaves = [], [], []
     for number in range(_TREES):
         share = 1.0 / (1.0 + np.exp(-logit))
         slopes, curvatures = weight * (is_left - share), weight * share * (1.0 - share)
-        seen = slice(number % _PARTS, None, _PARTS)
-        asked = _grow([code[seen] for code in codes], sizes, slopes[seen], curvatures[seen])
+        part = number % _PARTS
+        seen = slice(part, None, _PARTS)
+        asked = _grow(parts[part], [code[seen] for code in codes], starts, slopes[seen], curvatures[seen])
         leaf = _leaves(codes, asked)
         totals = [np.bincount(leaf, each, minlength=1 << _DEPTH) for each in (slopes, curvatures)]
         values = _RATE * totals[0] / (totals[1] + _RIDGE)
@@ -90,34 +107,36 @@ def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_
 
 def _leaves(codes: list[Codes], asked: list[tuple[int, int]]) -> Codes:
     """The leaf of each row, shape (n,)."""
-    leaf = np.zeros(len(codes[0]), dtype=np.int32)
+    leaf = np.zeros(len(codes[0]), dtype=np.int16)
     for feature, threshold in asked:
         leaf += leaf
         leaf += codes[feature] >= threshold
     return leaf
 
 
-def _grow(codes: list[Codes], sizes: list[int], slopes: Floats, curvatures: Floats) -> list[tuple[int, int]]:
-    """The questions of one tree, each the best after those before it."""
+def _grow(rowed: Codes, codes: list[Codes], starts: Integers, *of_rows: Floats) -> list[tuple[int, int]]:
+    """The questions of one tree, each the best after those before it, by the slopes and curvatures of the rows."""
+    many = [np.tile(each, len(codes)) for each in of_rows]
+    column = np.repeat(np.arange(len(codes)), np.diff(starts))
     asked: list[tuple[int, int]] = []
     for level in range(_DEPTH):
-        leaf = _leaves(codes, asked)
-        columns = zip(codes, sizes, strict=True)
-        found = [_best_threshold(leaf, 1 << level, *each, slopes, curvatures) for each in columns]
-        feature = max(range(len(found)), key=lambda number: found[number][0])
-        asked.append((feature, found[feature][1]))
+        place = rowed + np.tile(np.multiply(_leaves(codes, asked), starts[-1], dtype=np.int32), len(codes))
+        tables = [np.bincount(place, each, minlength=starts[-1] << level) for each in many]
+        slopes, curvatures = (np.asarray(each, np.float64).reshape(-1, starts[-1]) for each in tables)
+        best = int(np.argmax(_gains(slopes, curvatures, starts, column)))
+        asked.append((int(column[best]), best - int(starts[column[best]]) + 1))
     return asked
 
 
-def _best_threshold(leaf: Codes, n_leaves: int, codes: Codes, size: int, *of_rows: Floats) -> tuple[float, int]:
-    """The gain of the best question about one column, and its threshold, by the slopes and curvatures of the rows."""
-    place = leaf * size + codes
-    sums = []
-    for values in of_rows:
-        table = np.bincount(place, values, minlength=n_leaves * size).reshape(n_leaves, size)
-        below = np.cumsum(table, axis=1)[:, :-1]
-        sums.append((below, table.sum(axis=1)[:, None] - below))
-    gains = sum(slope**2 / (curvature + _RIDGE) for slope, curvature in zip(*sums, strict=True))
-    total = np.asarray(gains, dtype=np.float64).sum(axis=0)
-    best = int(np.argmax(total))
-    return float(total[best]), best + 1
+def _gains(slopes: Floats, curvatures: Floats, starts: Integers, column: Integers) -> Floats:
+    """What it gains to ask whether a code is beyond this one, shape (codes,); the arguments have a row per leaf."""
+    total = np.zeros(slopes.shape[1])
+    sides = []
+    for each in (slopes, curvatures):
+        sums = np.cumsum(each, axis=1)
+        below = sums - np.insert(sums, 0, 0.0, axis=1)[:, starts[column]]
+        sides.append((below, each[:, : starts[1]].sum(axis=1)[:, None] - below))
+    for slope, curvature in zip(*sides, strict=True):
+        total += (slope**2 / (curvature + _RIDGE)).sum(axis=0)
+    total[starts[1:] - 1] = -1.0  # nothing is beyond the last code
+    return total

@@ -109,18 +109,19 @@ class BlockPartition:
         place = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
         return np.where(known[order][place] == hashes, order[place], -1)
 
-    def codes(self, block: Block) -> Integers:
+    def codes(self, block: Block) -> NDArray[np.int32]:
         """Shape (columns, rows): the atom of each value, −1 for none. One row of zeros for a shape without columns."""
         if not block.columns:
-            return np.zeros((1, block.size), dtype=np.int64)
-        codes = np.full((len(block.columns), block.size), -1, dtype=np.int64)
+            return np.zeros((1, block.size), dtype=np.int32)
+        # Half as wide as numbers usually are: with ten thousand columns they are most of what is in memory.
+        codes = np.full((len(block.columns), block.size), -1, dtype=np.int32)
         for row, atoms, column in zip(codes, self.atoms, block.columns, strict=True):
             if atoms:
                 row[:] = atoms.codes(column)
         return codes
 
 
-def _combined(codes: Integers, sizes: Sequence[int]) -> Integers:
+def _combined(codes: NDArray[np.signedinteger], sizes: Sequence[int]) -> Integers:
     """One number per signature, all of them different; `codes` has shape (columns, signatures), −1 is a code."""
     total = np.zeros(codes.shape[1], dtype=np.int64)
     for row, size in zip(codes, sizes, strict=True):

@@ -143,13 +143,13 @@ class TreeScore:
 
     def evaluate(self, columns: Sequence[Column]) -> Floats:
         """The score of each row, shape (n,)."""
-        return self.of_codes([coding.index(columns).astype(np.int32) for coding in self.codings])
+        return self.of_codes([coding.index(columns).astype(np.int16) for coding in self.codings])
 
     def of_codes(self, codes: Sequence[NDArray[np.signedinteger]]) -> Floats:
         """The score of rows that are coded already, shape (n,)."""
         total = np.zeros(len(codes[0]))
         for features, thresholds, leaves in zip(self.features, self.thresholds, self.leaves, strict=True):
-            leaf = np.zeros(len(total), dtype=np.int32)
+            leaf = np.zeros(len(total), dtype=np.int16)
             for feature, threshold in zip(features, thresholds, strict=True):
                 leaf += leaf
                 leaf += codes[feature] >= threshold

@@ -5,6 +5,7 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.settings import MOST_PER_ROUND, training_size
 from epsilometer.methods.profile import ProfileMethod
+from epsilometer.outputs import read_outputs
 
 
 @pytest.mark.parametrize("samples", [20, 33, 1000, 99_999, 100_000, 1_000_000, 10_000_000])
@@ -12,10 +13,26 @@ def test_learning_takes_what_it_always_took(samples):
     assert training_size(samples) == max(10, min(int(0.3 * samples), int(20_000 + 0.1 * samples)))
 
 
+@pytest.mark.parametrize(("outputs", "share"), [([0.0, 1.0], 0.1), ([(0.0, 1.0)], 0.2), ([0.0, None], 0.2)])
+def test_outputs_with_structure_take_more_to_learn(outputs, share):
+    assert training_size(1_000_000, read_outputs(outputs)) == int(20_000 + share * 1_000_000)
+    assert training_size(10_000, read_outputs(outputs)) == 3000
+
+
+def test_a_large_audit_of_vectors_proves_with_what_learning_leaves():
+    result = em.measure(em.from_batch(vectors), em.Pair(0.0, 1.0), em.PureDP, samples=120_000, seed=0)
+    assert result.witness.left_counts.trials == 120_000 - 36_000
+    assert result.samples_used == (120_000, 120_000)
+
+
 @pytest.mark.parametrize("samples", [20_000_000, 10**9, 10**12])
 def test_learning_is_bounded(samples):
     assert training_size(samples) == 2_000_000
     assert ProfileMethod().fixed_sizes(1, 10 * samples) == (2_000_000, 10 * samples - 2_000_000)
+
+
+def vectors(dataset, n, rng):
+    return rng.laplace(dataset, 1.0, (n, 2))
 
 
 def noisy(dataset, n, rng):

@@ -45,18 +45,17 @@ def test_memory_is_bounded(monkeypatch):
 
 
 def slow_row_hashes(outputs):
-    """Literally: the shape, then every column, is mixed in by the finaliser of splitmix64, in Python's integers."""
+    """Literally: every column, with its place and the shape, mixed by the finaliser of splitmix64; then their sum."""
     found = [0] * outputs.size
     for block in outputs.blocks:
-        columns = [column.values.view(np.uint64).tolist() for column in block.columns]
-        for place, row in enumerate(block.places().tolist()):
-            total = 0
-            for bits in (zlib.crc32(block.shape.encode()), *(column[place] for column in columns)):
-                total = (total * 0x9E3779B97F4A7C15 + bits) % 2**64
+        shape = zlib.crc32(block.shape.encode())
+        columns = [column.values.view(np.uint64).tolist() for column in block.columns] or [[0] * block.size]
+        for row_in_block, row in enumerate(block.places().tolist()):
+            for place, column in enumerate(columns, start=1):
+                total = (column[row_in_block] + place * 0x9E3779B97F4A7C15 + shape) % 2**64
                 total = (total ^ (total >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
                 total = (total ^ (total >> 27)) * 0x94D049BB133111EB % 2**64
-                total ^= total >> 31
-            found[row] = total
+                found[row] = (found[row] + (total ^ (total >> 31))) % 2**64
     return found
 
 

@@ -40,6 +40,9 @@ def test_both_zeros_are_one_value():
 def test_booleans_and_integers_are_numbers():
     line = Line(np.array([1.0]))
     assert line.index(np.array([True, False])).tolist() == [1, 0]
+    many = Line(np.array([-1.0, 0.0, np.nextafter(0.0, 1.0), 0.5, 1.0, 2.0]))
+    bits = np.array([[True, False], [False, True], [True, True]])[:, 0]  # a column of a table, not contiguous
+    assert many.index(bits).tolist() == many.index(bits.astype(float)).tolist()
     assert line.count(np.array([0, 1, 1, 5])).tolist() == [1, 3, 0]
 
 

@@ -71,8 +71,10 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
     """
     atoms = tuple(learn_atoms(a, b) for a, b in zip(left.columns, right.columns, strict=True))
     bare = BlockPartition(left.shape, atoms, ())
-    # Half as wide as they come: with ten thousand columns they are most of what is in memory.
-    codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1, dtype=np.int32, casting="unsafe")
+    if left.columns and not any(atoms) and left.size + right.size >= REPEATS:  # nothing repeats
+        whole = Group((-1,) * len(atoms))
+        return BlockPartition(left.shape, atoms, (whole,)), [(0, np.arange(left.size), np.arange(right.size))]
+    codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1)
     hashes = hash_signatures(codes)
     _, where, group_of, count = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
     frequent = np.flatnonzero(count >= REPEATS)
@@ -118,6 +120,8 @@ _EDGE_ROWS = 20_000
 # A value is a cell of its own if this share of the draws take it (and at least five of them); of more than so many
 # such values, only those that would fill a bin.
 _SINGLE_SHARE, _MOST_SINGLE = 0.002, 24
+# What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest of them.
+_FAR_SHARE, _FAR_DRAWS = 0.01, 20
 
 Cells = NDArray[np.int32]
 
@@ -210,11 +214,16 @@ def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:
 
 
 def _quantiles(rest: Floats, bins: int) -> Floats:
-    """The inner edges of bins of equal mass, from sorted values."""
+    """The inner edges of bins of equal mass, from sorted values; both ends of wide bins are bins of their own."""
     finite = rest[np.isfinite(rest)]
-    if len(finite) < 10 * bins:
-        bins = len(finite) // 20
-    return finite[(np.arange(1, bins) * len(finite)) // bins] if bins > 1 else np.empty(0)
+    n = len(finite)
+    if n < 10 * bins:
+        bins = n // 20
+    if bins < 2:
+        return np.empty(0)
+    end = max(_FAR_DRAWS, int(_FAR_SHARE * n))
+    far = (end, n - end) if n > 2 * end * bins else ()
+    return finite[np.union1d((np.arange(1, bins) * n) // bins, np.array(far, dtype=np.int64))]
 
 
 def _line_with(atoms: Floats, edges: Floats) -> Line:

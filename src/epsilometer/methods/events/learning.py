@@ -17,6 +17,8 @@ from epsilometer.outputs.scores import Score
 MOST_BINS = 32
 # A group with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
+# Draws per side that place the cells of a score: more would not move them, and trees are slow.
+_LINE_ROWS = 40_000
 # When frequent signatures cover this share of the training draws, a score over all columns has little to add.
 _COVERED = 0.99
 # With this many draws per side for each weight of a score, fitting and counting may share them.
@@ -57,8 +59,10 @@ def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
     ways = [Learned(Partition(tuple(by_values)), left, right)]
     parts = zip(by_values, pairs, strict=True)
     if any(len(part.groups) > 1 and _needs_score(part, a, b) for part, (a, b) in parts):
-        fit, rest = _for_scores(left, right, pairs)
-        ways.append(Learned(Partition(tuple(_by_values(a, b, with_scores=True) for a, b in fit)), *rest))
+        # A group has few draws however many there are in all, so those that fit its score must not be counted in it.
+        (fit_left, left), (fit_right, right) = ((half_of(side, 0), half_of(side, 1)) for side in (left, right))
+        fitted = (_by_values(a, b, with_scores=True) for a, b in blocks_of_both(fit_left, fit_right))
+        ways.append(Learned(Partition(tuple(fitted)), left, right))
     return ways
 
 
@@ -144,8 +148,9 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
         return group
     score = fit(left, right, _varying(group))
-    line = learn_line(score.evaluate(left.columns), score.evaluate(right.columns))
-    return replace(group, line=line, score=score)
+    heads = ([column.take(slice(0, _LINE_ROWS)) for column in side.columns] for side in (left, right))
+    a, b = map(score.evaluate, heads)
+    return replace(group, line=learn_line(a, b), score=score)
 
 
 def _by_values(left: Block, right: Block, with_scores: bool = False) -> BlockPartition:

@@ -1,11 +1,12 @@
 """One score over all outputs, whatever their shapes, and the tail of it that is worth proving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task, one_thread
 from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
@@ -18,7 +19,7 @@ from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scored:
     """One score over all outputs, and the scores of training draws by weights that were fitted without them.
 
@@ -29,8 +30,6 @@ class Scored:
         whole: the scores of all draws by the final weights, sorted.
         is_line: whether the score is the output itself, a number.
         centre: where the score is the distance of a number from here.
-        sliced: the scores of the training draws in slices.
-        curves: how their log-ratio runs along the score.
     """
 
     shapes: dict[str, tuple[int, AdditiveScore | None, float]]
@@ -39,13 +38,21 @@ class Scored:
     whole: Floats
     is_line: bool = False
     centre: float | None = None
-    sliced: Sliced = field(init=False, repr=False, compare=False)
-    curves: Curves = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Slices the draws and fits the curves once for all tasks."""
-        object.__setattr__(self, "sliced", Sliced.of(self.left, self.right, self.whole if self.is_line else None))
-        object.__setattr__(self, "curves", fit_curves(self.sliced))
+    @property
+    def has_terms(self) -> bool:
+        """Whether it looks at several columns of some shape, and so at more than a number or the shape itself."""
+        return any(score is not None for _, score, _ in self.shapes.values())
+
+    @cached_property
+    def sliced(self) -> Sliced:
+        """The scores of the training draws in slices."""
+        return Sliced.of(self.left, self.right, self.whole if self.is_line else None)
+
+    @cached_property
+    def curves(self) -> Curves:
+        """How their log-ratio runs along the score."""
+        return fit_curves(self.sliced)
 
     @property
     def partition(self) -> Partition:
@@ -65,10 +72,30 @@ class Scored:
             blocks.append(BlockPartition(shape, (None,) * n_columns, (group,)))
         return Partition(tuple(blocks))
 
+    def end(self, mass: float, upper: bool) -> tuple[Partition, Booleans]:
+        """The upper or the lower end of the score with this share of all draws: two cells, and which one it is."""
+        n, whole = len(self.whole), self.whole
+        size = min(max(round(mass * n), 1), n - 1)
+        low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
+        threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
+        cells = [not upper, upper] if self.centre is None else [upper, not upper, upper]
+        chosen: list[bool] = []
+        for _, score, base in self.shapes.values():
+            is_cut = self.is_line or score is not None
+            chosen += [*([*cells, False] if is_cut else [(base >= threshold) == upper]), False]
+        return self.cut(np.array([threshold])), np.array([*chosen, False])
 
-def learn_scores(left: Outputs, right: Outputs) -> list[Scored]:
-    """The scores that may be best: of the columns, and of what each column adds to those before it."""
-    if min(len(left), len(right)) < _FEWEST:
+
+# With fewer training draws per side, the orders of `few` see as much.
+_FEWEST = 400
+
+
+def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST) -> list[Scored]:
+    """The scores that may be best: of the columns, and of what each column adds to those before it.
+
+    None of fewer than `fewest` draws per side.
+    """
+    if min(len(left), len(right)) < fewest:
         return []
     pairs = blocks_of_both(left, right)
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
@@ -105,8 +132,6 @@ def _lines(shape: str, left: Floats, right: Floats) -> list[Scored]:
 _DENSEST = 0.1
 # Draws per side that decide between numbers and distances.
 _LOOK = 1 << 12
-# With fewer training draws per side, the orders of `few` see as much.
-_FEWEST = 400
 # Single numbers: so many of each side tell where a tail begins, and millions would only take memory.
 _MOST_DRAWS = 1 << 18
 # Cells in which a score is compared with others.
@@ -234,17 +259,8 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Partition, Choice] | None:
     if not found:
         return None
     (predicted, mass, p, q), upper, flipped = max(found, key=lambda each: each[0][0])
-    n, whole = len(scored.whole), scored.whole
-    size = min(max(round(mass * n), 1), n - 1)
-    low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
-    threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
-    chosen = []
-    for _, score, base in scored.shapes.values():
-        is_cut = scored.is_line or score is not None
-        cells = [not upper, upper] if scored.centre is None else [upper, not upper, upper]
-        chosen += [*([*cells, False] if is_cut else [(base >= threshold) == upper]), False]
-    choice = Choice(np.array([*chosen, False]), flipped, predicted, p, q)
-    return scored.cut(np.array([threshold])), choice
+    partition, chosen = scored.end(mass, upper)
+    return partition, Choice(chosen, flipped, predicted, p, q)
 
 
 # Prediction, share of all training draws, p and q to expect.

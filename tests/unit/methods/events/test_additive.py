@@ -42,10 +42,15 @@ def test_the_mean_is_that_of_the_gaussian_model(rng):
     np.testing.assert_allclose(found.mean(difference, noise), literal, rtol=1e-6, atol=1e-9)
 
 
-def test_the_tables_are_those_of_indicators(rng):
+@pytest.mark.parametrize("few_cells", [0, 99])  # by counting, and by products of matrices
+def test_the_tables_are_those_of_indicators(rng, monkeypatch, few_cells):
+    monkeypatch.setattr(additive, "_FEW_CELLS", few_cells)
+    monkeypatch.setattr(additive, "_AT_ONCE", 200)
     cuts, left, _ = sides_of(*close_laws(rng, n=500))
     hot, weight = one_hot(cuts, left), rng.random(500)
-    np.testing.assert_allclose(additive._tables(left.cells, starts_of(cuts), weight), (hot * weight[:, None]).T @ hot)
+    np.testing.assert_array_equal(additive._tables(left.cells, starts_of(cuts)), hot.T @ hot)
+    weighted = additive._tables(left.cells, starts_of(cuts), weight)
+    np.testing.assert_allclose(weighted, (hot * weight[:, None]).T @ hot, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("shift", [0.1, 1.0])  # close laws, and those that need Newton's steps

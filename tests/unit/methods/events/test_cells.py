@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_atoms, learn_groups, learn_line
+from epsilometer.methods.events.cells import (
+    REPEATS,
+    blocks_of_both,
+    cut_columns,
+    learn_atoms,
+    learn_groups,
+    learn_line,
+)
 from epsilometer.methods.events.learning import learn_partitions
 from epsilometer.outputs import Labels, Numbers, read_outputs
 
@@ -113,3 +120,13 @@ class TestPartitions:
         left, right = read_outputs(mixed), read_outputs(mixed[::-1])
         for way in learn_partitions(left, right):
             assert way.partition.count(left).sum() == len(left)
+
+
+def test_what_is_rare_and_far_off_has_a_cell_of_its_own(rng):
+    """One draw in fifty lies far out on the right: with bins of equal mass it would be lost among ordinary draws."""
+    left, right = rng.laplace(size=(600, 3)), rng.laplace(size=(600, 3))
+    right[::50, 2] = 50.0 + rng.random(12)
+    blocks = [read_outputs(side).blocks[0] for side in (left, right)]
+    cut = cut_columns(*blocks, [(2, None)])[0]
+    cells = cut.index(blocks[1].columns)
+    assert np.bincount(cells)[cells[0]] <= 20

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+import epsilometer as em
 from epsilometer.bounds import Counts, certified_value
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
+from epsilometer.methods.events import EventsMethod
 from epsilometer.methods.events.choosing import choose_event, lay_out, orderings
 from epsilometer.methods.events.learning import fit_score
 from epsilometer.methods.events.prediction import predict
@@ -191,3 +193,12 @@ class TestScore:
         asked = read_outputs([(0.5, "yes"), (0.5, "no"), (0.5, "other")]).blocks[0].columns
         yes, no, other = score.evaluate(asked)
         assert yes > other > no
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_lucky_cell_does_not_replace_a_score_because_it_is_simple(seed):
+    """Of SVT3's thousands of cells some seem to prove three times what the score does, by a few dozen lucky draws."""
+    entry, rng = em.zoo.find("SparseVectorTechnique3"), np.random.default_rng(seed)
+    left, right = (entry.mechanism.sample(entry.worst_pair.side(side), 60_000, rng) for side in (0, 1))
+    proposal = EventsMethod().propose(left, right, Task(PureDP(0.1), (500_000, 500_000), 0.1))
+    assert min(proposal.candidate.p, proposal.candidate.q) > 0.01

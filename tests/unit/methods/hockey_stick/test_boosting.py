@@ -48,3 +48,11 @@ def test_sides_of_different_size_weigh_the_same(rng):
     left, right = rng.normal(size=(8000, 2)), rng.normal(size=(1000, 2))
     score = fit_trees(*blocks(left, right), [0, 1])
     assert abs(score.evaluate(read_outputs(left).blocks[0].columns).mean()) < 0.1
+
+
+def test_of_many_columns_those_that_tell_are_fitted(rng):
+    left, right = rng.normal(size=(1000, 400)), rng.normal(size=(1000, 400))
+    right[:, 317] += 1.0
+    score = fit_trees(*blocks(left, right), range(400))
+    assert 317 in score.columns
+    assert len(score.columns) == 150
