@@ -98,7 +98,7 @@ class AuditRun:
         """
         n_train = limits.training_size(samples)
         fresh = self._draw(number, n_train)
-        more = max(limits.training_size(samples, fresh[0]), limits.training_size(samples, fresh[1])) - n_train
+        more = limits.training_size(samples, *fresh) - n_train
         # Chunk numbers of their own, far beyond those of the first draws.
         added = self._draw(number, more, skip=1 << 32) if more else NOTHING
         n_fresh = samples - n_train - more

@@ -194,7 +194,8 @@ def compare(
     parts = []
     for side, outputs in enumerate(recorded):
         rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(Phase.TRAIN, 0, side)))
-        shuffled, cut = outputs.take(rng.permutation(len(outputs))), training_size(len(outputs), outputs)
+        shuffled, n = outputs.take(rng.permutation(len(outputs))), len(outputs)
+        cut = training_size(n, shuffled.take(slice(0, training_size(n))))
         parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
     (left, fresh_left), (right, fresh_right) = parts
     budget, train = ErrorBudget(settings.failure_probability), (left, right)
