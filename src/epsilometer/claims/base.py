@@ -117,6 +117,14 @@ def check_whole(name: str, value: int) -> int:
     return int(value)
 
 
+def check_confidence(confidence: float) -> float:
+    """Strictly between 0 and 1, or an InputError."""
+    is_number = isinstance(confidence, int | float | np.number) and not isinstance(confidence, bool)
+    if not is_number or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    return float(confidence)
+
+
 def as_number(name: str, value: float) -> float:
     """The value as a float, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -15,7 +15,8 @@ from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import FitScore, Learned, learn_partitions, learn_scored
 from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, way_of
-from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice
+from epsilometer.methods.published import check_choice
+from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.lines import LabelAtoms

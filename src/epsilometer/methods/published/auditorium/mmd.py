@@ -22,9 +22,9 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.events.learning import half_of
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published import check_choice, own_options
 from epsilometer.methods.published.auditorium import kernel_space
-from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
+from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import Shape
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points

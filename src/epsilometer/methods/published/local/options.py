@@ -9,6 +9,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
+from epsilometer.methods.published import check_choice
 from epsilometer.methods.published.local.kernels import RULES, BandwidthChoice, KernelChoice, find_kernel
 
 Bound = float | Sequence[float]
@@ -65,8 +66,8 @@ class Options:
             raise InputError(f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1")
         find_kernel(self.kernel)
         region, support = self.box(), self.limits()
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("select", self.select, SELECTIONS)
+        check_choice("kind", self.kind, KINDS)
+        check_choice("select", self.select, SELECTIONS)
         if region is None or support is None:
             return
         if not (np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all():
@@ -98,7 +99,7 @@ def check_bandwidth(name: str, bandwidth: object) -> None:
     if bandwidth is None or callable(bandwidth):
         return
     if isinstance(bandwidth, str):
-        _check_choice(name, bandwidth, tuple(RULES))
+        check_choice(name, bandwidth, tuple(RULES))
         return
     values = _as_floats(name, bandwidth)
     if values.ndim > 1 or not len(np.atleast_1d(values)) or not (np.isfinite(values) & (values > 0.0)).all():
@@ -142,8 +143,3 @@ def _as_floats(name: str, value: object) -> Floats:
 
 def _is_real(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name}={value!r} must be one of {', '.join(allowed)}")
