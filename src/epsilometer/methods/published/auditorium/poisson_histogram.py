@@ -122,8 +122,7 @@ class Options:
             low, high = (as_number("bounds", end) for end in self.bounds)
             if not -math.inf < low < high < math.inf:
                 raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
-        if check_whole("cells", self.cells) < 2:
-            raise InputError(f"cells={self.cells!r} must be at least 2")
+        check_whole("cells", self.cells, 2)
         check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
         hockey_stick.check_epsilon(self.epsilon)
         poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense

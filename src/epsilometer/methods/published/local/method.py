@@ -72,6 +72,10 @@ class LocalProposal(Proposal):
         return Finding(NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details)
 
 
+# The fields of a `LocalProposal`, in order.
+FoundFields = tuple[Task, float, Any, float, int, float, dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomeProposal(LocalProposal):
     """One outcome of a discrete distribution."""
@@ -209,7 +213,7 @@ class LocalMethod(Method):
         quantile = -float(ndtri(task.failure_probability))
         return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
 
-    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> tuple[Any, ...]:
+    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> FoundFields:
         """The fields of a `LocalProposal`."""
         explored = float(loss.loss[number])
         predicted = explored - penalty * float(loss.deviations[number])

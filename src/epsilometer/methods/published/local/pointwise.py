@@ -111,7 +111,7 @@ def interval(
     rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or densities.kernel_floor(min(n), h, kernel)
-    places, limits = densities.as_places(t, len(h))[0], densities.limits_in(options, len(h))
+    places, limits = densities.as_places(t, len(h))[0], options.limits(len(h))
     p, q = (max(densities.kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
     return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 

@@ -75,11 +75,10 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
         return 0.0, 0.0, 0.0
     raised = floor.raised(q)
     logs = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
-    top = float(logs.max())
-    integral = float(np.exp(logs - top).sum())
-    divergence = (top + math.log(integral * width)) / (order - 1.0)
+    total = float(np.logaddexp.reduce(logs))
+    divergence = (total + math.log(width)) / (order - 1.0)
     # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
-    weight = np.exp(logs - top) / integral
+    weight = np.exp(logs - total)
     left = _variance(weight / p, p, width) * order**2 / (order - 1.0) ** 2
     return divergence, left, _variance(floor.slope(q) * weight / raised, q, width)
 
