@@ -179,12 +179,9 @@ class FlooredProposal(Proposal):
         densities = self.view.densities(above, below, self.options.smoothing())
         bound = self.options.bound(densities, self.order, failure_probability)
         value = max(bound.lower_bound, 0.0) * per_order(self.task, self.order)
-        details: dict[str, object] = {
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-            "order": self.order,
-        }
-        details |= {"estimate": bound.estimate, "variance": bound.variance, "floor": bound.floor}
-        details |= {"sharpness": bound.sharpness, "warnings": list(bound.warnings)}
+        details: dict[str, object] = {"direction": "right ‖ left" if self.flipped else "left ‖ right"}
+        details |= {"order": self.order, "estimate": bound.estimate, "variance": bound.variance}
+        details |= {"floor": bound.floor, "sharpness": bound.sharpness, "warnings": list(bound.warnings)}
         return Finding(NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details)
 
 
