@@ -141,7 +141,8 @@ def never_returns(function: Callable[..., Any]) -> bool:
     returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
     for before, step in pairwise(steps):
         if step.opname == "RETURN_VALUE":
-            returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
+            is_constant = before.opname == "LOAD_CONST" and not step.is_jump_target  # x if … else None jumps here
+            returned.append(before.argval if is_constant else ...)
     return all(value is None for value in returned)
 
 
