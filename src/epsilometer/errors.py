@@ -127,6 +127,15 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+@contextmanager
+def blamed(what: str) -> Iterator[None]:
+    """Says of anything that foreign code raises that this code is to blame: an InputError that begins with `what`."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{what}: {error!r:.200}") from error
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the most similar known one, or nothing."""
     close = get_close_matches(str(name), list(known), 1)

@@ -73,13 +73,13 @@ class FileJournal(Journal):
     def recall(self, stream: storage.Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
         with self._file.explained():
-            known = self._file.chunk(stream, chunk)
-            return None if known is None else (storage.outputs_from_bytes(known[0]), known[1])
+            known = self._file.row("outputs", *stream, chunk)
+            return None if known is None else (storage.outputs_from_bytes(known[1]), known[0])
 
     def keep(self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
         with self._file.explained():
-            self._file.put_chunk(stream, chunk, storage.outputs_to_bytes(outputs), fingerprint)
+            self._file.put("outputs", *stream, chunk, fingerprint, storage.outputs_to_bytes(outputs))
             self._write_if_due()
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
@@ -89,7 +89,7 @@ class FileJournal(Journal):
         with self._file.explained():
             known = self._file.about(name)
             if known is None:
-                self._file.tell(name, digest)
+                self._file.put("about", name, digest)
             elif known != digest:
                 text = "the same draws lead to another proposal than before the interruption (did the program or a "
                 text += "library change?), so its counts are useless; give another file"
@@ -98,7 +98,7 @@ class FileJournal(Journal):
     def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
-            row = self._file.folded(stream)
+            row = self._file.row("folded", *stream)
             if row is None:
                 return None
             chunks, size, total, counts, width, filled, prints = row
@@ -123,7 +123,7 @@ class FileJournal(Journal):
     def tell(self, name: str, text: str) -> None:
         """Remembers a text."""
         with self._file.explained():
-            self._file.tell(name, text)
+            self._file.put("about", name, text)
             self._write_if_due()
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class FileJournal(Journal):
                 pieces, total = folded.pieces, json.dumps(storage.tally_to_data(folded.total))
                 counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
                 row = folded.chunks, folded.size, total, counts, pieces.width, pieces.filled
-                self._file.put_folded(stream, (*row, folded.fingerprints.to_bytes()))
+                self._file.put("folded", *stream, *row, folded.fingerprints.to_bytes())
 
 
 NOTHING = Outputs((), 0)

@@ -22,7 +22,8 @@ from epsilometer.engine.sampler import contained, own_tools
 from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
-from epsilometer.outputs import Block, Labels, Outputs, concatenate
+from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.outputs import Labels, Outputs, concatenate
 
 # Draws per side of a coupled look: the median of so few movements is exact where noise is added, and the spread of the
 # noise is known to a third.
@@ -212,15 +213,11 @@ def _event_counts(left: Outputs, right: Outputs) -> tuple[Integers, Integers]:
     """
     n = len(left)
     counts = [(np.array([n]), np.array([n]))]  # whatever happens
-    blocks: dict[str, list[Block | None]] = {}
-    for side, outputs in enumerate((left, right)):
-        for block in outputs:
-            blocks.setdefault(block.shape, [None, None])[side] = block
-    for one, two in blocks.values():
-        sizes = 0 if one is None else one.size, 0 if two is None else two.size
+    blocks = blocks_of_both(left, right)
+    for one, two in blocks:
         if len(blocks) > 1:
-            counts.append((np.array([sizes[0], n - sizes[0]]), np.array([sizes[1], n - sizes[1]])))
-        if one is not None and two is not None:
+            counts.append((np.array([one.size, n - one.size]), np.array([two.size, n - two.size])))
+        if one.size and two.size:
             for column, other in list(zip(one.columns, two.columns, strict=True))[:_MOST_COLUMNS]:
                 counts.append(_thresholds(*_as_numbers(column, other)))
     return np.concatenate([pair[0] for pair in counts]), np.concatenate([pair[1] for pair in counts])

@@ -112,12 +112,11 @@ def pictured_outputs(event: Event | LogRatio, left: Outputs, right: Outputs) -> 
 
 
 def _shapes(sides: tuple[Outputs, Outputs]) -> tuple[list[str], list[str]]:
-    texts: tuple[list[str], list[str]] = ([""] * len(sides[0]), [""] * len(sides[1]))
+    texts = np.empty(len(sides[0]), dtype=object), np.empty(len(sides[1]), dtype=object)
     for side, names in zip(sides, texts, strict=True):
         for block in side.blocks:
-            for row in range(len(side)) if block.rows is None else block.rows.tolist():
-                names[row] = block.shape
-    return texts
+            names[block.places()] = block.shape
+    return texts[0].tolist(), texts[1].tolist()
 
 
 def _columns(event: Event | LogRatio, left: Block, right: Block, inside: Flags) -> list[dict[str, Any]]:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from epsilometer.auditing.settings import FEWEST, check_confidence, training_size
+from epsilometer.auditing.settings import FEWEST, training_size
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim, as_number
+from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
 from epsilometer.inputs import as_pairs
 from epsilometer.mechanisms import as_subject

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.bisection import rejected_end
@@ -158,9 +158,7 @@ class SharpenedPlant:
         return draw
 
     def _sharpened(self, power: float) -> Floats:
-        logs = power * np.log(self.shares)
-        raised = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(power * np.log(self.shares), axis=1))
 
 
 def _greatest_value(claim: Claim, shares: Floats) -> float:

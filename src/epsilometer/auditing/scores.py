@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from epsilometer.arrays import Floats
 from epsilometer.auditing.profile import ClaimCheck, Profile
-from epsilometer.auditing.settings import check_confidence
 from epsilometer.bounds.bands import band_from_scores
 from epsilometer.bounds.binomial import check_guesses, one_run_epsilon, one_run_mu, one_run_p_value
 from epsilometer.claims import ApproxDP, Claim, PureDP, as_claim
+from epsilometer.claims.base import check_confidence
 from epsilometer.environment import describe_environment
 from epsilometer.errors import InputError
 

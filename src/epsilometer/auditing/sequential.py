@@ -69,8 +69,8 @@ class SequentialRun:
         self.state = State.empty(len(self.ladder.values))
         if journal is not None:
             with journal.explained():
-                stored = journal.state()
-            self.state = self.state if stored is None else State.from_bytes(stored)
+                stored = journal.row("state", 0)
+            self.state = self.state if stored is None else State.from_bytes(stored[0])
             if self.state.stopped in ("samples", "seconds"):
                 self.state.stopped = ""  # it may have been given more samples or time
         samples, pairs = run.settings.samples, len(run.pairs)
@@ -186,7 +186,8 @@ class SequentialRun:
     def _save(self) -> None:
         if self.journal is not None:
             with self.journal.explained():
-                self.journal.put_state(self.state.to_bytes())
+                self.journal.put("state", 0, self.state.to_bytes())
+                self.journal.commit()
 
     def _conclude(self) -> AuditResult:
         state, question = self.state, self.run.question

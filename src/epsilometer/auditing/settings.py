@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims.base import check_whole
+from epsilometer.claims.base import check_confidence, check_whole
 from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
@@ -150,13 +150,6 @@ def _seen_as(representation: str, method: object) -> Method:
         raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
     values, bits = (ProfileMethod(), BitsProfileMethod()) if method == "profile" else (EventsMethod(), BitsMethod())
     return bits if representation == "bits" else WithBits(values, bits)
-
-
-def check_confidence(confidence: float) -> float:
-    """Strictly between 0 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
-    return float(confidence)
 
 
 def check_samples(samples: float) -> int:

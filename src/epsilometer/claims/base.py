@@ -9,6 +9,7 @@ P(E) = p when Q(E) = q: what an event with these probabilities proves about the 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -69,7 +70,8 @@ class Claim(ABC):
 
     def with_value(self, value: float) -> Self:
         """The same claim with another value of its own parameter."""
-        return type(self)(**{self.parameter: value, **self.fixed()})
+        changed = {self.parameter: value}
+        return replace(self, **changed) if is_dataclass(self) else type(self)(**changed, **self.fixed())
 
     def fixed(self) -> dict[str, float]:
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
@@ -110,11 +112,19 @@ def check_at_least(name: str, value: float, least: float) -> float:
     return number
 
 
-def check_whole(name: str, value: int) -> int:
-    """A whole number of at least 1, or an InputError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name}={value!r} must be a whole number of at least 1")
+def check_whole(name: str, value: int, least: int = 1) -> int:
+    """A whole number of at least `least`, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
     return int(value)
+
+
+def check_confidence(confidence: float) -> float:
+    """Strictly between 0 and 1, or an InputError."""
+    is_number = isinstance(confidence, int | float | np.number) and not isinstance(confidence, bool)
+    if not is_number or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    return float(confidence)
 
 
 def as_number(name: str, value: float) -> float:

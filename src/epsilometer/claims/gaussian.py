@@ -97,7 +97,3 @@ class GaussianDP(Claim):
         """The same for arrays of shape (n,)."""
         with np.errstate(invalid="ignore"):
             return np.where(p > q, ndtri(p) - ndtri(q), 0.0)
-
-    def with_value(self, value: float) -> Self:
-        """Another μ."""
-        return type(self)(value, self.at_delta)

@@ -82,10 +82,6 @@ class TradeOffDP(Claim):
         """The same at type-I errors of shape (n,), in ascending order: the errors, and the values of the curve."""
         return [np.sort(q).tolist(), self._type_two(np.sort(q)).tolist()]
 
-    def with_value(self, value: float) -> Self:
-        """The same curve with another tolerated excess."""
-        return type(self)(self.curve, value)
-
     def scaled(self, distance: int) -> Self:
         """The curve whose greatest power is that of this one, applied once per step.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
@@ -97,6 +97,14 @@ class Mechanism(ABC):
         return self.claim
 
 
+def check_setting(name: str, value: float, may_be_zero: bool = False) -> float:
+    """A finite number above 0, or 0 where that makes sense."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < float("inf") or not (value or may_be_zero):
+        raise InputError(f"{name}={value!r} must be a number {'of at least' if may_be_zero else 'above'} 0")
+    return value
+
+
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:
     """That a mechanism raised an error, and on which input."""
     return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
@@ -133,7 +141,8 @@ def never_returns(function: Callable[..., Any]) -> bool:
     returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
     for before, step in pairwise(steps):
         if step.opname == "RETURN_VALUE":
-            returned.append(before.argval if before.opname == "LOAD_CONST" else ...)
+            is_constant = before.opname == "LOAD_CONST" and not step.is_jump_target  # x if … else None jumps here
+            returned.append(before.argval if is_constant else ...)
     return all(value is None for value in returned)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
-from epsilometer.mechanisms.base import Mechanism, tell_reaper
+from epsilometer.mechanisms.base import Mechanism, check_setting, tell_reaper
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
@@ -35,12 +35,8 @@ class Limits(NamedTuple):
     output: int
 
 
-class Finished(NamedTuple):
-    """A run that ended by itself: its exit status (negative for a signal), its output, the end of standard error."""
-
-    status: int
-    output: bytes
-    complaint: bytes
+# A run that ended by itself; of standard error it has the end.
+Finished = subprocess.CompletedProcess[bytes]
 
 
 class RunFailed(MechanismError):
@@ -64,21 +60,17 @@ def run_program(argv: Sequence[str], given: bytes, limits: Limits, env: _Variabl
         MechanismError: the program cannot be started.
         RunFailed: it took too long or wrote too much; its whole process group is then dead.
     """
-    process = _start(argv, bool(given), env, cwd)
-    try:
-        tell_reaper("+", process.pid)
-        return _attend(process, given, limits)
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    finally:
-        tell_reaper("-", process.pid)
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+    with _start(argv, bool(given), env, cwd) as process:
+        try:
+            tell_reaper("+", process.pid)
+            return _attend(process, given, limits)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        finally:
+            tell_reaper("-", process.pid)
 
 
 def _start(argv: Sequence[str], has_input: bool, env: _Variables, cwd: str | None) -> subprocess.Popen[bytes]:
@@ -153,7 +145,7 @@ def _attend(process: subprocess.Popen[bytes], given: bytes, limits: Limits) -> F
     except subprocess.TimeoutExpired:
         seen = f"so far it printed {shown(bytes(streams.output[:80]))}" if streams.output else "it printed nothing"
         raise RunFailed("TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}") from None
-    return Finished(status, bytes(streams.output), bytes(streams.complaint))
+    return Finished(process.args, status, bytes(streams.output), bytes(streams.complaint))
 
 
 PLACE = "{dataset}"
@@ -208,7 +200,7 @@ class CommandMechanism(Mechanism):
             if self.on_error == "outcome":
                 return failed_run(failure.kind)
             raise
-        text = decode(done.output, f"what {self.name} printed on the input {shown(dataset)}").strip()
+        text = decode(done.stdout, f"what {self.name} printed on the input {shown(dataset)}").strip()
         if not text:
             raise MechanismError(f"{self.name} printed nothing on the input {shown(dataset)}{_complaint(done)}")
         return read_value(text)
@@ -218,10 +210,11 @@ class CommandMechanism(Mechanism):
             done = run_program(argv, given, self.limits, self.env, self.cwd)
         except RunFailed as failure:
             raise RunFailed(failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}") from None
-        if done.status not in self.statuses:
-            kind, how = ("ExitStatus", "exit status") if done.status >= 0 else ("Signal", "signal")
-            what = f"{self.name} ended with {how} {abs(done.status)} on the input {shown(dataset)}{_complaint(done)}"
-            raise RunFailed(f"{kind}{abs(done.status)}", what)
+        if done.returncode not in self.statuses:
+            kind, how = ("ExitStatus", "exit status") if done.returncode >= 0 else ("Signal", "signal")
+            status = abs(done.returncode)
+            what = f"{self.name} ended with {how} {status} on the input {shown(dataset)}{_complaint(done)}"
+            raise RunFailed(f"{kind}{status}", what)
         return done
 
 
@@ -234,7 +227,7 @@ class BatchCommandMechanism(CommandMechanism):
         request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
         with discreet(self.secrets):
             done = self._run(argv, request.encode(), dataset)
-            lines = decode(done.output, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
+            lines = decode(done.stdout, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
             while lines and not lines[-1].strip():
                 lines.pop()
             if len(lines) != n:
@@ -297,9 +290,9 @@ def from_command(
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
         raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
     kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
-    chunk = chunk if chunk_size is None else int(_check_positive("chunk_size", chunk_size))
+    chunk = chunk if chunk_size is None else int(check_setting("chunk_size", chunk_size))
     most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
-    limits = Limits(float(_check_positive("timeout", timeout)), int(_check_positive("max_output", max_output or most)))
+    limits = Limits(float(check_setting("timeout", timeout)), int(check_setting("max_output", max_output or most)))
     how: dict[str, Any] = {"stdin": stdin, "env": env, "cwd": cwd, "statuses": statuses, "on_error": on_error}
     return kind(parts, limits, chunk, name, **how).with_features(as_features(features))
 
@@ -315,14 +308,8 @@ def _check_argv(argv: Sequence[str]) -> list[str]:
     return parts
 
 
-def _check_positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise InputError(f"{name}={value!r} must be a number above 0")
-    return value
-
-
 def _complaint(done: Finished) -> str:
-    text = done.complaint.decode("utf-8", "backslashreplace").strip()
+    text = done.stderr.decode("utf-8", "backslashreplace").strip()
     # Whole words only: of a secret that was cut in two, nothing could be found.
     cut = text if len(text) <= 500 else text[-500:].partition(" ")[2]
     return f"; it said: {cut}" if text else ""

@@ -276,9 +276,8 @@ def gather(outputs: Outputs, times: int) -> Outputs:
     n = len(outputs) // times
     kind, place = np.empty((2, len(outputs)), dtype=np.int64)
     for number, block in enumerate(outputs.blocks):
-        rows = slice(None) if block.rows is None else block.rows
-        kind[rows] = number
-        place[rows] = np.arange(block.size)
+        kind[block.places()] = number
+        place[block.places()] = np.arange(block.size)
     kinds, places = kind.reshape(n, times), place.reshape(n, times)
     combinations, which = np.unique(kinds, axis=0, return_inverse=True)
     which = which.ravel()

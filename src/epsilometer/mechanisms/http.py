@@ -8,14 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
-from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.base import Mechanism, check_setting
 from epsilometer.mechanisms.features import as_features
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
@@ -186,19 +185,13 @@ class HttpMechanism(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, url: SplitResult, chunk_size: int, name: str | None, settings: dict[str, Any]) -> None:
-        self.url, self.chunk_size, self.settings = url, chunk_size, settings
-        self.place = public_address(url.geturl())
+    def __init__(self, client: Client, chunk_size: int, name: str | None) -> None:
+        self.client, self.chunk_size, self.place = client, chunk_size, client.place
         self.name = name or self.place
-
-    @cached_property
-    def client(self) -> Client:
-        """Sends the requests."""
-        return Client(self.url, **self.settings)
 
     def digest(self) -> str:
         """Of the address and the headers; what the service itself does cannot be known."""
-        return code_digest((type(self).__name__, self.url.geturl(), sorted(self.settings["headers"].items())))
+        return code_digest((type(self).__name__, self.client.url.geturl(), sorted(self.client.headers.items())))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""
@@ -270,11 +263,10 @@ def from_http(
     kind: Callable[..., HttpMechanism] = BatchHttpMechanism if batch else HttpMechanism
     chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size
     most = (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0)) if max_output is None else max_output
-    checks = {"timeout": timeout, "chunk_size": chunk, "max_output": most, "pause": pause, "retries": retries}
-    for setting, value in checks.items():
-        least = 0 if setting in ("retries", "pause") else 1e-9
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
-            raise InputError(f"{setting}={value!r} must be a number {'of at least' if least == 0 else 'above'} 0")
+    for setting, value in {"timeout": timeout, "chunk_size": chunk, "max_output": most}.items():
+        check_setting(setting, value)
+    for setting, value in {"pause": pause, "retries": retries}.items():
+        check_setting(setting, value, may_be_zero=True)
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
     for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself
@@ -284,9 +276,8 @@ def from_http(
             why = "its value, which may be secret, has another character or a line break"
             hint = "(read from a file? use .strip())"
             raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
-    settings = {"headers": dict(headers or {}), "timeout": float(timeout), "retries": int(retries)}
-    settings |= {"pause": float(pause), "most": int(most)}
-    return kind(_check_url(url), int(chunk), name, settings).with_features(as_features(features))
+    client = Client(_check_url(url), dict(headers or {}), float(timeout), int(retries), float(pause), int(most))
+    return kind(client, int(chunk), name).with_features(as_features(features))
 
 
 def _check_url(url: str) -> SplitResult:

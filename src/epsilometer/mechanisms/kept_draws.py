@@ -24,6 +24,7 @@ from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.storage import Undigestible
+from epsilometer.storage.exchange import reading
 from epsilometer.storage.recorded_texts import json_values, text_lines
 from epsilometer.storage.writing import writing
 
@@ -229,13 +230,9 @@ def about_lines(path: Path) -> About | None:
 
 def about_arrays(path: Path) -> About:
     """What an .npz file says about itself."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return About.from_dict(json.loads(str(arrays[ABOUT])), path)
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path} does not describe its draws in plain text, and nothing is unpickled") from error
+    unclear = reading(f"{path} does not describe its draws in plain text, and nothing is unpickled", (ValueError,))
+    with unclear, np.load(path, allow_pickle=False) as arrays:
+        return About.from_dict(json.loads(str(arrays[ABOUT])), path)
 
 
 def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:

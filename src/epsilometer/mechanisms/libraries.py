@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, blamed, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, parameters_of
@@ -246,10 +246,8 @@ def find_brought(name: str) -> Any:
     if name not in known:
         names = ", ".join(sorted(known)) or "none"
         raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
-    try:
+    with blamed(f"the mechanism {name!r} of {known[name].value} cannot be loaded"):
         return known[name].load()
-    except (Exception, SystemExit) as error:
-        raise InputError(f"the mechanism {name!r} of {known[name].value} cannot be loaded: {error!r:.200}") from error
 
 
 def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechanism:

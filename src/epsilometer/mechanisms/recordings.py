@@ -19,7 +19,7 @@ from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
-from epsilometer.storage.exchange import UNSOUND, first_line, regular_file, settle, settled
+from epsilometer.storage.exchange import UNSOUND, reading, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
 from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, no_column
 
@@ -67,7 +67,7 @@ class Recording(Mechanism):
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
         self._key_of = kept_draws.Keys()
-        self.features = self.sides[0].features
+        self.features = self.sides[0].features if self.sides else None
         if len(self.sides) > 1 or self.pairs:
             self.worst_pair = self.pairs[0] if len(self.pairs) == 1 else list(self.pairs)
 
@@ -295,12 +295,8 @@ _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)
 
 def _open_kept(path: Path) -> Recording | None:
     kind = path.suffix.lower()
-    try:
+    with reading(f"{path} does not describe its draws", (ValueError, *UNSOUND)):
         about = kept_draws.about_lines(path) if kind == ".jsonl" else None
-    except InputError:
-        raise
-    except (ValueError, *UNSOUND) as error:
-        raise InputError(f"{path} does not describe its draws: {first_line(error)}") from error
     if kind == ".npz" and kept_draws.ABOUT in members(path):
         ArrayFile(path, kept_draws.ABOUT).whole()  # refuses what is too large, or not plain
         about = kept_draws.about_arrays(path)

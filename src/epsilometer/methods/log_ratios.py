@@ -90,11 +90,15 @@ def finite_numbers(left: Block, right: Block) -> Floats | None:
     return values if len(np.unique(look)) > 0.5 * len(look) else None
 
 
+def on_line(shape: str, line: Line) -> Partition:
+    """The cells of a line, for single numbers."""
+    return Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
+
+
 def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Way:
     """One number: a kernel on even cells."""
     low, high = float(values.min()), float(values.max())
     line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
-    partition = Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
     spacing = (high - low) / (_CELLS - 2)
     middle = np.quantile(values, [0.25, 0.75])
     spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
@@ -102,7 +106,7 @@ def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Wa
     # Cells that are not on the line stay neutral.
     lines, widths = (np.arange(line.n_cells - 1),), [max(width * thumb, 0.75) for width in _KERNEL_WIDTHS]
     fits = [partial(_counted, lines=lines, width=width, prior=_PER_WINDOW / (2.5 * width)) for width in widths]
-    return make_way(Learned(partition, left, right), tuple(fits))
+    return make_way(Learned(on_line(shape, line), left, right), tuple(fits))
 
 
 # --- cells of any kind -----------------------------------------------------------------------------------------------

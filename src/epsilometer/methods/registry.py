@@ -5,12 +5,11 @@ A method's code is loaded when it is asked for: most audits need only one of the
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
 from epsilometer.claims import Claim, PureDP
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, blamed, did_you_mean
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.libraries import brought
 from epsilometer.methods.base import Candidate, Method, Proposal, Task
@@ -58,18 +57,14 @@ def find_method(name: str, options: object = None) -> Method:
     """
     if name not in _METHODS and name in brought("methods"):
         entry = brought("methods")[name]
-        try:  # an object, or a factory of one, called with the options if there are any
-            made = entry.load()
+        with blamed(f"the method {entry.name} of {entry.value} cannot be made"):
+            made = entry.load()  # an object, or a factory of one, called with the options if there are any
             if isinstance(made, type) or not callable(getattr(made, "propose", None)):
                 made = made() if options is None else made(options)
                 options = None
-        except (Exception, SystemExit) as error:
-            raise InputError(f"the method {entry.name} of {entry.value} cannot be made: {error!r:.200}") from error
         return as_method(made, options)
     if name not in _METHODS:
-        close = get_close_matches(str(name), names(), 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{hint}")
+        raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{did_you_mean(name, names())}")
     kind = getattr(import_module(_METHODS[name][0]), _METHODS[name][1])
     chosen = None if options is None else as_options(name, options)
     if chosen is not None and not option_names(name):
@@ -161,9 +156,8 @@ def as_options(name: object, options: object) -> object:
         raise InputError(f"the method {name} has no options, but {', '.join(map(str, options))} was given")
     for key in options:
         if key not in known:
-            close = get_close_matches(str(key), known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-            raise InputError(f"the method {name} has no option {key!r}; {hint}")
+            hint = did_you_mean(key, known) or f"; known are {', '.join(known)}"
+            raise InputError(f"the method {name} has no option {key!r}{hint}")
     try:
         return import_module(_METHODS[name][0]).Options(**{key: _as_tuples(value) for key, value in options.items()})
     except TypeError as error:  # a required one is missing, or a text stands in place of a number

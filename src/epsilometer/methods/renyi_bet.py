@@ -33,6 +33,12 @@ _HALVINGS = 26
 _SHORTLIST = 4
 
 
+def check_divergence(name: str, claim: Claim) -> None:
+    """Rényi divergences only."""
+    if not isinstance(claim, RenyiDP | ZCDP):
+        raise InputError(f"method={name!r} bounds RenyiDP and ZCDP, not {type(claim).__name__}; use method='auto'")
+
+
 def per_order(task: Task, order: float) -> float:
     """The value of one unit of divergence of this order in the claim's own parameter."""
     return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
@@ -201,8 +207,7 @@ class RenyiBetMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Rényi divergences only; called before anything is drawn."""
-        if not isinstance(claim, RenyiDP | ZCDP):
-            raise InputError(f"method={NAME!r} bounds RenyiDP and ZCDP, not {type(claim).__name__}; use method='auto'")
+        check_divergence(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BetProposal:
         """The score with the best predicted bound."""

@@ -11,8 +11,8 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -200,6 +200,17 @@ UNSOUND = (RecursionError, MemoryError, OverflowError, IndexError, KeyError, Typ
 def first_line(error: BaseException) -> str:
     """Why a file cannot be read, short."""
     return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+@contextmanager
+def reading(what: str, kinds: tuple[type[Exception], ...] = UNREADABLE) -> Iterator[None]:
+    """Says of what a damaged file raises that it is the file's fault: an InputError that begins with `what`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except kinds as error:
+        raise InputError(f"{what}: {first_line(error)}") from error
 
 
 def too_large(source: object, what: str, most: int) -> InputError:

@@ -43,6 +43,8 @@ CREATE TABLE IF NOT EXISTS folded (phase INTEGER, pair INTEGER, side INTEGER, ch
     PRIMARY KEY (phase, pair, side));
 CREATE TABLE IF NOT EXISTS state (number INTEGER PRIMARY KEY, content BLOB);
 """
+_STREAM = ("phase", "pair", "side")
+_KEYS = {"about": ("name",), "outputs": (*_STREAM, "chunk"), "folded": _STREAM, "state": ("number",)}
 
 
 def stored_seed(path: str | Path) -> int | None:
@@ -127,8 +129,8 @@ class JournalFile:
             self._connection.execute(statement)
         stored = self.about("key")
         if stored is None:
-            self.tell("version", str(_VERSION))
-            self.tell("key", json.dumps(key))
+            self.put("about", "version", str(_VERSION))
+            self.put("about", "key", json.dumps(key))
         elif self.about("version") != str(_VERSION):
             raise InputError(f"checkpoint={str(self.path)!r} was written by another version of this program")
         else:
@@ -140,46 +142,20 @@ class JournalFile:
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
 
+    def row(self, table: str, *key: Any) -> Sequence[Any] | None:
+        """What is stored under a key of a table, without the key; None if nothing is."""
+        condition = " AND ".join(f"{name} = ?" for name in _KEYS[table])
+        row = self._connection.execute(f"SELECT * FROM {table} WHERE {condition}", key).fetchone()
+        return None if row is None else row[len(key) :]
+
+    def put(self, table: str, *row: Any) -> None:
+        """Stores a row, its key first, in place of an earlier one with that key."""
+        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+
     def about(self, name: str) -> str | None:
         """The remark of that name."""
-        row = self._connection.execute("SELECT value FROM about WHERE name = ?", (name,)).fetchone()
+        row = self.row("about", name)
         return None if row is None else str(row[0])
-
-    def tell(self, name: str, value: str) -> None:
-        """Stores a remark, replacing an earlier one of that name."""
-        self._connection.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
-
-    def chunk(self, stream: Stream, chunk: int) -> tuple[bytes, bytes] | None:
-        """The stored outputs of a chunk and their fingerprint; None if it was not drawn before."""
-        query = "SELECT outputs, fingerprint FROM outputs WHERE phase = ? AND pair = ? AND side = ? AND chunk = ?"
-        row = self._connection.execute(query, (*stream, chunk)).fetchone()
-        return None if row is None else (bytes(row[0]), bytes(row[1]))
-
-    def put_chunk(self, stream: Stream, chunk: int, outputs: bytes, fingerprint: bytes) -> None:
-        """Remembers the outputs of a chunk."""
-        row = (*stream, chunk, fingerprint, outputs)
-        self._connection.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def folded(self, stream: Stream) -> Sequence[Any] | None:
-        """The total of the first chunks of a stream, as it was put; None if the stream is unknown."""
-        query = "SELECT chunks, size, total, pieces, width, filled, fingerprints FROM folded"
-        rows = self._connection.execute(f"{query} WHERE phase = ? AND pair = ? AND side = ?", stream).fetchall()
-        return rows[0] if rows else None
-
-    def put_folded(self, stream: Stream, row: Sequence[Any]) -> None:
-        """Remembers the total of a stream's chunks so far, replacing the one before."""
-        values = (*stream, *row)
-        self._connection.execute(f"INSERT OR REPLACE INTO folded VALUES ({', '.join('?' * len(values))})", values)
-
-    def state(self) -> bytes | None:
-        """The state of an audit in batches, after the last one; None before the first."""
-        row = self._connection.execute("SELECT content FROM state WHERE number = 0").fetchone()
-        return None if row is None else bytes(row[0])
-
-    def put_state(self, content: bytes) -> None:
-        """Replaces the state; safely on disk when this returns."""
-        self._connection.execute("INSERT OR REPLACE INTO state VALUES (0, ?)", (content,))
-        self.commit()
 
     @property
     def is_due(self) -> bool:

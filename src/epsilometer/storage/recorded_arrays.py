@@ -15,7 +15,7 @@ from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
 from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import UNREADABLE, UNSOUND, first_line, memory_share, settle, settled, too_large
+from epsilometer.storage.exchange import UNSOUND, first_line, memory_share, reading, settle, settled, too_large
 from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
@@ -74,9 +74,7 @@ class ArrayFile:
             data = file.read(size)
         if len(data) < size:
             raise InputError(f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}")
-        flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
-        _check_letters(flat, self)
-        return flat.reshape(shape, order="F" if by_column else "C").copy()
+        return self._array(data, shape, by_column, kind).copy()
 
     def pieces(self) -> Iterator[Array]:
         """Slices along axis 0, in order."""
@@ -89,17 +87,18 @@ class ArrayFile:
                 data = file.read(n * row)
                 if len(data) < n * row:
                     raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
-                flat = np.frombuffer(data, dtype=kind) if data else np.empty(0, dtype=kind)
-                _check_letters(flat, self)
-                yield flat.reshape((n, *shape[1:]), order="F" if by_column else "C")
+                yield self._array(data, (n, *shape[1:]), by_column, kind)
+
+    def _array(self, data: bytes, shape: tuple[int, ...], by_column: bool, kind: np.dtype[Any]) -> Array:
+        flat = np.frombuffer(data, dtype=kind)
+        _check_letters(flat, self)
+        return flat.reshape(shape, order="F" if by_column else "C")
 
     def _header(self, file: IO[bytes], is_batch: bool = True) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        try:
+        with reading(f"{self} cannot be read as a plain array"):
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_column, kind = read(file)
-        except UNREADABLE as error:
-            raise InputError(f"{self} cannot be read as a plain array: {first_line(error)}") from error
         if kind.hasobject:
             raise InputError(f"{self} holds no plain numbers or texts, and nothing is unpickled")
         if is_batch and not shape:
@@ -116,13 +115,9 @@ class ArrayFile:
             with self.path.open("rb") as file:
                 yield file
             return
-        try:
-            with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
-                yield file
-        except InputError:
-            raise
-        except UNREADABLE as error:  # RuntimeError: it is encrypted
-            raise InputError(f"{self} cannot be read: {first_line(error)}") from error
+        name = f"{self.member}.npy"
+        with reading(f"{self} cannot be read"), zipfile.ZipFile(self.path) as archive, archive.open(name) as file:
+            yield file
 
 
 def _check_letters(flat: Array, source: ArrayFile) -> None:
@@ -137,11 +132,8 @@ def _check_letters(flat: Array, source: ArrayFile) -> None:
 
 def members(path: Path) -> list[str]:
     """The names of the arrays in an .npz file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    except UNREADABLE as error:
-        raise InputError(f"{path} cannot be read as plain arrays: {first_line(error)}") from error
+    with reading(f"{path} cannot be read as plain arrays"), zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     if len(set(names)) < len(names):
         raise InputError(f"{path} has two arrays of one name: {shown(names)}")
     return names
@@ -183,13 +175,9 @@ class ParquetColumns:
 
     def _batches(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         file = _open_parquet(self.path)
-        try:
+        with reading(f"{self.path} cannot be read as parquet"):
             for batch in file.iter_batches(batch_size=_PIECE_ROWS, columns=list(names)):
                 yield {name: batch.column(name) for name in names}
-        except InputError:
-            raise
-        except (OSError, ValueError, KeyError, MemoryError, NotImplementedError) as error:
-            raise InputError(f"{self.path} cannot be read as parquet: {first_line(error)}") from error
 
     def _outputs(self, columns: dict[str, Any], start: int) -> Any:
         if self.side:
@@ -233,10 +221,8 @@ def _open_parquet(path: Path) -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from error
-    try:
+    with reading(f"{path} cannot be read as parquet"):  # pyarrow's errors are ValueErrors
         return pyarrow.parquet.ParquetFile(path)
-    except (OSError, ValueError, MemoryError, NotImplementedError) as error:  # pyarrow's errors are ValueErrors
-        raise InputError(f"{path} cannot be read as parquet: {first_line(error)}") from error
 
 
 class Source(Protocol):

@@ -46,12 +46,9 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """
     place = os.path.abspath(path)
     known = None
-    try:
+    # Otherwise nothing is there yet, or nowhere to be; opening it says which.
+    with _naming(place), suppress(FileNotFoundError, NotADirectoryError):
         known = os.stat(place)
-    except (FileNotFoundError, NotADirectoryError):
-        pass  # nothing there yet, or nowhere to be; opening it says which
-    except OSError as error:
-        raise _about(error, place) from None
     if known is not None and (not stat.S_ISREG(known.st_mode) or _open_already(place, known) is not None):
         with _directly(place, known) as file:
             yield file
@@ -60,10 +57,11 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     if known is not None and not os.access(target, os.W_OK):  # renaming would not ask
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
     try:
-        draft = _Draft(target, place)
+        with _naming(place):
+            draft = _Draft(target, place)
     except OSError as error:
         if known is None or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise _about(error, place) from None
+            raise
         with _directly(place, known) as file:
             yield file
         return
@@ -88,10 +86,8 @@ class NamedFile(FileIO):
         """Writes some of the data."""
         if os.getpid() != self._owner:
             return memoryview(data).nbytes
-        try:
+        with _naming(self._name):
             return super().write(data)
-        except OSError as error:
-            raise _about(error, self._name) from None
 
 
 class _Draft:
@@ -120,7 +116,7 @@ class _Draft:
         if os.getpid() != self._owner:
             return
         self.file.flush()
-        try:
+        with _naming(self._shown):
             descriptor = self.file.fileno()
             _keep_permissions(descriptor, known)
             try:
@@ -142,8 +138,6 @@ class _Draft:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
-        except OSError as error:
-            raise _about(error, self._shown) from None
 
     def discard(self) -> None:
         """Removes what has not taken its place; nothing after `finish`."""
@@ -159,10 +153,8 @@ class _Draft:
 @contextmanager
 def _directly(place: str, known: os.stat_result) -> Iterator[IO[bytes]]:
     own = _open_already(place, known)
-    try:
+    with _naming(place):
         descriptor = os.dup(own) if own is not None else os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    except OSError as error:
-        raise _about(error, place) from None
     file = BufferedWriter(NamedFile(descriptor, place))
     try:
         yield file
@@ -197,6 +189,10 @@ def _keep_permissions(descriptor: int, known: os.stat_result | None) -> None:
         os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
 
 
-def _about(error: OSError, place: str) -> OSError:
-    """The same error with the name of the file that the user knows."""
-    return OSError(error.errno, error.strerror or str(error), place)
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Gives errors the name of the file that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), place) from None

@@ -16,6 +16,12 @@ def own_options(name: str, room: str, kind: type[Chosen], given: Chosen | None) 
     return kind() if given is None else given
 
 
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """One of a few words, or an InputError that lists them."""
+    if value not in allowed:
+        raise InputError(f"{name}={value!r:.60} must be one of {', '.join(map(repr, allowed))}")
+
+
 def check_positive(name: str, value: float, example: str) -> float:
     """A finite number above 0."""
     number = as_number(name, value)

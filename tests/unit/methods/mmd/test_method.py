@@ -129,9 +129,9 @@ def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
 def test_every_kind_of_output_has_a_point(rng):
     outputs = read_outputs([MIXED[place] for place in rng.integers(len(MIXED), size=400)])
     shapes = learn_shapes(outputs, outputs)
-    rows = points_of(outputs, shapes).rows
+    rows = points_of(outputs, shapes)
     assert np.isfinite(rows).all()
-    unknown = points_of(read_outputs([[1.0, 2.0, 3.0], {"a": 1}]), shapes).rows
+    unknown = points_of(read_outputs([[1.0, 2.0, 3.0], {"a": 1}]), shapes)
     assert np.isfinite(unknown).all()
 
 

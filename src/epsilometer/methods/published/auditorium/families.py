@@ -14,9 +14,10 @@ from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import FitScore, Learned, learn_partitions, learn_scored
-from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, way_of
-from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice
-from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
+from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_line, way_of
+from epsilometer.methods.published import check_choice
+from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
+from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
@@ -123,14 +124,10 @@ def _bent(values: Floats, bound: float) -> Floats:
 
 def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
     """R and its gradient: α times the difference of the two tilted distributions."""
-    tilts, totals = [], []
-    for logs in (log_p + (order - 1.0) * h, log_q + order * h):
-        top = float(logs.max())
-        weights = np.exp(logs - top)
-        total = float(weights.sum())
-        tilts.append(weights / total)
-        totals.append(top + float(np.log(total)))
-    return order / (order - 1.0) * totals[0] - totals[1], order * (tilts[0] - tilts[1])
+    above, below = log_p + (order - 1.0) * h, log_q + order * h
+    totals = np.logaddexp.reduce(above), np.logaddexp.reduce(below)
+    tilts = np.exp(above - totals[0]), np.exp(below - totals[1])
+    return float(order / (order - 1.0) * totals[0] - totals[1]), order * (tilts[0] - tilts[1])
 
 
 # |h| by default: e^6 is a ratio that 10⁵ draws hardly see.
@@ -197,12 +194,8 @@ def _bins(left: Outputs, right: Outputs) -> list[Learned]:
     if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
         a, b = (side.columns[0] for side in pairs[0])
         if isinstance(a, Numbers) and isinstance(b, Numbers):
-            return [Learned(_one_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)), left, right)]
+            return [Learned(on_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)), left, right)]
     return learn_partitions(left, right)
-
-
-def _one_line(shape: str, line: Line) -> Partition:
-    return Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
 
 
 # --- polynomials -----------------------------------------------------------------------------------------------------
@@ -219,7 +212,7 @@ def _polynomial_ways(left: Outputs, right: Outputs, order: float, bound: float, 
         # 0 for NaN, another signature and another shape.
         bases = [np.pad(_line_basis(line, each), ((0, 2), (0, 0))) for each in degrees]
         fits = tuple(_CellFit(basis, order, bound) for basis in bases)
-        return [make_way(Learned(_one_line(pairs[0][0].shape, line), left, right), fits)]
+        return [make_way(Learned(on_line(pairs[0][0].shape, line), left, right), fits)]
     learned = learn_scored(left, right, _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE))
     return [] if learned is None else [way_of(learned)]
 

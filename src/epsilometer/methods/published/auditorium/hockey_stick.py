@@ -15,7 +15,7 @@ from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.bounds import Counts
 from epsilometer.bounds.ratio import value_of_excess
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
-from epsilometer.claims.base import as_number
+from epsilometer.claims.base import check_at_least
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Task
@@ -23,7 +23,7 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published import check_choice, own_options
 from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
@@ -46,8 +46,8 @@ def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
 
 def check_epsilon(epsilon: float | None) -> None:
     """The ε of a mixture: a finite number of at least 0, or None."""
-    if epsilon is not None and not 0.0 <= as_number("epsilon", epsilon) < np.inf:
-        raise InputError(f"epsilon={epsilon!r} makes no sense: it must be a finite number of at least 0")
+    if epsilon is not None:
+        check_at_least("epsilon", epsilon, 0.0)
 
 
 def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
@@ -154,12 +154,6 @@ class Options:
         check_choice("classifier", self.classifier, CLASSIFIERS)
         check_choice("certificate", self.certificate, CERTIFICATES)
         check_epsilon(self.epsilon)
-
-
-def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """One of a few words, or an InputError that lists them."""
-    if value not in allowed:
-        raise InputError(f"{name}={value!r:.60} must be one of {', '.join(map(repr, allowed))}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, blamed
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import Column
@@ -102,11 +102,8 @@ class Shape:
 
     def check(self) -> "Shape":
         """This, unless the caller's own kernel is not one, or leaves [0, 1], as far as the landmarks can tell."""
-        try:
+        with blamed(f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d)"):
             gram = self.gram()
-        except Exception as error:
-            text = f"kernel={self.kernel!r:.80} failed on points of shape (n, 1, d): {error!r:.200}"
-            raise InputError(text) from error
         size = len(self.landmarks)
         if gram.shape != (size, size) or not np.isfinite(gram).all() or gram.min() < 0.0 or gram.max() > _SAFE_NORM:
             raise InputError(f"kernel={self.kernel!r:.80} must give one number between 0 and 1 for each pair of points")

@@ -22,44 +22,33 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.events.learning import half_of
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published import check_choice, own_options
 from epsilometer.methods.published.auditorium import kernel_space
-from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_choice, check_claim
+from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import Shape
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
-    """Draws of one side as points; those of two chunks are joined with +.
+def points_of(outputs: Outputs, shapes: list[Shape]) -> Floats:
+    """Outputs as points in bandwidths; the first coordinate is the number of the shape, 0 for all unknown ones.
 
-    Attributes:
-        rows: shape (n, dimensions).
+    Returns:
+        Shape (n, 1 + dimensions).
     """
-
-    rows: Floats
-
-    def __add__(self, other: "Points") -> "Points":
-        return Points(np.concatenate([self.rows, other.rows]))
-
-
-def points_of(outputs: Outputs, shapes: list[Shape]) -> Points:
-    """Outputs as points in bandwidths; the first coordinate is the number of the shape, 0 for all unknown ones."""
     size = max((shape.embedding.dimensions for shape in shapes if shape.embedding), default=0)
     points = np.zeros((len(outputs), 1 + size))
     known = {shape.shape: (number + 1, shape) for number, shape in enumerate(shapes)}
     for block in outputs:
         if block.shape not in known:
             continue
-        number, shape = known[block.shape]
-        rows = slice(None) if block.rows is None else block.rows
+        (number, shape), rows = known[block.shape], block.places()
         points[rows, 0] = number
         if shape.embedding is not None:
             inside = shape.embedding.points(block.columns) / shape.bandwidth
             points[rows, 1 : 1 + inside.shape[1]] = inside
-    return Points(points)
+    return points
 
 
 def pair_terms(left: Floats, right: Floats, kernel: KernelOfPoints = "gaussian") -> Floats:
@@ -197,14 +186,14 @@ class PairsProposal(Proposal):
     options: Options
     predicted: float
 
-    def tally(self, outputs: Outputs, side: int) -> Points:
-        """The draws as points: the estimate needs both sides at once."""
-        return points_of(outputs, self.shapes)
+    def tally(self, outputs: Outputs, side: int) -> list[Floats]:
+        """The draws as points, a list that grows by chunks: the estimate needs both sides at once."""
+        return [points_of(outputs, self.shapes)]
 
-    def certify(self, left: Points, right: Points, pair: Pair, failure_probability: float) -> Finding:
+    def certify(self, left: list[Floats], right: list[Floats], pair: Pair, failure_probability: float) -> Finding:
         """The bound from disjoint pairs of the fresh draws."""
         # Exact: embedding and bandwidth were fixed before these draws.
-        terms = pair_terms(left.rows, right.rows, self.options.kernel)
+        terms = pair_terms(np.concatenate(left), np.concatenate(right), self.options.kernel)
         squared = bernstein_lower(terms, -2.0, 2.0, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
         bound = value_of_discrepancy(check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold))
@@ -248,8 +237,7 @@ class MmdMethod(Method):
             shapes = kernel_space.learn_shapes(left, right, options.kernel, options.bandwidth)
             if options.certificate == "exact":
                 return _fit_function(shapes, left, right, task, options)
-            points = [points_of(side, shapes).rows for side in (left, right)]
-            terms = pair_terms(points[0], points[1], options.kernel)
+            terms = pair_terms(points_of(left, shapes), points_of(right, shapes), options.kernel)
         squared = -2.0
         if len(terms) > 1:
             pairs, needed = max(min(task.n_fresh) // 2, 2), math.log(2.0 / task.failure_probability)

@@ -23,7 +23,7 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.log_ratios import make_way
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published import check_choice, check_positive, own_options
 from epsilometer.methods.published.auditorium import hockey_stick
 from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
@@ -57,9 +57,8 @@ class HistogramEstimate:
 def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) -> float:
     """λ = max{4m(1 + e^2ε)/β², 12(1 + e^2ε)/η²}, with m cells, tolerance β and margin η."""
     check_whole("n_cells", n_cells)
-    for name, value in (("tolerance", tolerance), ("margin", margin)):
-        if not 0.0 < as_number(name, value) < math.inf:
-            raise InputError(f"{name}={value!r} makes no sense: it must be a positive number")
+    check_positive("tolerance", tolerance, "1/3")
+    check_positive("margin", margin, "0.05")
     grow = 1.0 + math.exp(min(2.0 * epsilon, 700.0))
     return max(4.0 * n_cells * grow / tolerance**2, 12.0 * grow / margin**2)
 
@@ -123,9 +122,8 @@ class Options:
             low, high = (as_number("bounds", end) for end in self.bounds)
             if not -math.inf < low < high < math.inf:
                 raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
-        if check_whole("cells", self.cells) < 2:
-            raise InputError(f"cells={self.cells!r} must be at least 2")
-        hockey_stick.check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
+        check_whole("cells", self.cells, 2)
+        check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
         hockey_stick.check_epsilon(self.epsilon)
         poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense
 

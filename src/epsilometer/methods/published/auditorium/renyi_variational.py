@@ -20,7 +20,7 @@ from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
-from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs import Outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.result import Finding
 
@@ -70,36 +70,23 @@ _SHARES = np.linspace(0.1, 1.0, 19)
 
 
 @dataclass(frozen=True, slots=True)
-class VariationalProposal(Proposal):
-    """A function to be bet on with fresh draws.
+class VariationalProposal(BetProposal):
+    """A function to be bet on with fresh draws; the task is about its divergence.
 
     Attributes:
-        bet: the function, its order and the stake.
-        task: what is to be proved.
+        claim: what is to be proved, in whose own parameter the bound and `predicted` are.
         threshold: for pure privacy.
-        predicted: the bound to expect, in the claim's own parameter.
     """
 
-    bet: BetProposal
-    task: Task
+    claim: Claim
     threshold: str
-    predicted: float
-
-    @property
-    def event(self) -> Event:
-        """The outputs that the function favours: what the health checks watch."""
-        return self.bet.event
-
-    def tally(self, outputs: Outputs, side: int) -> Integers:
-        """How often each cell happened, shape (cells,)."""
-        return self.bet.tally(outputs, side)
 
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the cell counts of the fresh draws."""
-        finding = self.bet.certify(left, right, pair, failure_probability)
-        details = {**finding.details, "range": half_range(self.bet.score.scores), "threshold": self.threshold}
-        bound = _value_of(self.task.claim, finding.lower_bound, self.bet.score.order, self.threshold)
-        return replace(finding, method=NAME, lower_bound=bound, claim=self.task.claim, details=details)
+        finding = BetProposal.certify(self, left, right, pair, failure_probability)
+        details = {**finding.details, "range": half_range(self.score.scores), "threshold": self.threshold}
+        bound = _value_of(self.claim, finding.lower_bound, self.score.order, self.threshold)
+        return replace(finding, method=NAME, lower_bound=bound, claim=self.claim, details=details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +156,8 @@ class RenyiVariationalMethod(Method):
                 if self.options.certificate == "published":
                     found.append(_clipped(score, flipped, task, threshold))
                 else:
-                    n_known = min(len(left), len(right))
-                    found.append(_with_value(restored_bet(score, flipped, inner, predicted, n_known), task, threshold))
+                    bet = restored_bet(score, flipped, inner, predicted, min(len(left), len(right)))
+                    found.append(_with_value(bet, task.claim, threshold))
         return max(found, key=lambda each: each.predicted)
 
 
@@ -188,12 +175,12 @@ def _clipped(score: LogRatio, flipped: bool, task: Task, threshold: str) -> Publ
 def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:
     """The bet on a stored function, for a claim of pure privacy."""
     inner = _inner_task(task, score.order, "tight")
-    return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task, "tight")
+    return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task.claim, "tight")
 
 
-def _with_value(bet: BetProposal, task: Task, threshold: str) -> VariationalProposal:
-    predicted = _value_of(task.claim, bet.predicted, bet.score.order, threshold) + min(bet.predicted, 0.0)
-    return VariationalProposal(bet, task, threshold, predicted)
+def _with_value(bet: BetProposal, claim: Claim, threshold: str) -> VariationalProposal:
+    predicted = _value_of(claim, bet.predicted, bet.score.order, threshold) + min(bet.predicted, 0.0)
+    return VariationalProposal(bet.score, bet.stake, bet.flipped, bet.task, predicted, bet.n_train, claim, threshold)
 
 
 def _inner_task(task: Task, order: float, threshold: str) -> Task:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Integers
-from epsilometer.claims.base import as_number
+from epsilometer.claims.base import as_number, check_at_least
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
 
@@ -25,7 +25,7 @@ class Smoothness:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "domain", check_interval("domain", self.domain))
-        object.__setattr__(self, "lipschitz", check_constant("lipschitz", self.lipschitz))
+        object.__setattr__(self, "lipschitz", check_at_least("lipschitz", self.lipschitz, 0.0))
         limit = 2.0 / self.length**2
         if not self.lipschitz < limit:
             raise InputError(
@@ -130,22 +130,6 @@ def check_interval(name: str, value: object) -> tuple[float, float]:
     if not (low < high and math.isfinite(high - low)):
         raise InputError(f"{name}=({low:g}, {high:g}) makes no sense: it needs finite ends a < b")
     return low, high
-
-
-def check_constant(name: str, value: float) -> float:
-    """A Lipschitz constant: finite and at least 0."""
-    number = as_number(name, value)
-    if not 0.0 <= number < math.inf:
-        raise InputError(f"{name}={value!r} makes no sense: a Lipschitz constant is a finite number of at least 0")
-    return number
-
-
-def check_confidence(confidence: float) -> float:
-    """Strictly between 0 and 1."""
-    number = as_number("confidence", confidence)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.9")
-    return number
 
 
 def _log_empty_chance(n: float, share: float) -> float:

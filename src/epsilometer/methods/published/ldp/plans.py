@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.bisection import rejected_end
+from epsilometer.claims.base import check_at_least, check_confidence
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.published import check_positive
@@ -113,13 +114,13 @@ def _plan(
     order: float | None,
     as_published: bool,
 ) -> HistogramPlan:
-    precision, confidence = check_positive("precision", precision, "0.1"), formulas.check_confidence(confidence)
+    precision, confidence = check_positive("precision", precision, "0.1"), check_confidence(confidence)
     order = None if order is None else check_order(order)
     midpoints, n_inputs, assumption = None, 2, smoothness.describe()
     each, pair_confidence = precision, confidence
     if inputs is not None:
         low, high = formulas.check_interval("input_domain", inputs[0])
-        slope = formulas.check_constant("input_lipschitz", inputs[1])
+        slope = check_at_least("input_lipschitz", inputs[1], 0.0)
         midpoints = n_inputs = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
         each, pair_confidence = precision / 3.0, math.sqrt(confidence) if as_published else confidence

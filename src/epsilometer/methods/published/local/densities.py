@@ -131,7 +131,7 @@ def tkde(
     places, single = as_places(t, rows.shape[1])
     shape = kernels.find_kernel(kernel)
     h = bandwidth_of("bandwidth", bandwidth, rows, shape)
-    densities = kernel_density(rows, places, h, shape, limits_in(chosen, len(h)))
+    densities = kernel_density(rows, places, h, shape, chosen.limits(len(h)))
     floored: Floats = np.maximum(densities, kernel_floor(len(rows), h, shape) if floor is None else floor)
     return floored[0] if single else floored
 
@@ -213,14 +213,6 @@ def kernel_floor(n: int, h: Floats, kernel: Kernel, peak: float = 0.0) -> float:
     if len(h) == 1:
         return DRAWS_AT_FLOOR * one_draw
     return max(DRAWS_AT_FLOOR * one_draw, min(DRAWS_AT_FLOOR_OF_VECTORS * one_draw, 0.1 * peak))
-
-
-def limits_in(options: Options, d: int) -> Limits | None:
-    """The support's ends, one per coordinate; None where it has none."""
-    limits = options.limits()
-    if limits is None:
-        return None
-    return per_coordinate("support", limits[0], d), per_coordinate("support", limits[1], d)
 
 
 def as_rows(name: str, sample: ArrayLike) -> Floats:

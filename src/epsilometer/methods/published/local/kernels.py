@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, blamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,8 @@ def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
     """A kernel from the caller's function, with its constants by numerical integration."""
     name = getattr(function, "__name__", type(function).__name__)
     u = np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
-    try:
+    with blamed(f"kernel={name}: K(u) failed on an array of numbers"):
         values = np.asarray(function(u), dtype=np.float64)
-    except Exception as error:
-        raise InputError(f"kernel={name}: K(u) failed on an array of numbers: {error!r:.200}") from error
     if values.shape != u.shape or not np.isfinite(values).all():
         raise InputError(f"kernel={name}: K(u) must give a finite number for each number of an array")
     peak, step = float(np.abs(values).max()), float(u[1] - u[0])
@@ -129,10 +127,8 @@ def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) ->
     Args:
         rows: shape (n, d).
     """
-    try:
+    with blamed(f"{name}={function!r:.80} failed on draws of shape {rows.shape}"):
         h = np.asarray(function(rows[:, 0] if rows.shape[1] == 1 else rows), dtype=np.float64)
-    except Exception as error:
-        raise InputError(f"{name}={function!r:.80} failed on draws of shape {rows.shape}: {error!r:.200}") from error
     if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
         text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
         raise InputError(text)

@@ -9,7 +9,7 @@ from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel
-from epsilometer.methods.published.local.options import Options, per_coordinate
+from epsilometer.methods.published.local.options import Options
 from epsilometer.methods.published.local.samples import Outcomes, as_matrix, count_outcomes, find_kind
 from epsilometer.outputs import Outputs, read_outputs
 
@@ -144,12 +144,11 @@ def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFuncti
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
-    floor, region = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), options.box()
+    floor, region = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), options.box(1)
     if region is not None:
         numbers = outcomes.numbers()
         if numbers is None:
             raise InputError("region= is for numbers; these outcomes are not single numbers: leave it out")
-        region = per_coordinate("region", region[0], 1), per_coordinate("region", region[1], 1)
         inside = np.flatnonzero((numbers >= region[0]) & (numbers <= region[1]))
         _check_any(len(inside), options)
         left, right = outcomes.left[inside], outcomes.right[inside]
@@ -161,7 +160,7 @@ def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
 
 def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
     kernel, d = find_kernel(options.kernel), draws[0].shape[1]
-    limits = densities.limits_in(options, d)
+    limits = options.limits(d)
     bandwidths = np.stack([densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
     low, high = _region(draws, options, limits)
     n = len(draws[0]), len(draws[1])
@@ -177,13 +176,12 @@ def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunc
 
 
 def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None) -> densities.Limits:
-    box, d = options.box(), draws[0].shape[1]
-    if box is None:
+    d = draws[0].shape[1]
+    if (box := options.box(d)) is None:
         edge = EDGE_QUANTILE if d == 1 else EDGE_QUANTILE_OF_VECTORS
         ends = [np.quantile(rows, [edge, 1.0 - edge], axis=0) for rows in draws]
-        low, high = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
-    else:
-        low, high = per_coordinate("region", box[0], d), per_coordinate("region", box[1], d)
+        box = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+    low, high = box
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
     if not (low < high).all():

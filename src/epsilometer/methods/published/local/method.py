@@ -36,8 +36,8 @@ _UNIT = 2.0**-32
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What step 1 found and step 2 needs.
+class LocalProposal(Proposal):
+    """What step 1 found and step 2 needs; the two kinds of distributions count it differently.
 
     Attributes:
         task: what is to be proved.
@@ -55,15 +55,15 @@ class Found:
     explored: float
     direction: int
     floor: float
-    details: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any]
 
-    def finding(self, proof: PointwiseLoss, event: Event | None, left: Counts, right: Counts, pair: Pair) -> Finding:
+    def finding(self, proof: PointwiseLoss, left: Counts, right: Counts, pair: Pair) -> Finding:
         """The bound at t̂ as a finding; negative bounds say nothing and become 0.
 
         The witness is the event around t̂ with its counts and their own exact bounds.
         """
         failure, witness = proof.failure_probability, None
-        if event is not None:
+        if (event := self.event) is not None:
             witness = Witness.of(pair, event, self.direction < 0, left, right, failure)
         details = {**self.details, "location": self.location, "explored": self.explored}
         details |= {"estimate": max(proof.estimate, 0.0), "unclipped": proof.lower}
@@ -72,17 +72,15 @@ class Found:
         return Finding(NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details)
 
 
+# The fields of a `LocalProposal`, in order.
+FoundFields = tuple[Task, float, Any, float, int, float, dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
-class OutcomeProposal(Proposal):
+class OutcomeProposal(LocalProposal):
     """One outcome of a discrete distribution."""
 
-    found: Found
     event: Event = field()  # not the default of Proposal
-
-    @property
-    def predicted(self) -> float:
-        """What chooses among pairs."""
-        return self.found.predicted
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """How often the outcome happened."""
@@ -90,10 +88,10 @@ class OutcomeProposal(Proposal):
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The bound from relative frequencies of the fresh draws."""
-        p, q = max(left.share, self.found.floor), max(right.share, self.found.floor)
+        p, q = max(left.share, self.floor), max(right.share, self.floor)
         error = discrete_error(p, q, (left.trials, right.trials))
-        proof = PointwiseLoss(p, q, error, failure_probability, self.found.direction)
-        return self.found.finding(proof, self.event, left, right, pair)
+        proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
+        return self.finding(proof, left, right, pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +113,10 @@ class KernelTally:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceProposal(Proposal):
+class PlaceProposal(LocalProposal):
     """One place of a continuous distribution.
 
     Attributes:
-        found: step 1.
         shape: the shape of the outputs.
         place: t̂, shape (d,).
         bandwidth: of step 2, shape (d,).
@@ -127,17 +124,11 @@ class PlaceProposal(Proposal):
         limits: the support's ends, if it has any.
     """
 
-    found: Found
     shape: str
     place: Floats
     bandwidth: Floats
     kernel: KernelChoice
     limits: Limits | None
-
-    @property
-    def predicted(self) -> float:
-        """What chooses among pairs."""
-        return self.found.predicted
 
     @property
     def event(self) -> Event | None:
@@ -163,11 +154,10 @@ class PlaceProposal(Proposal):
         """The bound from kernel densities of the fresh draws."""
         kernel = find_kernel(self.kernel)
         unit = kernel.peak ** len(self.place) * _UNIT / float(np.prod(self.bandwidth))
-        p, q = (max(tally.weight * unit / max(tally.draws, 1), self.found.floor) for tally in (left, right))
+        p, q = (max(tally.weight * unit / max(tally.draws, 1), self.floor) for tally in (left, right))
         error = kernel_error(p, q, (left.draws, right.draws), self.bandwidth, kernel)
-        proof = PointwiseLoss(p, q, error, failure_probability, self.found.direction)
-        counts = Counts(left.hits, left.draws), Counts(right.hits, right.draws)
-        finding = self.found.finding(proof, self.event, *counts, pair)
+        proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
+        finding = self.finding(proof, Counts(left.hits, left.draws), Counts(right.hits, right.draws), pair)
         return replace(finding, details={**finding.details, "proof_bandwidth": _plain(self.bandwidth)})
 
 
@@ -209,11 +199,11 @@ class LocalMethod(Method):
         number = loss.best(penalty)
         found = self._found(loss, number, penalty, task)
         if isinstance(loss.draws, Outcomes):
-            return OutcomeProposal(found, outcome_event(loss.draws, number))
+            return OutcomeProposal(*found, outcome_event(loss.draws, number))
         kernel = self.options.kernel
         bandwidth = proof_bandwidth(loss.draws, task.n_fresh, self.options, find_kernel(kernel))
         place = np.atleast_1d(np.asarray(loss.points[number], dtype=np.float64))
-        return PlaceProposal(found, left.blocks[0].shape, place, bandwidth, kernel, loss.limits)
+        return PlaceProposal(*found, left.blocks[0].shape, place, bandwidth, kernel, loss.limits)
 
     def _penalty(self, loss: LossFunction, task: Task) -> float:
         if self.options.select == "loss":
@@ -223,7 +213,8 @@ class LocalMethod(Method):
         quantile = -float(ndtri(task.failure_probability))
         return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
 
-    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> Found:
+    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> FoundFields:
+        """The fields of a `LocalProposal`."""
         explored = float(loss.loss[number])
         predicted = explored - penalty * float(loss.deviations[number])
         details: dict[str, Any] = {"kind": loss.kind, "select": self.options.select, "n_training": list(loss.n)}
@@ -238,7 +229,7 @@ class LocalMethod(Method):
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
         direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1
-        return Found(task, predicted, loss.point(number), explored, direction, loss.floor, details)
+        return task, predicted, loss.point(number), explored, direction, loss.floor, details
 
 
 def check_claim(claim: Claim) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims import PureDP
+from epsilometer.claims.base import check_confidence
 from epsilometer.engine import Phase, Sampler, check_seed, open_runner
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
@@ -144,8 +145,7 @@ def mpl(
     """
     options = with_chosen(Options(n=n, N=N, region=region, floor=floor, select=select), chosen)
     check_size("n", n)
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    check_confidence(confidence)
     candidates, sampler = as_pairs(pairs), Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     task, method = Task(PureDP(0.0), (N, N), 1.0 - confidence), LocalMethod(options)
     drawn = (sampler.both(Phase.TRAIN, number, pair, n) for number, pair in enumerate(candidates))
@@ -156,7 +156,7 @@ def mpl(
     best = _with_fresh_bandwidth(proposals[number], fresh, options)
     finding = best.certify(best.tally(fresh[0], 0), best.tally(fresh[1], 1), pair, 1.0 - confidence)  # type: ignore[arg-type]
     bound, details = finding.lower_bound, finding.details
-    found = bound, details["unclipped"], details["estimate"], best.found.location, pair, number, details["explored"]
+    found = bound, details["unclipped"], details["estimate"], best.location, pair, number, details["explored"]
     return MaximumLoss(*found, finding.confidence, n, N, sampler.seed, finding)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import as_number, check_whole
 from epsilometer.errors import InputError
+from epsilometer.methods.published import check_choice, check_positive
 from epsilometer.methods.published.local.kernels import RULES, BandwidthChoice, KernelChoice, find_kernel
 
 Bound = float | Sequence[float]
@@ -61,36 +63,36 @@ class Options:
         check_floor(self.floor)
         check_bandwidth("bandwidth", self.bandwidth)
         check_bandwidth("proof_bandwidth", self.proof_bandwidth)
-        if not _is_real(self.undersmoothing) or not 0.0 <= self.undersmoothing < 1.0:
+        if not 0.0 <= as_number("undersmoothing", self.undersmoothing) < 1.0:
             raise InputError(f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1")
         find_kernel(self.kernel)
         region, support = self.box(), self.limits()
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("select", self.select, SELECTIONS)
+        check_choice("kind", self.kind, KINDS)
+        check_choice("select", self.select, SELECTIONS)
         if region is None or support is None:
             return
         if not (np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all():
             raise InputError(f"region={self.region!r} lies outside support={self.support!r}")
 
-    def box(self) -> tuple[Floats, Floats] | None:
-        """The region as two arrays of shape (d,), or (1,) where one number stands for all coordinates."""
-        return None if self.region is None else _two_ends("region", self.region)
+    def box(self, d: int | None = None) -> tuple[Floats, Floats] | None:
+        """The region as two arrays of shape (d,); without d, (1,) where one number stands for all coordinates."""
+        return None if self.region is None else _two_ends("region", self.region, d)
 
-    def limits(self) -> tuple[Floats, Floats] | None:
-        """The support as two arrays, −inf and inf where it is open."""
-        return None if self.support is None else _two_ends("support", self.support, open_ends=True)
+    def limits(self, d: int | None = None) -> tuple[Floats, Floats] | None:
+        """The support likewise, −inf and inf where it is open."""
+        return None if self.support is None else _two_ends("support", self.support, d, open_ends=True)
 
 
-def check_size(name: str, value: object, least: int = 10) -> None:
+def check_size(name: str, value: int | None, least: int = 10) -> None:
     """A whole number of draws, or None."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
-        raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
+    if value is not None:
+        check_whole(name, value, least)
 
 
-def check_floor(floor: object) -> None:
+def check_floor(floor: float | None) -> None:
     """Positive, or None."""
-    if floor is not None and not (_is_real(floor) and 0.0 < float(floor) < math.inf):  # type: ignore[arg-type]
-        raise InputError(f"floor={floor!r} must be a positive number, e.g. 1e-3; None chooses it from the draws")
+    if floor is not None:
+        check_positive("floor", floor, "1e-3; None chooses it from the draws")
 
 
 def check_bandwidth(name: str, bandwidth: object) -> None:
@@ -98,7 +100,7 @@ def check_bandwidth(name: str, bandwidth: object) -> None:
     if bandwidth is None or callable(bandwidth):
         return
     if isinstance(bandwidth, str):
-        _check_choice(name, bandwidth, tuple(RULES))
+        check_choice(name, bandwidth, tuple(RULES))
         return
     values = _as_floats(name, bandwidth)
     if values.ndim > 1 or not len(np.atleast_1d(values)) or not (np.isfinite(values) & (values > 0.0)).all():
@@ -112,7 +114,7 @@ def per_coordinate(name: str, values: Floats, d: int) -> Floats:
     return np.broadcast_to(values, (d,)).astype(np.float64)
 
 
-def _two_ends(name: str, ends: object, open_ends: bool = False) -> tuple[Floats, Floats]:
+def _two_ends(name: str, ends: object, d: int | None, open_ends: bool = False) -> tuple[Floats, Floats]:
     if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
         raise InputError(f"{name}={ends!r} must be (low, high)")
     given = list(ends)
@@ -127,7 +129,7 @@ def _two_ends(name: str, ends: object, open_ends: bool = False) -> tuple[Floats,
         raise InputError(f"{name}={ends!r} is unbounded: give finite ends, (low, high)")
     if not (low < high).all():
         raise InputError(f"{name}={ends!r} is empty: each low must be below its high")
-    return low, high
+    return (low, high) if d is None else (per_coordinate(name, low, d), per_coordinate(name, high, d))
 
 
 def _as_floats(name: str, value: object) -> Floats:
@@ -138,12 +140,3 @@ def _as_floats(name: str, value: object) -> Floats:
     if np.isnan(numbers).any():
         raise InputError(f"{name}={value!r} must not contain nan")
     return numbers
-
-
-def _is_real(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name}={value!r} must be one of {', '.join(allowed)}")

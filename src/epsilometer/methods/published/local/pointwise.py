@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
@@ -99,8 +100,7 @@ def interval(
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (25).
     """
     options = with_chosen(None, chosen)
-    if isinstance(confidence, bool) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
+    check_confidence(confidence)
     left, right = (as_outputs(outputs) for outputs in (left_outputs, right_outputs))
     if min(len(left), len(right)) < 2:
         raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
@@ -111,7 +111,7 @@ def interval(
     rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or densities.kernel_floor(min(n), h, kernel)
-    places, limits = densities.as_places(t, len(h))[0], densities.limits_in(options, len(h))
+    places, limits = densities.as_places(t, len(h))[0], options.limits(len(h))
     p, q = (max(densities.kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
     return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 

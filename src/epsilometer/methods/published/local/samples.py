@@ -98,7 +98,7 @@ def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     n_left, drawn = len(left), concatenate([left, right])
     lefts, rights, where = [], [], []
     for number, block in enumerate(drawn):
-        is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
+        is_left = block.places() < n_left
         codes, first = _code_rows(block)
         lefts.append(np.bincount(codes[is_left], minlength=len(first)))
         rights.append(np.bincount(codes[~is_left], minlength=len(first)))
@@ -113,7 +113,7 @@ def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
     values = column.values
     if not np.any(values != np.rint(np.nan_to_num(values))):
         return False  # whole numbers stored as floats
-    is_left = (np.arange(block.size) if block.rows is None else block.rows) < n_left
+    is_left = block.places() < n_left
     return _has_rare_values(values[is_left]) or _has_rare_values(values[~is_left])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_confidence
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.published import check_positive
@@ -74,11 +75,10 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
         return 0.0, 0.0, 0.0
     raised = floor.raised(q)
     logs = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
-    top = float(logs.max())
-    integral = float(np.exp(logs - top).sum())
-    divergence = (top + math.log(integral * width)) / (order - 1.0)
+    total = float(np.logaddexp.reduce(logs))
+    divergence = (total + math.log(width)) / (order - 1.0)
     # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
-    weight = np.exp(logs - top) / integral
+    weight = np.exp(logs - total)
     left = _variance(weight / p, p, width) * order**2 / (order - 1.0) ** 2
     return divergence, left, _variance(floor.slope(q) * weight / raised, q, width)
 
@@ -182,7 +182,7 @@ def lower_bounds(
     checked = [check_order(order) for order in orders]
     if floor is not None:
         check_floor(floor, sharpness)
-    failure = 1.0 - _check_confidence(confidence)
+    failure = 1.0 - check_confidence(confidence)
     densities = read_densities(left_outputs, right_outputs, Smoothing(undersmoothing, kernel, bandwidth))
     return tuple(bound_from(densities, order, failure, floor, sharpness) for order in checked)
 
@@ -207,7 +207,7 @@ def lower_bound_of_pairs(
     """
     if not samples:
         raise InputError("samples is empty: give at least one pair of samples")
-    each = _check_confidence(confidence) ** (1.0 / len(samples))
+    each = check_confidence(confidence) ** (1.0 / len(samples))
     bounds = [lower_bound(left, right, order, floor, each, sharpness=sharpness) for left, right in samples]
     best = max(range(len(bounds)), key=lambda number: bounds[number].lower_bound)
     return best, bounds[best]
@@ -230,9 +230,3 @@ def bound_from(
             f"{ENOUGH_AT_FLOOR:g}: the bound may well be above the truth; raise the floor or draw more",
         )
     return FlooredBound(lower, found, variance, order, chosen.level, chosen.sharpness, doubts)
-
-
-def _check_confidence(confidence: float) -> float:
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
-    return float(confidence)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Array, Floats
-from epsilometer.claims.base import as_number
+from epsilometer.claims.base import check_at_least
 from epsilometer.errors import InputError
+from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.local import kernels
 from epsilometer.methods.published.local.kernels import KERNELS, RULES, BandwidthChoice, Kernel, KernelChoice
 
@@ -80,16 +81,13 @@ class Smoothing:
     bandwidth: BandwidthChoice = None
 
     def __post_init__(self) -> None:
-        power = as_number("undersmoothing", self.power)
-        if not 1.0 <= power < math.inf:
-            raise InputError(f"undersmoothing={power!r} must be at least 1 (1 keeps the bandwidth of the rule)")
+        check_at_least("undersmoothing", self.power, 1.0)  # 1 keeps the bandwidth of the rule
         kernels.find_kernel(self.kernel)
         given = self.bandwidth
         if isinstance(given, str) and given not in ("dpik", *RULES):
             raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
-        is_number = given is not None and not callable(given) and not isinstance(given, str)
-        if is_number and not 0.0 < as_number("bandwidth", given) < math.inf:
-            raise InputError(f"bandwidth={given!r} must be a finite number above 0, e.g. 0.1")
+        if given is not None and not callable(given) and not isinstance(given, str):
+            check_positive("bandwidth", given, "0.1")
 
     def width(self, counts: Floats, spacing: float, dimensions: int) -> float:
         """The bandwidth for draws that were binned linearly to an even grid, counts of shape (k,)."""

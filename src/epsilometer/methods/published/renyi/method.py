@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.arrays import Floats
-from epsilometer.claims import ZCDP, Claim, RenyiDP
+from epsilometer.claims import Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
@@ -18,6 +18,7 @@ from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
 from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, EvenGrid, Smoothing, grid_over
+from epsilometer.methods.renyi_bet import check_divergence, per_order
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -177,13 +178,10 @@ class FlooredProposal(Proposal):
         above, below = (right, left) if self.flipped else (left, right)
         densities = self.view.densities(above, below, self.options.smoothing())
         bound = self.options.bound(densities, self.order, failure_probability)
-        value = max(bound.lower_bound, 0.0) * _per_order(self.task, self.order)
-        details: dict[str, object] = {
-            "direction": "right ‖ left" if self.flipped else "left ‖ right",
-            "order": self.order,
-        }
-        details |= {"estimate": bound.estimate, "variance": bound.variance, "floor": bound.floor}
-        details |= {"sharpness": bound.sharpness, "warnings": list(bound.warnings)}
+        value = max(bound.lower_bound, 0.0) * per_order(self.task, self.order)
+        details: dict[str, object] = {"direction": "right ‖ left" if self.flipped else "left ‖ right"}
+        details |= {"order": self.order, "estimate": bound.estimate, "variance": bound.variance}
+        details |= {"floor": bound.floor, "sharpness": bound.sharpness, "warnings": list(bound.warnings)}
         return Finding(NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details)
 
 
@@ -199,8 +197,7 @@ class RenyiFlooredMethod(Method):
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Rényi divergences only; called before anything is drawn."""
-        if not isinstance(claim, RenyiDP | ZCDP):
-            raise InputError(f"method={NAME!r} bounds RenyiDP and ZCDP, not {type(claim).__name__}; use method='auto'")
+        check_divergence(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> FlooredProposal:
         """The direction (and order) with the best bound on training draws."""
@@ -215,10 +212,6 @@ class RenyiFlooredMethod(Method):
             doubt = cost / math.sqrt(task.n_fresh[flipped]) + 1.0 / math.sqrt(densities.sizes[0])
             for order in orders:
                 bound = self.options.bound(densities, order, task.failure_probability)
-                predicted = (bound.estimate - math.sqrt(bound.variance) * doubt) * _per_order(task, order)
+                predicted = (bound.estimate - math.sqrt(bound.variance) * doubt) * per_order(task, order)
                 found.append(FlooredProposal(view, order, flipped, task, self.options, predicted))
         return max(found, key=lambda each: each.predicted)
-
-
-def _per_order(task: Task, order: float) -> float:
-    return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
