@@ -215,25 +215,21 @@ def _median_law(mechanism: ExponentialMedian, pair: Pair) -> CellLaw:
     return discrete_law(np.diff(np.interp(edges, left_edges, np.append(0.0, np.cumsum(left)))), right)
 
 
-@dataclass(frozen=True)
-class MostPopular:
+def most_popular(dataset: Any, n: int, rng: np.random.Generator, epsilon: float, elements: int) -> Integers:
     """The element with the greatest count plus Gumbel noise of scale 2/epsilon; int64 outputs of shape (n,).
 
-    The dataset is a list of votes, each for one of the elements 0, 1, ….
+    The dataset is a list of votes, each for one of the elements 0, 1, …. The position of the maximum of Gumbel noise
+    about scores is a draw by their exponentials.
     """
+    chances = _popularity(dataset, epsilon, elements)
+    return np.searchsorted(np.cumsum(chances)[:-1], rng.random(n), side="right").astype(np.int64)
 
-    epsilon: float
-    elements: int
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
-        """Draw n outputs: the position of the maximum of Gumbel noise about scores is a draw by their exponentials."""
-        return np.searchsorted(np.cumsum(self.chances(dataset))[:-1], rng.random(n), side="right").astype(np.int64)
-
-    def chances(self, dataset: Any) -> Floats:
-        """The probability of every element, shape (elements,)."""
-        counts = np.bincount(np.asarray(dataset, dtype=np.int64), minlength=self.elements)
-        weights = np.exp(self.epsilon / 2 * (counts - counts.max()))
-        return np.asarray(weights / weights.sum())
+def _popularity(dataset: Any, epsilon: float, elements: int) -> Floats:
+    """The probability of every element, shape (elements,)."""
+    counts = np.bincount(np.asarray(dataset, dtype=np.int64), minlength=elements)
+    weights = np.exp(epsilon / 2 * (counts - counts.max()))
+    return np.asarray(weights / weights.sum())
 
 
 def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEntry:
@@ -246,8 +242,9 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     DP-Auditorium, with Gumbel noise.
     """
     epsilon, elements = check_epsilon(epsilon), check_whole("elements", elements, 2, 1000)
-    votes, mechanism = check_whole("votes", votes, 1, 1_000_000), MostPopular(epsilon, elements)
-    pair = Pair([0] + [1] * (votes - 1), [1] * votes)
+    votes = check_whole("votes", votes, 1, 1_000_000)
     summary = f"the most popular of {elements} elements by noisy counts of votes"
-    claim, law = PureDP(epsilon), partial(discrete_law, mechanism.chances(pair.left), mechanism.chances(pair.right))
-    return entry("noisy_max", summary, mechanism, claim, pair, law, epsilon=epsilon, elements=elements, votes=votes)
+    draw, pair = partial(most_popular, epsilon=epsilon, elements=elements), Pair([0] + [1] * (votes - 1), [1] * votes)
+    law = partial(discrete_law, *(_popularity(side, epsilon, elements) for side in (pair.left, pair.right)))
+    given = {"epsilon": epsilon, "elements": elements, "votes": votes}
+    return entry("noisy_max", summary, draw, PureDP(epsilon), pair, law, **given)
