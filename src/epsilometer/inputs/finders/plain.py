@@ -181,10 +181,6 @@ class Patterns(PointFinder):
     def _knows(self, point: tuple[float, ...]) -> bool:
         return len(point) == 1 and point[0] in range(len(self._found))
 
-    def next_point(self, number: int) -> tuple[float]:
-        """The point of trial `number`."""
-        return (float(number),)
-
     def _pair(self, point: tuple[float, ...]) -> Pair:
         return self._found[int(point[0])][1]
 
