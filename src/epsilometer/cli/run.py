@@ -24,7 +24,7 @@ from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_whole
 from epsilometer.suites import Entry, History, Outcome, find_changes, run_tasks, status_over_all
-from epsilometer.suites.index import SuiteRun, render_index
+from epsilometer.suites.index import SuiteRun, counted, render_index
 from epsilometer.suites.workers import Job
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _junit(run: SuiteRun) -> str:
 
 
 def _markdown(run: SuiteRun) -> str:
-    lines = [f"## {ci.escape(plain(run.title, 200))}: {run.counts}", "", *ci.table_head(["change"])]
+    lines = [f"## {ci.escape(plain(run.title, 200))}: {_counts(run)}", "", *ci.table_head(["change"])]
     folds: list[str] = []
     for entry in run.entries:
         outcome, more = run.outcomes[entry.name], [run.changes[entry.name].text]
@@ -299,12 +299,16 @@ def _markdown(run: SuiteRun) -> str:
 _RENDERED = {"junit": _junit, "markdown": _markdown}
 
 
+def _counts(run: SuiteRun) -> str:
+    return counted(outcome.word for outcome in run.outcomes.values())
+
+
 def _print_summary(run: SuiteRun, folder: Path) -> None:
     own_output().write("\n")
     print_outcomes(run.entries, run.outcomes, run.changes)
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
-    own_output().write(f"\nrun {run.number}: {run.counts}{against}\n")
+    own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")
     for change in run.changes.values():
         if change.kind == "gone":
             own_output().write(f"{plain(change.name)}: {change.text}\n")

@@ -97,6 +97,7 @@ CREATE TABLE outcomes (run INTEGER NOT NULL REFERENCES runs (number), name TEXT 
     finished TEXT NOT NULL, verdict TEXT NOT NULL, lower_bound REAL, claimed REAL, error TEXT, result TEXT,
     PRIMARY KEY (run, name));
 """
+_HOLDER = "CREATE TABLE IF NOT EXISTS holder (process INTEGER); DELETE FROM holder; INSERT INTO holder VALUES ({});"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,7 @@ class History:
             with self._explained():
                 self._prepare()
                 if self._held is not None:
-                    with self._connection:
-                        self._connection.execute("CREATE TABLE IF NOT EXISTS holder (process INTEGER)")
-                        self._connection.execute("DELETE FROM holder")
-                        self._connection.execute("INSERT INTO holder VALUES (?)", (os.getpid(),))
+                    self._connection.executescript(f"BEGIN; {_HOLDER.format(os.getpid())} COMMIT;")
         except BaseException:
             self.__exit__()
             raise
