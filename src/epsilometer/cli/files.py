@@ -162,12 +162,7 @@ def read_dataset(path: Path, option: str) -> Any:
     from epsilometer.storage.exchange import regular_file
 
     if kind == ".json":
-        try:
-            return json.loads(read_text(path))
-        except (ValueError, RecursionError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path} is not JSON: {error}") from error
+        return read_parsed(path, json.loads, "JSON")
     if kind == ".npy":
         from epsilometer.storage.recorded_arrays import ArrayFile
 
@@ -182,6 +177,15 @@ def read_dataset(path: Path, option: str) -> Any:
         return [dict(zip(names, row, strict=True)) for row in rows[1:]]
     data = rows if names is None else rows[1:]
     return [row[0] for row in data] if len(rows[0]) == 1 else data
+
+
+def read_parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
+    """What a text file says in a language, or an InputError."""
+    text = read_text(path)
+    try:
+        return parse(text)
+    except (ValueError, RecursionError) as error:  # also too many brackets, or digits
+        raise InputError(f"{path} is not {language}: {error}") from error
 
 
 def read_text(path: Path) -> str:

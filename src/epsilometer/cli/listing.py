@@ -1,7 +1,7 @@
 """`epsilometer methods`, `zoo`, `doctor` and `history`: lists for people and for pipes."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +9,10 @@ import typer
 
 from epsilometer.cli.files import own_output
 from epsilometer.errors import InputError
-from epsilometer.report.wording import clean, figure, figure_down, parameter, plain
+from epsilometer.report.wording import clean, figure, figure_down, plain
 
 if TYPE_CHECKING:
-    from epsilometer.result import AuditResult
-    from epsilometer.suites import History
+    from epsilometer.suites import Change, Entry, History, Outcome
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -181,14 +180,16 @@ def _print_run(past: "History", number: int) -> None:
     before = past.run_before(number)
     entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
     changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
+    print_outcomes(entries, outcomes, changes)
+
+
+def print_outcomes(
+    entries: "Sequence[Entry]", outcomes: "Mapping[str, Outcome]", changes: "Mapping[str, Change]"
+) -> None:
+    """A row per audit of a run: what was found, whether that was expected, and what has changed."""
     rows = []
-    for name, outcome in outcomes.items():
-        figures = plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result)
-        rows.append((plain(name, 40), outcome.word, figures, plain(changes[name].text, 60)))
+    for entry in entries:
+        outcome, change = outcomes[entry.name], plain(changes[entry.name].text, 60)
+        expected = " (as expected)" if entry.expected is not None and outcome.status(entry.expected) == 0 else ""
+        rows.append((plain(entry.name, 40), outcome.word + expected, outcome.figures, change))
     print_rows(("audit", "verdict", "bound", "change"), rows)
-
-
-def bound_text(result: "AuditResult") -> str:
-    """The bound against the claim, short."""
-    start = f"{parameter(result.claim)} ≥ {figure_down(result.lower_bound)}"
-    return start if result.verdict is None else f"{start} (claim {figure(result.claim.value)})"

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ import typer
 
 from epsilometer.cli import options
 from epsilometer.cli.files import own_output, writable, write_all
-from epsilometer.cli.listing import bound_text, history_path, print_rows
+from epsilometer.cli.listing import history_path, print_outcomes
 from epsilometer.cli.request import public_target
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import EpsilometerError, InputError, public
@@ -192,7 +193,7 @@ def run(
     title, entries = read_suite(Path(suite))
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
-    junit, markdown = (writable(files[name], f"--{name}") for name in ("junit", "markdown"))
+    written = {name: writable(files[name], f"--{name}") for name in _RENDERED}
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -213,10 +214,7 @@ def run(
         past.close_run(number)
         done = _gather(title, entries, outcomes, past, number)
     writers: list[Callable[[], object]] = [lambda: _write_index(done, folder)]
-    if junit is not None:
-        writers.append(lambda: write_whole(junit, _junit(done)))
-    if markdown is not None:
-        writers.append(lambda: write_whole(markdown, _markdown(done)))
+    writers += [partial(write_whole, path, _RENDERED[name](done)) for name, path in written.items() if path is not None]
     problem = write_all(writers)
     _print_summary(done, Path(out))
     if problem is not None:
@@ -298,19 +296,16 @@ def _markdown(run: SuiteRun) -> str:
     return "\n".join([*lines, *folds]) + "\n"
 
 
+_RENDERED = {"junit": _junit, "markdown": _markdown}
+
+
 def _counts(run: SuiteRun) -> str:
     return counted(outcome.word for outcome in run.outcomes.values())
 
 
 def _print_summary(run: SuiteRun, folder: Path) -> None:
-    rows = []
-    for entry in run.entries:
-        outcome = run.outcomes[entry.name]
-        expected = " (as expected)" if entry.expected is not None and outcome.status(entry.expected) == 0 else ""
-        figures = plain(outcome.error, 90) if outcome.result is None else bound_text(outcome.result)
-        rows.append((plain(entry.name, 40), outcome.word + expected, figures, plain(run.changes[entry.name].text, 60)))
     own_output().write("\n")
-    print_rows(("audit", "verdict", "bound", "change"), rows)
+    print_outcomes(run.entries, run.outcomes, run.changes)
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
     own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epsilometer.cli.files import read_dataset, read_text
+from epsilometer.cli.files import read_dataset, read_parsed
 from epsilometer.cli.options import FILE_KEYS
 from epsilometer.errors import InputError, did_you_mean, shown
 
@@ -33,21 +33,11 @@ def read_settings(path: Path) -> dict[str, Any]:
     The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table `finder` for the
     settings of a search. A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
     """
-    settings = read_toml(path)
+    settings = read_parsed(path, tomllib.loads, "TOML")
     if "audit" in settings:
         raise InputError(f"{path} holds several audits; run them with: epsilometer run {path}")
     check_settings_table(settings, str(path))
     return resolve_inputs(settings, path)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    try:
-        return tomllib.loads(read_text(path))
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:  # also too many brackets, or digits
-        raise InputError(f"{path} is not TOML: {error}") from error
 
 
 def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence[str] = ()) -> None:

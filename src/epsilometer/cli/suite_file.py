@@ -4,13 +4,15 @@ import ast
 import contextlib
 import hashlib
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epsilometer.cli.files import read_parsed
 from epsilometer.cli.options import FILE_KEYS
 from epsilometer.cli.request import public_target, split_command
-from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, check_settings_table, read_toml
+from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, check_settings_table
 from epsilometer.environment import package_version
 from epsilometer.errors import InputError, public
 from epsilometer.result import Verdict
@@ -27,7 +29,7 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
 
     Keys above the first `[[audit]]` are defaults for all of them.
     """
-    tables = read_toml(path)
+    tables = read_parsed(path, tomllib.loads, "TOML")
     audits = tables.pop("audit", None)
     title = tables.pop("title", path.stem)
     if not isinstance(title, str):

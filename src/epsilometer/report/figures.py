@@ -81,7 +81,8 @@ def draw(chosen: Sequence[panels.Panel], tone: str) -> "Figure":
 
 def panel_svg(panel: panels.Panel, verdict: Verdict | None) -> str:
     """One panel as an SVG element for a page: no fixed colours, no ids that could clash with another picture's."""
-    return page_svg(draw([panel], TONES[verdict]), panel.description, type(panel).__name__)
+    picture = draw_loss(panel, verdict) if isinstance(panel, LossPanel) else draw([panel], TONES[verdict])
+    return page_svg(picture, panel.description, type(panel).__name__)
 
 
 def page_svg(picture: "Figure", description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
@@ -292,11 +293,6 @@ def plot_loss(result: AuditResult) -> "Figure":
         missing = "it is kept for audits whose outputs are single numbers or names"
         raise InputError(f"this result holds no loss function: {missing}")
     return draw_loss(panel, result.verdict)
-
-
-def loss_svg(panel: LossPanel, verdict: Verdict | None) -> str:
-    """The picture as an SVG element for a page."""
-    return page_svg(draw_loss(panel, verdict), panel.description, "LossPanel")
 
 
 def draw_loss(panel: LossPanel, verdict: Verdict | None) -> "Figure":

@@ -1,14 +1,14 @@
 """A result as one page of HTML that needs nothing else: no network, no script."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.environment import package_version
 from epsilometer.outputs.events import LogRatio
 from epsilometer.report import figures, plot_data, wording
-from epsilometer.report.panels import outputs_panels, panels
+from epsilometer.report.panels import Panel, outputs_panels, panels
 from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
 from epsilometer.result import AuditResult, Finding, Verdict
 
@@ -76,17 +76,16 @@ def _finding(finding: Finding) -> tuple[str, str, str]:
 
 def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
     """Title, caption and SVG of every picture; the SVG is already escaped."""
-    loss = plot_data.loss_panel(result)
-    shown = [] if loss is None else [_drawn(loss, figures.loss_svg, result.verdict)]
-    return shown + [_drawn(panel, figures.panel_svg, result.verdict) for panel in panels(result)]
+    every = plot_data.loss_panel(result), *panels(result)
+    return [_drawn(panel, result.verdict) for panel in every if panel is not None]
 
 
-def _drawn(panel: Any, draw: Callable[[Any, Verdict | None], str], verdict: Verdict | None) -> tuple[str, str, Any]:
+def _drawn(panel: Panel, verdict: Verdict | None) -> tuple[str, str, Any]:
     """A picture; one that cannot be drawn is reported as missing, because it must not cost the report."""
     from markupsafe import Markup
 
     try:
-        return panel.title, panel.caption, Markup(draw(panel, verdict))
+        return panel.title, panel.caption, Markup(figures.panel_svg(panel, verdict))
     except Exception as error:
         return panel.title, f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).", ""
 

@@ -41,61 +41,14 @@ class Mark:
         return f"{100.0 * self.at:.2f}%"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimScale:
-    """The certified bound against the claim.
+def claim_scale(result: AuditResult) -> dict[str, Any]:
+    """The scale of the claim's own parameter, for templates.
 
-    Attributes:
-        bound: where the certified bar ends.
-        claim: what is claimed; None for a measurement.
-        detectable: from where on this run would have refuted; None if unknown.
-        end: the value at the right end of the scale.
-        description: the same in words, for readers who cannot see it.
+    Returns:
+        `bound`: the mark where the certified bar ends; `claim`: that of what is claimed, None for a measurement;
+        `detectable`: from where on this run would have refuted, None if unknown; `end`: the value at the right end of
+        the scale; `description`: the same in words, for readers who cannot see it.
     """
-
-    bound: Mark
-    claim: Mark | None
-    detectable: Mark | None
-    end: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShareBar:
-    """How often the event happened on one side.
-
-    Attributes:
-        side: "left" or "right".
-        share: the observed share.
-        certified: what the counts alone prove: at least (likelier side) or at most (the other).
-    """
-
-    side: str
-    share: Mark
-    certified: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class ShareBars:
-    """The two shares of an event on one scale.
-
-    Attributes:
-        bars: left and right.
-        allowed: the most that the claim allows on the likelier side, if the other is at its upper bound.
-        likelier: 0 or 1, the side on which `allowed` belongs.
-        end: the value at the right end of the scale.
-        description: the same in words.
-    """
-
-    bars: tuple[ShareBar, ShareBar]
-    allowed: Mark | None
-    likelier: int
-    end: str
-    description: str
-
-
-def claim_scale(result: AuditResult) -> ClaimScale:
-    """The scale of the claim's own parameter with the bound, the claim, and what would have been seen."""
     claim, bound = result.claim, result.lower_bound
     shows_claim = result.verdict is not None
     detectable = result.detectable if result.verdict is Verdict.NOT_REFUTED else None
@@ -108,11 +61,19 @@ def claim_scale(result: AuditResult) -> ClaimScale:
     seen = Mark(detectable / end, f"refuted with 90% power from {figure_up(detectable)}") if detectable else None
     told = f"{certified}, {claimed}." if shows_claim else f"{certified}."
     text = f"A scale of {parameter(claim)} from 0 to {figure(end)}. {told}"
-    return ClaimScale(Mark(bound / end, certified), mark, seen, figure(end), text)
+    marks = {"bound": Mark(bound / end, certified), "claim": mark, "detectable": seen}
+    return {**marks, "end": figure(end), "description": text}
 
 
-def share_bars(witness: Witness, result: AuditResult) -> ShareBars:
-    """The shares of the event on both sides, and what the claim allows."""
+def share_bars(witness: Witness, result: AuditResult) -> dict[str, Any]:
+    """The shares of the event on both sides, for templates.
+
+    Returns:
+        `bars`: for left and right their `side`, the observed `share`, and what is `certified` by the counts alone: at
+        least (likelier side) or at most (the other); `allowed`: the most that the claim allows on the likelier side, if
+        the other is at its upper bound; `likelier`: 0 or 1, the side on which `allowed` belongs; `end`: the value at
+        the right end of the scale; `description`: the same in words.
+    """
     likelier = int(witness.flipped)
     shares = [counts.share for counts in witness.counts]
     certified = [witness.q_upper, witness.q_upper]
@@ -123,12 +84,12 @@ def share_bars(witness: Witness, result: AuditResult) -> ShareBars:
         allowed = None
     end = min(1.0, nice_end(max(longest, allowed or 0.0)))
     bars = [
-        ShareBar(side, Mark(share / end, percent(share)), Mark(limit / end, percent(limit)))
+        {"side": side, "share": Mark(share / end, percent(share)), "certified": Mark(limit / end, percent(limit))}
         for side, share, limit in zip(("left", "right"), shares, certified, strict=True)
     ]
     text = f"The event happened in {percent(shares[0])} of the left draws and {percent(shares[1])} of the right draws."
     mark = None if allowed is None else Mark(allowed / end, f"the claim allows {percent(allowed)}")
-    return ShareBars((bars[0], bars[1]), mark, likelier, percent(end), text)
+    return {"bars": bars, "allowed": mark, "likelier": likelier, "end": percent(end), "description": text}
 
 
 def nice_end(value: float) -> float:

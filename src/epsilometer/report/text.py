@@ -163,12 +163,13 @@ def for_notebooks(picture: "Figure") -> "Figure":
 def _scale(result: AuditResult, tone: str) -> str:
     """The bar of the bound with a mark at the claim."""
     scale = plot_data.claim_scale(result)
-    at = "" if scale.claim is None else f'x1="{scale.claim.x}" x2="{scale.claim.x}" y1="0" y2="18"'
+    claim, words = scale["claim"], escape(scale["description"])
+    at = "" if claim is None else f'x1="{claim.x}" x2="{claim.x}" y1="0" y2="18"'
     mark = f'<line {at} stroke="currentColor" stroke-width="2"/>' if at else ""
     return (
-        f'<svg width="100%" height="18" role="img" aria-label="{escape(scale.description)}" style="max-width:32em">'
+        f'<svg width="100%" height="18" role="img" aria-label="{words}" style="max-width:32em">'
         '<rect width="100%" y="4" height="10" rx="3" fill="currentColor" opacity=".12"/>'
-        f'<rect width="{scale.bound.x}" y="4" height="10" rx="3" fill="{tone}"/>{mark}</svg>'
+        f'<rect width="{scale["bound"].x}" y="4" height="10" rx="3" fill="{tone}"/>{mark}</svg>'
     )
 
 

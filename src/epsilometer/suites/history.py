@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from epsilometer.environment import package_version
 from epsilometer.errors import EpsilometerError, InputError
-from epsilometer.report.wording import figure_down
+from epsilometer.report.wording import figure, figure_down, parameter, plain
 from epsilometer.result import AuditResult, Verdict
 
 # By weight: an audit that could not be done outweighs a refutation, which outweighs an inconclusive audit.
@@ -67,12 +67,17 @@ class Outcome:
         """The exit status: 0 as expected, 1 refuted (or not, though it was expected), 2 error, 3 inconclusive."""
         if self.result is None:
             return 2
-        verdict = self.result.verdict
-        if verdict is None:
+        if self.result.verdict in (None, expected or Verdict.NOT_REFUTED):
             return 0
-        if expected is not None:
-            return 0 if verdict is expected else 3 if verdict is Verdict.INCONCLUSIVE else 1
-        return {Verdict.REFUTED: 1, Verdict.NOT_REFUTED: 0, Verdict.INCONCLUSIVE: 3}[verdict]
+        return 3 if self.result.verdict is Verdict.INCONCLUSIVE else 1
+
+    @property
+    def figures(self) -> str:
+        """The bound against the claim, or the error, short."""
+        if self.result is None:
+            return plain(self.error, 90)
+        start = f"{parameter(self.result.claim)} ≥ {figure_down(self.result.lower_bound)}"
+        return start if self.result.verdict is None else f"{start} (claim {figure(self.result.claim.value)})"
 
 
 def status_over_all(statuses: Iterable[int]) -> int:
@@ -92,6 +97,7 @@ CREATE TABLE outcomes (run INTEGER NOT NULL REFERENCES runs (number), name TEXT 
     finished TEXT NOT NULL, verdict TEXT NOT NULL, lower_bound REAL, claimed REAL, error TEXT, result TEXT,
     PRIMARY KEY (run, name));
 """
+_HOLDER = "CREATE TABLE IF NOT EXISTS holder (process INTEGER); DELETE FROM holder; INSERT INTO holder VALUES ({});"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +142,7 @@ class History:
             with self._explained():
                 self._prepare()
                 if self._held is not None:
-                    with self._connection:
-                        self._connection.execute("CREATE TABLE IF NOT EXISTS holder (process INTEGER)")
-                        self._connection.execute("DELETE FROM holder")
-                        self._connection.execute("INSERT INTO holder VALUES (?)", (os.getpid(),))
+                    self._connection.executescript(f"BEGIN; {_HOLDER.format(os.getpid())} COMMIT;")
         except BaseException:
             self.__exit__()
             raise

@@ -9,11 +9,11 @@ Section 6.1.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 import epsilometer.zoo.laws.counted_means as laws
 from epsilometer.arrays import Floats
@@ -26,35 +26,26 @@ from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 LEAST = 1e-12
 
 
-@dataclass(frozen=True)
-class CountedMean:
+def counted_mean(
+    dataset: Any, n: int, rng: Generator, noise: float, gaussian: bool, noisy_divisor: bool, noisy_scale: bool
+) -> Floats:
     """The sum of values clipped to [-1, 1] over a count, plus noise of scale `noise`/count; outputs of shape (n,).
 
-    Attributes:
-        count_noise: scale of the Laplace noise on the count.
-        noise: scale of the Laplace noise, or deviation of the Gaussian, on the mean of one value.
-        gaussian: whether the noise on the mean is Gaussian.
+    Args:
+        noise: scale of the Laplace noise on the count, and scale (or deviation) of that on the mean of one value.
+        gaussian: whether the noise on the mean is Gaussian; else it is Laplace noise.
         noisy_divisor: whether the sum is divided by the noisy count; else by the true one.
         noisy_scale: whether the noise is divided by the noisy count; else by the true one.
     """
-
-    count_noise: float
-    noise: float
-    gaussian: bool = False
-    noisy_divisor: bool = True
-    noisy_scale: bool = True
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n outputs."""
-        values = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
-        true = np.full(1, float(values.size))
-        noisy = np.maximum(LEAST, true + rng.laplace(0.0, self.count_noise, n))
-        mean = values.sum() / (noisy if self.noisy_divisor else true)
-        draws = rng.standard_normal(n) if self.gaussian else rng.laplace(0.0, 1.0, n)
-        return np.asarray(mean + draws * self.noise / (noisy if self.noisy_scale else true))
+    values = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
+    true = np.full(1, float(values.size))
+    noisy = np.maximum(LEAST, true + rng.laplace(0.0, noise, n))
+    mean = values.sum() / (noisy if noisy_divisor else true)
+    draws = rng.standard_normal(n) if gaussian else rng.laplace(0.0, 1.0, n)
+    return np.asarray(mean + draws * noise / (noisy if noisy_scale else true))
 
 
-def released_mean(dataset: Any, n: int, rng: np.random.Generator, epsilon: float) -> Floats:
+def released_mean(dataset: Any, n: int, rng: Generator, epsilon: float) -> Floats:
     """The private mean of the released program; outputs of shape (n,).
 
     It keeps a negative noisy count; the scale of the noise, which is then negative, is raised to 1e-12 instead.
@@ -73,8 +64,9 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
     """
     epsilon = check_epsilon(epsilon)
     half, summary = epsilon / 2, "a mean over a noisy count, private as published"
-    draw, pair = CountedMean(1 / half, 1 / half), Pair([0.0], [0.0, 1.0])
-    return entry("dp_laplace", summary, draw, PureDP(epsilon), pair, partial(_noisy_divisor_law, half), epsilon=epsilon)
+    draw = partial(counted_mean, noise=1 / half, gaussian=False, noisy_divisor=True, noisy_scale=True)
+    pair, law = Pair([0.0], [0.0, 1.0]), partial(_noisy_divisor_law, half)
+    return entry("dp_laplace", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon)
 
 
 def _noisy_divisor_law(half: float) -> CellLaw:
@@ -105,12 +97,7 @@ def nondp_laplace1(epsilon: float = 1.0, size: int = 1) -> ZooEntry:
 
     Reference: Kong et al., NonDPLaplace1.
     """
-    epsilon, size = check_epsilon(epsilon), _check_size(size)
-    scales = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
-    mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False, noisy_scale=False)
-    summary = "a mean over the true count with noise by the true count"
-    law = partial(laws.UnequalLaplaceLaw, _shift(size), scales)
-    return _broken("nondp_laplace1", summary, mechanism, PureDP(epsilon), size, law)
+    return _broken("nondp_laplace1", PureDP(check_epsilon(epsilon)), size, noisy_scale=False)
 
 
 def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
@@ -122,11 +109,8 @@ def nondp_laplace2(epsilon: float = 1.0, size: int | None = None) -> ZooEntry:
     Reference: Kong et al., NonDPLaplace2.
     """
     epsilon = check_epsilon(epsilon)
-    size = _check_size((1 if epsilon <= 2 else 10) if size is None else size)
-    mechanism = CountedMean(2 / epsilon, 2 / epsilon, noisy_divisor=False)
-    summary = "a mean over the true count with noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, laws.laplace_mean_density, size)
-    return _broken("nondp_laplace2", summary, mechanism, PureDP(epsilon), size, law)
+    size = (1 if epsilon <= 2 else 10) if size is None else size
+    return _broken("nondp_laplace2", PureDP(epsilon), size, noisy_scale=True)
 
 
 def nondp_gaussian1(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) -> ZooEntry:
@@ -136,12 +120,8 @@ def nondp_gaussian1(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
 
     Reference: Kong et al., NonDPGaussian1, which is printed without its deviation; delta = .01 is theirs.
     """
-    epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
-    sigmas = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
-    mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False, noisy_scale=False)
-    summary = "a mean over the true count with Gaussian noise by the true count"
-    law = partial(laws.UnequalGaussianLaw, _shift(size), sigmas)
-    return _broken("nondp_gaussian1", summary, mechanism, ApproxDP(epsilon, delta), size, law)
+    claim = ApproxDP(check_epsilon(epsilon), check_delta(delta))
+    return _broken("nondp_gaussian1", claim, size, noisy_scale=False)
 
 
 def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) -> ZooEntry:
@@ -152,19 +132,28 @@ def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
 
     Reference: Kong et al., NonDPGaussian2, which is printed without its deviation; delta = .01 is theirs.
     """
-    epsilon, delta, size = check_epsilon(epsilon), check_delta(delta), _check_size(size)
-    mechanism = CountedMean(2 / epsilon, 2 / epsilon, gaussian=True, noisy_divisor=False)
-    summary = "a mean over the true count with Gaussian noise by the noisy count"
-    law = partial(_noisy_scale_law, epsilon / 2, laws.gaussian_mean_density, size)
-    return _broken("nondp_gaussian2", summary, mechanism, ApproxDP(epsilon, delta), size, law)
+    claim = ApproxDP(check_epsilon(epsilon), check_delta(delta))
+    return _broken("nondp_gaussian2", claim, size, noisy_scale=True)
 
 
-def _broken(
-    name: str, summary: str, mechanism: CountedMean, claim: PureDP | ApproxDP, size: int, law: Callable[[], PairLaw]
-) -> ZooEntry:
-    """One of the four broken means that use the true count; its pair is `size` values 1 against the same and a -1."""
-    pair, given = Pair([1.0] * size, [1.0] * size + [-1.0]), {"epsilon": claim.epsilon, **claim.fixed(), "size": size}
-    return entry(name, summary, mechanism, claim, pair, law, keeps_claim=False, **given)
+def _broken(name: str, claim: PureDP | ApproxDP, size: int, noisy_scale: bool) -> ZooEntry:
+    """One of the four broken means over the true count, with Gaussian noise if they claim a delta.
+
+    Its pair is `size` values 1 against the same and a -1.
+    """
+    epsilon, size, gaussian = claim.epsilon, check_whole("size", size, 1, 1000), isinstance(claim, ApproxDP)
+    law: Callable[[], PairLaw]
+    if noisy_scale:
+        density = laws.gaussian_mean_density if gaussian else laws.laplace_mean_density
+        law = partial(_noisy_scale_law, epsilon / 2, density, size)
+    else:
+        unequal = laws.UnequalGaussianLaw if gaussian else laws.UnequalLaplaceLaw
+        law = partial(unequal, _shift(size), (2 / (epsilon * size), 2 / (epsilon * (size + 1))))
+    kinds = "Gaussian noise" if gaussian else "noise", "noisy" if noisy_scale else "true"
+    summary = "a mean over the true count with {} by the {} count".format(*kinds)
+    draw = partial(counted_mean, noise=2 / epsilon, gaussian=gaussian, noisy_divisor=False, noisy_scale=noisy_scale)
+    pair, given = Pair([1.0] * size, [1.0] * size + [-1.0]), {"epsilon": epsilon, **claim.fixed(), "size": size}
+    return entry(name, summary, draw, claim, pair, law, keeps_claim=False, **given)
 
 
 def _noisy_scale_law(half: float, about: Callable[..., Floats], size: int) -> CellLaw:
@@ -173,10 +162,6 @@ def _noisy_scale_law(half: float, about: Callable[..., Floats], size: int) -> Ce
     return laws.count_law(
         lambda t: about(t - 1.0, counts[0]), lambda t: about(t - fallen, counts[1]), (1.0, fallen), counts
     )
-
-
-def _check_size(size: int) -> int:
-    return check_whole("size", size, 1, 1000)
 
 
 def _shift(size: int) -> float:

@@ -115,11 +115,8 @@ def sue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
     Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (SUE, the
     basic one-time RAPPOR).
     """
-    epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
-    kept = 1 / (1 + math.exp(-epsilon / 2))
-    coins = partial(encode_unary, categories=categories, true_one=kept, false_one=1 - kept)
-    law = partial(unary_law, kept, 1 - kept)
-    return _entry("sue", "symmetric unary encoding of a category", epsilon, categories, coins, law)
+    kept = 1 / (1 + math.exp(-check_epsilon(epsilon) / 2))
+    return _unary_entry("sue", "symmetric", epsilon, categories, kept, 1 - kept)
 
 
 def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
@@ -129,11 +126,14 @@ def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
 
     Reference: Wang, Blocki, Li, Jha, "Locally differentially private protocols for frequency estimation" (OUE).
     """
+    return _unary_entry("oue", "optimised", epsilon, categories, 0.5, 1 / (1 + math.exp(check_epsilon(epsilon))))
+
+
+def _unary_entry(name: str, kind: str, epsilon: float, categories: int, true_one: float, false_one: float) -> ZooEntry:
     epsilon, categories = check_epsilon(epsilon), _check_categories(categories)
-    false_one = 1 / (1 + math.exp(epsilon))
-    coins = partial(encode_unary, categories=categories, true_one=0.5, false_one=false_one)
-    law = partial(unary_law, 0.5, false_one)
-    return _entry("oue", "optimised unary encoding of a category", epsilon, categories, coins, law)
+    coins = partial(encode_unary, categories=categories, true_one=true_one, false_one=false_one)
+    law = partial(unary_law, true_one, false_one)
+    return _entry(name, f"{kind} unary encoding of a category", epsilon, categories, coins, law)
 
 
 def hadamard_response(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:

@@ -16,25 +16,23 @@ from epsilometer.zoo.laws.exact import CellLaw, density_law, discrete_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density, solve_increasing
 
 
-@dataclass(frozen=True)
-class Exponential:
-    """A number t >= 0 with density proportional to exp(-rate |s - t|), s the dataset; outputs of shape (n,)."""
+def near_on_half_line(dataset: Any, n: int, rng: np.random.Generator, rate: float) -> Floats:
+    """A number t >= 0 with density proportional to exp(-rate |s - t|), s the dataset; outputs of shape (n,).
 
-    rate: float
+    Drawn by the inverse of the distribution function.
+    """
+    centre = float(dataset)
+    lost = math.exp(-rate * centre)
+    # Mass in units of 1/rate: 1 - lost below the centre, 1 above it.
+    mass = rng.random(n) * (2 - lost)
+    below, above = np.log(np.minimum(mass + lost, 1.0)), -np.log(np.minimum(2 - lost - mass, 1.0))
+    return centre + (below + above) / rate
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n outputs by the inverse of the distribution function."""
-        centre = float(dataset)
-        lost = math.exp(-self.rate * centre)
-        # Mass in units of 1/rate: 1 - lost below the centre, 1 above it.
-        mass = rng.random(n) * (2 - lost)
-        below, above = np.log(np.minimum(mass + lost, 1.0)), -np.log(np.minimum(2 - lost - mass, 1.0))
-        return centre + (below + above) / self.rate
 
-    def density(self, t: Floats, centre: float) -> Floats:
-        """The output's density, same shape as t."""
-        inside = np.exp(-self.rate * np.abs(t - centre)) * self.rate / (2 - math.exp(-self.rate * centre))
-        return np.where(t >= 0, inside, 0.0)
+def _half_line_density(t: Floats, centre: float, rate: float) -> Floats:
+    """Its density, same shape as t."""
+    inside = np.exp(-rate * np.abs(t - centre)) * rate / (2 - math.exp(-rate * centre))
+    return np.where(t >= 0, inside, 0.0)
 
 
 def exponential(epsilon: float = 1.0) -> ZooEntry:
@@ -50,14 +48,11 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
     def loss(rate: float) -> float:
         return rate + math.log(2 - math.exp(-2 * rate)) - math.log(2 - math.exp(-rate))
 
-    mechanism = Exponential(solve_increasing(loss, epsilon, 0.0, epsilon + 1.0))
-    summary, law = "the exponential mechanism on the half-line, score -|s - t|", partial(_exponential_law, mechanism)
-    return entry("exponential", summary, mechanism, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
-
-
-def _exponential_law(mechanism: Exponential) -> CellLaw:
-    left, right = (partial(mechanism.density, centre=centre) for centre in (1.0, 2.0))
-    return density_law(left, right, (0.0, 1.0, 2.0), 1 / mechanism.rate)
+    rate = solve_increasing(loss, epsilon, 0.0, epsilon + 1.0)
+    summary, draw = "the exponential mechanism on the half-line, score -|s - t|", partial(near_on_half_line, rate=rate)
+    left, right = (partial(_half_line_density, centre=centre, rate=rate) for centre in (1.0, 2.0))
+    law = partial(density_law, left, right, (0.0, 1.0, 2.0), 1 / rate)
+    return entry("exponential", summary, draw, PureDP(epsilon), Pair(1.0, 2.0), law, epsilon=epsilon)
 
 
 @dataclass(frozen=True)
@@ -170,28 +165,24 @@ def _exponential_below(x: Floats, scale: float) -> Floats:
     return np.asarray(-np.expm1(-np.maximum(x, 0.0) / scale))
 
 
-@dataclass(frozen=True)
-class ExponentialMedian:
+def exponential_median(dataset: Any, n: int, rng: np.random.Generator, epsilon: float) -> Floats:
     """A number t in [0, 1] with density proportional to exp(-epsilon·|values below t - values above t|/2), shape (n,).
 
-    One person more or less changes the difference by 1, and so the weights and their sum by e^(epsilon/2) each.
+    One person more or less changes the difference by 1, and so the weights and their sum by e^(epsilon/2) each. Drawn
+    as an interval between neighbouring values, and a uniform place in it.
     """
+    edges, chances = _median_intervals(dataset, epsilon)
+    chosen = np.searchsorted(np.cumsum(chances)[:-1], rng.random(n), side="right")
+    return edges[chosen] + rng.random(n) * np.diff(edges)[chosen]
 
-    epsilon: float
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Floats:
-        """Draw n outputs: an interval between neighbouring values, and a uniform place in it."""
-        edges, chances = self.intervals(dataset)
-        chosen = np.searchsorted(np.cumsum(chances)[:-1], rng.random(n), side="right")
-        return edges[chosen] + rng.random(n) * np.diff(edges)[chosen]
-
-    def intervals(self, dataset: Any) -> tuple[Floats, Floats]:
-        """The edges between which the density is constant, shape (k + 1,), and the probability of each interval."""
-        values = np.sort(np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0))
-        edges = np.concatenate([[0.0], values, [1.0]])
-        distance = np.abs(2.0 * np.arange(values.size + 1) - values.size)
-        weights = np.diff(edges) * np.exp(-self.epsilon * (distance - distance.min()) / 2)
-        return edges, weights / weights.sum()
+def _median_intervals(dataset: Any, epsilon: float) -> tuple[Floats, Floats]:
+    """The edges between which the density is constant, shape (k + 1,), and the probability of each interval."""
+    values = np.sort(np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0))
+    edges = np.concatenate([[0.0], values, [1.0]])
+    distance = np.abs(2.0 * np.arange(values.size + 1) - values.size)
+    weights = np.diff(edges) * np.exp(-epsilon * (distance - distance.min()) / 2)
+    return edges, weights / weights.sum()
 
 
 def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
@@ -203,37 +194,42 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
     Reference: Gillenwater, Joseph, Kulesza, "Differentially private quantiles"; a mechanism of DP-Auditorium.
     """
     epsilon, width = check_epsilon(epsilon), check_positive("width", width, 0.9)
-    mechanism, pair = ExponentialMedian(epsilon), Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
-    summary, law = "a median by the exponential mechanism", partial(_median_law, mechanism, pair)
-    return entry("joint_median", summary, mechanism, PureDP(epsilon), pair, law, epsilon=epsilon, width=width)
+    pair = Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
+    draw, law = partial(exponential_median, epsilon=epsilon), partial(_median_law, pair, epsilon)
+    return entry(
+        "joint_median",
+        "a median by the exponential mechanism",
+        draw,
+        PureDP(epsilon),
+        pair,
+        law,
+        epsilon=epsilon,
+        width=width,
+    )
 
 
-def _median_law(mechanism: ExponentialMedian, pair: Pair) -> CellLaw:
+def _median_law(pair: Pair, epsilon: float) -> CellLaw:
     """Both densities are constant between the right dataset's values, since the left one's are among them."""
-    edges, right = mechanism.intervals(pair.right)
-    left_edges, left = mechanism.intervals(pair.left)
+    edges, right = _median_intervals(pair.right, epsilon)
+    left_edges, left = _median_intervals(pair.left, epsilon)
     return discrete_law(np.diff(np.interp(edges, left_edges, np.append(0.0, np.cumsum(left)))), right)
 
 
-@dataclass(frozen=True)
-class MostPopular:
+def most_popular(dataset: Any, n: int, rng: np.random.Generator, epsilon: float, elements: int) -> Integers:
     """The element with the greatest count plus Gumbel noise of scale 2/epsilon; int64 outputs of shape (n,).
 
-    The dataset is a list of votes, each for one of the elements 0, 1, ….
+    The dataset is a list of votes, each for one of the elements 0, 1, …. The position of the maximum of Gumbel noise
+    about scores is a draw by their exponentials.
     """
+    chances = _popularity(dataset, epsilon, elements)
+    return np.searchsorted(np.cumsum(chances)[:-1], rng.random(n), side="right").astype(np.int64)
 
-    epsilon: float
-    elements: int
 
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers:
-        """Draw n outputs: the position of the maximum of Gumbel noise about scores is a draw by their exponentials."""
-        return np.searchsorted(np.cumsum(self.chances(dataset))[:-1], rng.random(n), side="right").astype(np.int64)
-
-    def chances(self, dataset: Any) -> Floats:
-        """The probability of every element, shape (elements,)."""
-        counts = np.bincount(np.asarray(dataset, dtype=np.int64), minlength=self.elements)
-        weights = np.exp(self.epsilon / 2 * (counts - counts.max()))
-        return np.asarray(weights / weights.sum())
+def _popularity(dataset: Any, epsilon: float, elements: int) -> Floats:
+    """The probability of every element, shape (elements,)."""
+    counts = np.bincount(np.asarray(dataset, dtype=np.int64), minlength=elements)
+    weights = np.exp(epsilon / 2 * (counts - counts.max()))
+    return np.asarray(weights / weights.sum())
 
 
 def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEntry:
@@ -246,8 +242,9 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     DP-Auditorium, with Gumbel noise.
     """
     epsilon, elements = check_epsilon(epsilon), check_whole("elements", elements, 2, 1000)
-    votes, mechanism = check_whole("votes", votes, 1, 1_000_000), MostPopular(epsilon, elements)
-    pair = Pair([0] + [1] * (votes - 1), [1] * votes)
+    votes = check_whole("votes", votes, 1, 1_000_000)
     summary = f"the most popular of {elements} elements by noisy counts of votes"
-    claim, law = PureDP(epsilon), partial(discrete_law, mechanism.chances(pair.left), mechanism.chances(pair.right))
-    return entry("noisy_max", summary, mechanism, claim, pair, law, epsilon=epsilon, elements=elements, votes=votes)
+    draw, pair = partial(most_popular, epsilon=epsilon, elements=elements), Pair([0] + [1] * (votes - 1), [1] * votes)
+    law = partial(discrete_law, *(_popularity(side, epsilon, elements) for side in (pair.left, pair.right)))
+    claim = PureDP(epsilon)
+    return entry("noisy_max", summary, draw, claim, pair, law, epsilon=epsilon, elements=elements, votes=votes)

@@ -24,7 +24,7 @@ from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independe
 from epsilometer.zoo.laws.sparse_vector import Scheme
 from epsilometer.zoo.responses import Rappor
 from epsilometer.zoo.selection import NoisyMax, index_law, value_law
-from epsilometer.zoo.sparse_vector import AnswerUntil, answer_all
+from epsilometer.zoo.sparse_vector import answer_all, answer_until
 
 _EPSILON = 0.1
 Draw = Callable[[Any, int, Generator], Any]
@@ -70,7 +70,7 @@ def _noisy_max(noise: str, output: str) -> _Published:
 
 
 def _sparse(scheme: Scheme, left: Sequence[float], right: Sequence[float], keeps_claim: bool = False) -> _Published:
-    draw = partial(answer_all, scheme=scheme) if scheme.cutoff is None else AnswerUntil(scheme)
+    draw = partial(answer_all if scheme.cutoff is None else answer_until, scheme=scheme)
     left, right = _halves(*left), _halves(*right)
     return _Published(draw, left, right, partial(laws.answers_law, scheme, left, right), keeps_claim)
 
@@ -79,16 +79,19 @@ def _halves(first: float, second: float) -> list[float]:
     return [first] * 5 + [second] * 5
 
 
+_released_values = partial(answer_until, fresh_scale=0.0, below=-1000.0, stopped=-2000.0)
+
+
 def _svt3() -> _Published:
     scheme, left, right = Scheme(20.0, 20.0, 1), _halves(0.0, 1.0), _halves(1.0, 0.0)
-    draw = AnswerUntil(scheme, 0.0, -1000.0, -2000.0)
+    draw = partial(_released_values, scheme=scheme)
     return _Published(draw, left, right, partial(laws.compared_value_law, scheme, left, right), False)
 
 
 def _svt34() -> _Published:
     left, right = _halves(1.0, 1.0), _halves(2.0, 0.0)
     values, answers = Scheme(20.0, 40.0, 2), Scheme(40.0, 1 / 0.075, 2)
-    draw = partial(parallel, parts=(AnswerUntil(values, 0.0, -1000.0, -2000.0), AnswerUntil(answers)))
+    draw = partial(parallel, parts=(partial(_released_values, scheme=values), partial(answer_until, scheme=answers)))
     return _Published(draw, left, right, partial(_svt34_law, values, answers, left, right), False)
 
 
@@ -98,7 +101,7 @@ def _svt34_law(values: Scheme, answers: Scheme, left: Sequence[float], right: Se
 
 def _numerical_svt() -> _Published:
     scheme, fresh_scale, left, right = Scheme(30.0, 120.0, 2), 60.0, _halves(1.0, 0.0), _halves(0.0, 1.0)
-    draw = AnswerUntil(scheme, fresh_scale, 0.0, -1000.0)
+    draw = partial(answer_until, scheme=scheme, fresh_scale=fresh_scale, below=0.0, stopped=-1000.0)
     return _Published(draw, left, right, partial(_numerical_svt_law, scheme, fresh_scale, left, right), True)
 
 

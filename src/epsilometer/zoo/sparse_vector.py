@@ -4,11 +4,11 @@ At the end, a value that is released only if its noisy distance to instability i
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
@@ -19,7 +19,7 @@ from epsilometer.zoo.laws.exact import CellLaw
 from epsilometer.zoo.laws.numerics import laplace_below
 
 
-def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: laws.Scheme) -> Booleans:
+def answer_all(dataset: Any, n: int, rng: Generator, scheme: laws.Scheme) -> Booleans:
     """Every query is answered; bool outputs of shape (n, d), True for "above"."""
     bar, answers = _noisy_threshold(scheme, n, rng), np.empty((n, len(dataset)), dtype=np.bool_)
     for position, query in enumerate(dataset):
@@ -27,78 +27,70 @@ def answer_all(dataset: Any, n: int, rng: np.random.Generator, scheme: laws.Sche
     return answers
 
 
-@dataclass(frozen=True)
-class FirstAbove:
+def first_above(
+    dataset: Any, n: int, rng: Generator, scheme: laws.Scheme, fresh_scale: float | None = None
+) -> Integers | dict[str, Array]:
     """Stops at the first "above"; int64 outputs of shape (n,): how many were "below" before it.
 
-    Attributes:
+    Args:
         scheme: the noises and the threshold.
         fresh_scale: if given, that query is released as well, with fresh noise of this scale; 0 releases the same value
             that was compared. Outputs are then columns `position` and `value`, each of shape (n,).
     """
-
-    scheme: laws.Scheme
-    fresh_scale: float | None = None
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Integers | dict[str, Array]:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        first, value = np.full(n, len(dataset), dtype=np.int64), np.full(n, np.nan)
-        # From the last query to the first, so that the first one above is written last.
-        for position in reversed(range(len(dataset))):
-            noisy = _noisy_query(self.scheme, dataset[position], n, rng)
-            above = noisy >= bar
-            first[above] = position
-            if self.fresh_scale is not None:
-                value[above] = noisy[above] if self.fresh_scale == 0 else float(dataset[position])
-        if self.fresh_scale is None:
-            return first
-        if self.fresh_scale > 0:
-            value += rng.laplace(0.0, self.fresh_scale, n)
-        return {"position": first, "value": value}
+    bar = _noisy_threshold(scheme, n, rng)
+    first, value = np.full(n, len(dataset), dtype=np.int64), np.full(n, np.nan)
+    # From the last query to the first, so that the first one above is written last.
+    for position in reversed(range(len(dataset))):
+        noisy = _noisy_query(scheme, dataset[position], n, rng)
+        above = noisy >= bar
+        first[above] = position
+        value[above] = noisy[above] if fresh_scale == 0 else float(dataset[position])
+    if fresh_scale is None:
+        return first
+    if fresh_scale > 0:
+        value += rng.laplace(0.0, fresh_scale, n)
+    return {"position": first, "value": value}
 
 
-@dataclass(frozen=True)
-class AnswerUntil:
+def answer_until(
+    dataset: Any,
+    n: int,
+    rng: Generator,
+    scheme: laws.Scheme,
+    fresh_scale: float | None = None,
+    below: float = -np.inf,
+    stopped: float = np.nan,
+) -> Array:
     """Stops after `cutoff` times "above"; int8 outputs of shape (n, d): 1 above, 0 below, -1 not answered.
 
-    Attributes:
+    Args:
         scheme: the noises and the threshold.
         fresh_scale: if given, float outputs: a query above is released with fresh noise of this scale; 0 releases the
             same value that was compared.
         below: what then stands for an answer below.
         stopped: what then stands for no answer.
     """
-
-    scheme: laws.Scheme
-    fresh_scale: float | None = None
-    below: float = -np.inf
-    stopped: float = np.nan
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> Array:
-        """Draw n outputs."""
-        bar = _noisy_threshold(self.scheme, n, rng)
-        answers: Array = np.full((n, len(dataset)), np.int8(-1) if self.fresh_scale is None else self.stopped)
-        left = np.full(n, self.scheme.cutoff or 1)
-        for position, query in enumerate(dataset):
-            noisy = _noisy_query(self.scheme, query, n, rng)
-            above, going = noisy >= bar, left > 0
-            answer: Array = above
-            if self.fresh_scale is not None:
-                value = rng.laplace(float(query), self.fresh_scale, n) if self.fresh_scale > 0 else noisy
-                answer = np.where(above, value, self.below)
-            answers[going, position] = answer[going]
-            left -= above & going
-            if self.scheme.reset_scale > 0:
-                bar[above] = self.scheme.threshold + rng.laplace(0.0, self.scheme.reset_scale, int(above.sum()))
-        return answers
+    bar = _noisy_threshold(scheme, n, rng)
+    answers: Array = np.full((n, len(dataset)), np.int8(-1) if fresh_scale is None else stopped)
+    left = np.full(n, scheme.cutoff or 1)
+    for position, query in enumerate(dataset):
+        noisy = _noisy_query(scheme, query, n, rng)
+        above, going = noisy >= bar, left > 0
+        answer: Array = above
+        if fresh_scale is not None:
+            answer = np.where(above, rng.laplace(float(query), fresh_scale, n) if fresh_scale > 0 else noisy, below)
+        answers[going, position] = answer[going]
+        left -= above & going
+        if scheme.reset_scale > 0:
+            bar[above] = scheme.threshold + rng.laplace(0.0, scheme.reset_scale, int(above.sum()))
+    return answers
 
 
-def _noisy_threshold(scheme: laws.Scheme, n: int, rng: np.random.Generator) -> Floats:
+def _noisy_threshold(scheme: laws.Scheme, n: int, rng: Generator) -> Floats:
     return rng.laplace(scheme.threshold, scheme.threshold_scale, n)
 
 
-def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: np.random.Generator) -> Floats:
+def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: Generator) -> Floats:
     return np.full(n, float(query)) if scheme.query_scale == 0 else rng.laplace(float(query), scheme.query_scale, n)
 
 
@@ -146,7 +138,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon, cutoff, threshold = _check(epsilon, cutoff, threshold)
     scheme, pair = laws.Scheme(2 / epsilon, 2 * cutoff / epsilon, cutoff, threshold), _only_last_above(threshold)
-    draw = FirstAbove(scheme, fresh_scale=0.0) if cutoff == 1 else AnswerUntil(scheme, fresh_scale=0.0)
+    draw = partial(first_above if cutoff == 1 else answer_until, scheme=scheme, fresh_scale=0.0)
     law = partial(laws.compared_value_law if cutoff == 1 else laws.ComparedValuesLaw.on, scheme, pair.left, pair.right)
     summary, keeps = "sparse vector that releases the compared noisy value", 2 * cutoff >= QUERIES
     given = {"cutoff": cutoff, "threshold": threshold}
@@ -205,7 +197,7 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     epsilon, cutoff, threshold = _check(epsilon, 1, threshold)
     scheme, pair = laws.Scheme(3 / epsilon, 6 / epsilon, cutoff, threshold), _only_last_above(threshold)
     summary = "sparse vector that releases the positive query with fresh noise"
-    draw = FirstAbove(scheme, fresh_scale=3 / epsilon)
+    draw = partial(first_above, scheme=scheme, fresh_scale=3 / epsilon)
     law = partial(laws.first_above_law, scheme, pair.left, pair.right, 3 / epsilon)
     return entry("numerical_svt", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, threshold=threshold)
 
@@ -230,20 +222,20 @@ def _version(name: str, summary: str, epsilon: float, scheme: laws.Scheme, keeps
     """Versions 1, 2, 4. Their pairs have the largest truths, or nearly so, among the usual patterns of queries."""
     last_differs = keeps_claim and scheme.cutoff == 1
     pair = _only_last_above(scheme.threshold) if last_differs else _half_above_half_below(scheme.threshold)
-    draw = FirstAbove(scheme) if scheme.cutoff == 1 else AnswerUntil(scheme)
+    draw = first_above if scheme.cutoff == 1 else answer_until
     return _answers(name, summary, epsilon, scheme, draw, pair, keeps_claim)
 
 
 def _never_stopping(name: str, summary: str, epsilon: float, scheme: laws.Scheme) -> ZooEntry:
     """Versions 5, 6: with ten queries a cutoff of 10 never stops anything."""
-    draw, pair = partial(answer_all, scheme=scheme), _half_above_half_below(scheme.threshold)
+    pair = _half_above_half_below(scheme.threshold)
     if scheme.cutoff == QUERIES:
-        return _answers(name, f"{summary}, never stops", epsilon, scheme, draw, pair)
+        return _answers(name, f"{summary}, never stops", epsilon, scheme, answer_all, pair)
     summary = f"{summary}, stops after {scheme.cutoff} answers above"
     if scheme.cutoff == 1:
-        return _answers(name, summary, epsilon, scheme, FirstAbove(scheme), _only_last_above(scheme.threshold))
+        return _answers(name, summary, epsilon, scheme, first_above, _only_last_above(scheme.threshold))
     # The other way round: a mechanism that stops soon must see the queries below first.
-    return _answers(name, summary, epsilon, scheme, AnswerUntil(scheme), Pair(pair.left[::-1], pair.right))
+    return _answers(name, summary, epsilon, scheme, answer_until, Pair(pair.left[::-1], pair.right))
 
 
 def _answers(
@@ -251,25 +243,19 @@ def _answers(
 ) -> ZooEntry:
     law = partial(laws.answers_law, scheme, pair.left, pair.right)
     given = {"epsilon": epsilon, "cutoff": scheme.cutoff, "threshold": scheme.threshold}
+    draw = partial(draw, scheme=scheme)
     return entry(name, summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps_claim, **given)
 
 
-@dataclass(frozen=True)
-class ProposeTestRelease:
+def release_if_stable(dataset: Any, n: int, rng: Generator, scale: float, threshold: float) -> dict[str, Array]:
     """Columns `released` (bool) and `value` (float, nan if not released), each of shape (n,).
 
     The dataset is (value, distance): what would be released, and how many people would have to change before the
     proposed local sensitivity 1 fails.
     """
-
-    scale: float
-    threshold: float
-
-    def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw n outputs."""
-        centre, distance = dataset
-        released = rng.laplace(float(distance), self.scale, n) > self.threshold
-        return {"released": released, "value": np.where(released, rng.laplace(float(centre), self.scale, n), np.nan)}
+    centre, distance = dataset
+    released = rng.laplace(float(distance), scale, n) > threshold
+    return {"released": released, "value": np.where(released, rng.laplace(float(centre), scale, n), np.nan)}
 
 
 def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: int | None = None) -> ZooEntry:
@@ -290,18 +276,18 @@ def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: in
     Reference: Dwork and Lei, "Differential privacy and robust statistics".
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    mechanism = ProposeTestRelease(1 / epsilon, math.log(1 / (2 * delta)) / epsilon)
-    if distance is None:
-        distance = max(1, math.floor(mechanism.threshold))
+    scale, threshold = 1 / epsilon, math.log(1 / (2 * delta)) / epsilon
+    distance = max(1, math.floor(threshold)) if distance is None else distance
     distance = check_whole("distance", distance, 1, 10**9)
     summary = "a value that is released only if it is far from unstable"
     claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
-    law = partial(_released_law, mechanism, float(distance))
+    draw = partial(release_if_stable, scale=scale, threshold=threshold)
+    law = partial(_released_law, scale, threshold, float(distance))
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "distance": distance}
-    return entry("propose_test_release", summary, mechanism, claim, pair, law, **given)
+    return entry("propose_test_release", summary, draw, claim, pair, law, **given)
 
 
-def _released_law(mechanism: ProposeTestRelease, distance: float) -> CellLaw:
-    margins = np.array([distance, distance - 1]) - mechanism.threshold
-    cells = np.stack([laplace_below(margins, mechanism.scale), laplace_below(-margins, mechanism.scale)], axis=1)
-    return CellLaw(cells[0], cells[1], np.array([1 / mechanism.scale, 0.0]))
+def _released_law(scale: float, threshold: float, distance: float) -> CellLaw:
+    margins = np.array([distance, distance - 1]) - threshold
+    cells = np.stack([laplace_below(margins, scale), laplace_below(-margins, scale)], axis=1)
+    return CellLaw(cells[0], cells[1], np.array([1 / scale, 0.0]))

@@ -1,7 +1,6 @@
 """Sums and means of values in [0, 1] with noise, and gradient descent, which adds noise to means of gradients."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,31 +18,23 @@ from epsilometer.zoo.laws.numerics import laplace_density
 _PIECE = 1 << 17
 
 
-@dataclass(frozen=True)
-class NoisySum:
+def noisy_sum(dataset: Any, n: int, rng: Generator, noise: str, scale: float, rate: float = 1.0) -> Floats:
     """The sum of a dataset plus noise; outputs of shape (n,).
 
-    Attributes:
+    Args:
         noise: "laplace" or "gaussian".
         scale: the Laplace scale or the standard deviation.
         rate: each person is included with this probability, independently, in every run.
     """
-
-    noise: str
-    scale: float
-    rate: float = 1.0
-
-    def __call__(self, dataset: Any, n: int, rng: Generator) -> Floats:
-        """Draw n outputs."""
-        values = np.asarray(dataset, dtype=np.float64)
-        sums = np.full(n, values.sum())
-        if self.rate < 1.0:
-            rows = max(1, _PIECE // values.size)
-            for start in range(0, n, rows):
-                part = sums[start : start + rows]
-                part[:] = (rng.random((len(part), values.size)) < self.rate).astype(np.float64) @ values
-        sums += rng.laplace(0.0, self.scale, n) if self.noise == "laplace" else rng.normal(0.0, self.scale, n)
-        return sums
+    values = np.asarray(dataset, dtype=np.float64)
+    sums = np.full(n, values.sum())
+    if rate < 1.0:
+        rows = max(1, _PIECE // values.size)
+        for start in range(0, n, rows):
+            part = sums[start : start + rows]
+            part[:] = (rng.random((len(part), values.size)) < rate).astype(np.float64) @ values
+    sums += rng.laplace(0.0, scale, n) if noise == "laplace" else rng.normal(0.0, scale, n)
+    return sums
 
 
 def one_person(size: int) -> Pair:
@@ -60,7 +51,7 @@ def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
     summary = "a sum of values in [0, 1] plus Laplace noise"
-    draw, law = NoisySum("laplace", 1 / epsilon), partial(laplace_law, epsilon)
+    draw, law = partial(noisy_sum, noise="laplace", scale=1 / epsilon), partial(laplace_law, epsilon)
     return entry("laplace_sum", summary, draw, PureDP(epsilon), one_person(size), law, epsilon=epsilon, size=size)
 
 
@@ -71,7 +62,7 @@ def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
     """
     sigma, size = check_positive("sigma", sigma), check_whole("size", size, 1, 1_000_000)
     summary = "a sum of values in [0, 1] plus Gaussian noise"
-    draw, law = NoisySum("gaussian", sigma), partial(GaussianLaw, 1 / sigma)
+    draw, law = partial(noisy_sum, noise="gaussian", scale=sigma), partial(GaussianLaw, 1 / sigma)
     return entry("gaussian_sum", summary, draw, GaussianDP(1 / sigma), one_person(size), law, sigma=sigma, size=size)
 
 
@@ -85,7 +76,8 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
     """
     epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
     rate, summary = check_positive("rate", rate, 1.0), "a sum over a random part of the people plus Laplace noise"
-    draw, claim = NoisySum("laplace", 1 / epsilon, rate), PureDP(math.log1p(rate * math.expm1(epsilon)))
+    level = math.log1p(rate * math.expm1(epsilon))
+    draw, claim = partial(noisy_sum, noise="laplace", scale=1 / epsilon, rate=rate), PureDP(level)
     pair, law = one_person(size), partial(_subsampled_laplace_law, 1 / epsilon, rate)
     return entry("subsampled_laplace", summary, draw, claim, pair, law, epsilon=epsilon, rate=rate, size=size)
 
@@ -106,7 +98,8 @@ def subsampled_gaussian(sigma: float = 1.0, rate: float = 0.5, size: int = 10, o
     rate, order = check_positive("rate", rate, 1.0), check_order(order)
     law = partial(SubsampledGaussianLaw, sigma, rate)
     summary = "a sum over a random part of the people plus Gaussian noise"
-    draw, claim, pair = NoisySum("gaussian", sigma, rate), RenyiDP(order, law().renyi(order)), one_person(size)
+    draw = partial(noisy_sum, noise="gaussian", scale=sigma, rate=rate)
+    claim, pair = RenyiDP(order, law().renyi(order)), one_person(size)
     return entry("subsampled_gaussian", summary, draw, claim, pair, law, sigma=sigma, rate=rate, size=size, order=order)
 
 

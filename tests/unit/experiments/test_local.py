@@ -37,7 +37,7 @@ def test_noise_scales(letter, scale):
 
 
 def test_rate_of_the_exponential_mechanism():
-    rates = [ALGORITHMS["d"].make(level).mechanism.function.rate for level in LEVELS]
+    rates = [ALGORITHMS["d"].make(level).mechanism.function.keywords["rate"] for level in LEVELS]
     assert rates == pytest.approx([0.115834, 0.541662, 1.399228], abs=1e-6)
 
 

@@ -1,7 +1,6 @@
 """Seeded draws against exact probabilities; each test's false alarm is at most 1e-9."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -106,9 +105,7 @@ def as_answers(outputs):
 )
 @pytest.mark.parametrize("side", [0, 1])
 def test_answers_have_their_exact_law(entry, side, rng):
-    function = entry.mechanism.function
-    scheme = function.keywords["scheme"] if isinstance(function, partial) else function.scheme
-    table = answer_probabilities(scheme, entry.worst_pair.side(side))
+    table = answer_probabilities(entry.mechanism.function.keywords["scheme"], entry.worst_pair.side(side))
     counts = dict.fromkeys(table, 0)
     for answers in as_answers(draw(entry, side, rng)):
         counts[answers] += 1
@@ -118,9 +115,7 @@ def test_answers_have_their_exact_law(entry, side, rng):
 @pytest.mark.parametrize("entry", [zoo.svt3(), zoo.numerical_svt()], ids=lambda entry: entry.name)
 @pytest.mark.parametrize("side", [0, 1])
 def test_positions_of_numeric_answers_have_their_exact_law(entry, side, rng):
-    function = entry.mechanism.function
-    scheme = function.keywords["scheme"] if isinstance(function, partial) else function.scheme
-    table = answer_probabilities(scheme, entry.worst_pair.side(side))
+    table = answer_probabilities(entry.mechanism.function.keywords["scheme"], entry.worst_pair.side(side))
     exact = sorted((key.index(1) if 1 in key else 10, probability) for key, probability in table.items())
     counts = np.bincount(draw(entry, side, rng)["position"], minlength=11)
     assert_counts(counts, [probability for _, probability in exact])

@@ -67,7 +67,7 @@ def test_ten_queries_bound_the_loss():
 @pytest.mark.parametrize("side", [0, 1])
 def test_draws_have_the_law_of_the_answers(side, rng):
     entry = zoo.svt3(cutoff=2)
-    table = answer_probabilities(entry.mechanism.function.scheme, entry.worst_pair.side(side))
+    table = answer_probabilities(entry.mechanism.function.keywords["scheme"], entry.worst_pair.side(side))
     outputs = entry.mechanism.function(entry.worst_pair.side(side), RUNS, rng)
     counts = dict.fromkeys(table, 0)
     for row in outputs.tolist():

@@ -38,7 +38,7 @@ def renyi_by_quad(p, q, order, pieces):
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.2, 0.115834), (0.7, 0.541662), (1.5, 1.399228)])
 def test_exponential_has_the_papers_rate(epsilon, rate):
     entry = zoo.exponential(epsilon)
-    assert entry.mechanism.function.rate == pytest.approx(rate, abs=6e-7)
+    assert entry.mechanism.function.keywords["rate"] == pytest.approx(rate, abs=6e-7)
     assert entry.truth(PureDP) == pytest.approx(epsilon, abs=1e-9)
 
 
@@ -49,7 +49,7 @@ def exponential_density(rate, centre):
 
 def test_exponential_truths_are_integrals():
     entry = zoo.exponential(1.5)
-    rate = entry.mechanism.function.rate
+    rate = entry.mechanism.function.keywords["rate"]
     p, q = exponential_density(rate, 1.0), exponential_density(rate, 2.0)
     pieces = (0, 1, 2, 30)
     assert entry.truth(RenyiDP, order=3.0) == pytest.approx(renyi_by_quad(p, q, 3.0, pieces), abs=1e-8)
@@ -216,7 +216,7 @@ def test_the_pair_of_numerical_svt_is_the_worst_of_the_usual_patterns():
 
 def test_the_pair_of_version_3_gives_an_audit_most_to_find():
     """Other patterns have a larger loss, but on events that are too rare: delta at a high epsilon counts."""
-    scheme = zoo.svt3(1.5).mechanism.function.scheme
+    scheme = zoo.svt3(1.5).mechanism.function.keywords["scheme"]
     deltas = [compared_value_law(scheme, *pair).delta(3.2) for pair in PATTERNS]
     assert zoo.svt3(1.5).truth(ApproxDP, epsilon=3.2) == pytest.approx(max(deltas), rel=1e-9)
 
@@ -274,7 +274,7 @@ def test_released_compared_value_has_an_integral_for_its_truth():
 @pytest.mark.parametrize("epsilon", [0.2, 1.5])
 def test_version_3_attains_its_truth_where_the_integral_says(epsilon):
     entry = zoo.svt3(epsilon)
-    scheme, pair = entry.mechanism.function.scheme, entry.worst_pair
+    scheme, pair = entry.mechanism.function.keywords["scheme"], entry.worst_pair
     position, value = (9, 1.0) if epsilon < 0.5 else (8, -1.0)
     densities = [compared_density(scheme, queries, position)(value) for queries in (pair.left, pair.right)]
     assert entry.truth() == pytest.approx(abs(math.log(densities[0] / densities[1])), abs=1e-6)

@@ -117,9 +117,9 @@ class PointFinder(ABC):
     def _knows(self, point: tuple[float, ...]) -> bool:
         """Whether it could have proposed a point."""
 
-    @abstractmethod
     def next_point(self, number: int) -> Point | Floats:
-        """The point of trial `number`, which counts from 0."""
+        """The point of trial `number`, which counts from 0; for finders that list their pairs it is the number."""
+        return (float(number),)
 
     @abstractmethod
     def _pair(self, point: tuple[float, ...]) -> Pair:

@@ -5,14 +5,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any, Unpack
 
 import numpy as np
 
 import epsilometer.inputs.domains as domains
 from epsilometer.arrays import Floats
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, did_you_mean
 from epsilometer.inputs.coordinates import check_number, check_relation, check_whole
 from epsilometer.inputs.finders.base import DomainFinder, Finder, PointFinder, Trials
 from epsilometer.inputs.finders.bayesian import Bayesian
@@ -182,10 +181,6 @@ class Patterns(PointFinder):
     def _knows(self, point: tuple[float, ...]) -> bool:
         return len(point) == 1 and point[0] in range(len(self._found))
 
-    def next_point(self, number: int) -> tuple[float]:
-        """The point of trial `number`."""
-        return (float(number),)
-
     def _pair(self, point: tuple[float, ...]) -> Pair:
         return self._found[int(point[0])][1]
 
@@ -243,7 +238,7 @@ def _from_data(data: Mapping[str, Any]) -> domains.Domain:
     settings = dict(data)
     kind = settings.pop("kind", None)
     if kind not in _KINDS:
-        raise InputError(f"domain: the kind {kind!r} is unknown; {_hint(kind, _KINDS)}")
+        raise InputError(f"domain: the kind {kind!r} is unknown{_hint(kind, _KINDS)}")
     if kind == "table" and isinstance(settings.get("columns"), Mapping):
         settings["columns"] = {name: read_domain(column) for name, column in settings["columns"].items()}
     for part in ("value", "domain", "labels"):  # of records, of an optional value, of a matrix
@@ -257,8 +252,7 @@ def _from_data(data: Mapping[str, Any]) -> domains.Domain:
 
 
 def _hint(name: object, known: Mapping[str, Any]) -> str:
-    close = get_close_matches(str(name), known, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return did_you_mean(name, known) or f"; known are {', '.join(known)}"
 
 
 FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns, Search)}
@@ -269,7 +263,7 @@ def read_finder(data: Mapping[str, Any]) -> Finder:
     settings = dict(data)
     name, domain = settings.pop("name", None), settings.pop("domain", None)
     if name not in FINDERS:
-        raise InputError(f"finder: the name {name!r} is unknown; {_hint(name, FINDERS)}")
+        raise InputError(f"finder: the name {name!r} is unknown{_hint(name, FINDERS)}")
     if domain is None:
         raise InputError("a finder needs a domain to search, like 'vector:4:0:1'")
     space = read_domain(domain)

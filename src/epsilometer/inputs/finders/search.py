@@ -118,10 +118,6 @@ class Search(DomainFinder):
                 return None
         return None if pair.has_equal_sides else pair
 
-    def next_point(self, number: int) -> tuple[float]:
-        """The number of the trial is its point."""
-        return (float(number),)
-
     def _pair(self, point: tuple[float, ...]) -> Pair:
         pair = self.made(self.attempt(int(point[0])))
         assert pair is not None  # a round holds only attempts that could be made
