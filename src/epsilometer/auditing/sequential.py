@@ -33,8 +33,9 @@ from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
 
-# A pilot of this many draws per side finds an event that is good enough to start with; draws after it can earn.
-_PILOT = 20
+# A pilot of this many draws per side finds an event that is good enough to start with. Half of it would be enough, but
+# batches of single draws would follow, in which a generator with a frozen seed looks like a leak without noise.
+_PILOT = 40
 # The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
 # A new event must promise growth larger by this factor: changing means estimating from scratch.

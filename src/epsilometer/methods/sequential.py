@@ -248,7 +248,7 @@ class Options:
     """How a sequential audit runs.
 
     Attributes:
-        pilot: draws per side that only choose the first event; None takes a quarter of the samples, 20 at most.
+        pilot: draws per side that only choose the first event; None takes a quarter of the samples, 40 at most.
         growth: each batch is this share of all draws so far, at least one pair. Larger runs faster but stops later.
         max_seconds: a time limit, also in the middle of a call; None for none.
         checkpoint: a file that is kept up to date, from which an interrupted run resumes.
