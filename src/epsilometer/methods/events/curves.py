@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, xlogy
 
-from epsilometer.arrays import Array, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 
 # Slices in which draws are counted: by size from either end, and evenly between.
 _BY_SIZE, _EVEN = 56, 33
@@ -97,11 +97,16 @@ def fit_curves(sliced: Sliced) -> Curves:
     weights, lefts = [], []
     for fit in fits:
         weight = np.exp((fit.evidence - best) / misfit)
-        expected = fit.variants(sizes, weight > _LEAST_WEIGHT, misfit)
-        weights.append(np.repeat(weight[weight > _LEAST_WEIGHT], expected.shape[1]) / expected.shape[1])
-        lefts.append(expected.reshape(-1, len(sliced.at)))
+        which = weight > _LEAST_WEIGHT
+        # Each curve at points around its coefficients that have their mean and covariance.
+        found, root = fit.coefficients[which], np.linalg.cholesky(np.linalg.inv(fit.information[which]))
+        away = np.sqrt(misfit * found.shape[1]) * np.swapaxes(root, 1, 2)
+        points = found[:, None] + np.concatenate([away, -away], axis=1)
+        share = expit(points @ np.swapaxes(fit.basis[which], 1, 2) + fit.offset)
+        weights.append(np.repeat(weight[which], points.shape[1]) / points.shape[1])
+        lefts.append(np.cumsum(share * sizes, axis=2).reshape(-1, len(sizes)))
     every = np.concatenate(weights)
-    return Curves(every / every.sum(), np.concatenate(lefts))
+    return Curves(every / every.sum(), np.pad(np.concatenate(lefts), ((0, 0), (1, 0))))
 
 
 def _families(sliced: Sliced) -> list[Floats]:
@@ -191,16 +196,3 @@ class _Fit:
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
         evidence = likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
         return cls(basis, found, information, likelihood, evidence, offset)
-
-    def variants(self, sizes: Floats, which: Array, misfit: float) -> Floats:
-        """Left draws below each cut by the curves asked for, at points around each that have its mean and covariance.
-
-        Shape (curves, variants, slices + 1).
-        """
-        basis, found = self.basis[which], self.coefficients[which]
-        root = np.swapaxes(np.linalg.cholesky(np.linalg.inv(self.information[which])), 1, 2)
-        away = np.sqrt(misfit * found.shape[1]) * root
-        points = found[:, None] + np.concatenate([away, -away], axis=1)
-        share = expit(points @ np.swapaxes(basis, 1, 2) + self.offset)
-        below = np.cumsum(share * sizes, axis=2)
-        return np.concatenate([np.zeros((*below.shape[:2], 1)), below], axis=2)
