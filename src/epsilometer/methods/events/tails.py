@@ -13,7 +13,7 @@ from epsilometer.methods.events.cells import blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.prediction import expected_bounds
-from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs import Block, BlockPartition, Event, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
 
@@ -240,8 +240,8 @@ _LEAST_OTHERS = 0.3
 _FEW_SIZES = 24
 
 
-def choose_tail(scored: Scored, task: Task) -> tuple[Partition, Choice] | None:
-    """The end of the score with the best predicted bound: cells inside and outside, and the choice of the former."""
+def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
+    """The end of the score with the best predicted bound."""
     # A score grows with the left's share; along a line it may do so in either direction.
     ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
     sliced = Sliced.of(scored.left, scored.right, scored.whole if scored.is_line else None)
@@ -251,7 +251,7 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Partition, Choice] | None:
         return None
     (predicted, mass, p, q), upper, flipped = max(found, key=lambda each: each[0][0])
     partition, chosen = scored.end(mass, upper)
-    return partition, Choice(chosen, flipped, predicted, p, q)
+    return Event(partition, chosen), Choice(chosen, flipped, predicted, p, q)
 
 
 # Prediction, share of all training draws, p and q to expect.
