@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task, one_thread
 from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
@@ -61,8 +61,8 @@ class Scored:
             blocks.append(BlockPartition(shape, (None,) * n_columns, (group,)))
         return Partition(tuple(blocks))
 
-    def end(self, mass: float, upper: bool) -> tuple[Partition, Booleans]:
-        """The upper or the lower end of the score with this share of all draws: two cells, and which one it is."""
+    def end(self, mass: float, upper: bool) -> Event:
+        """The upper or the lower end of the score with this share of all draws."""
         n, whole = len(self.whole), self.whole
         size = min(max(round(mass * n), 1), n - 1)
         low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
@@ -72,7 +72,7 @@ class Scored:
         for _, score, base in self.shapes.values():
             is_cut = self.is_line or score is not None
             chosen += [*([*cells, False] if is_cut else [(base >= threshold) == upper]), False]
-        return self.cut(np.array([threshold])), np.array([*chosen, False])
+        return Event(self.cut(np.array([threshold])), np.array([*chosen, False]))
 
 
 # With fewer training draws per side, the orders of `few` see as much.
@@ -250,8 +250,8 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     if not found:
         return None
     (predicted, mass, p, q), upper, flipped = max(found, key=lambda each: each[0][0])
-    partition, chosen = scored.end(mass, upper)
-    return Event(partition, chosen), Choice(chosen, flipped, predicted, p, q)
+    event = scored.end(mass, upper)
+    return event, Choice(event.chosen, flipped, predicted, p, q)
 
 
 # Prediction, share of all training draws, p and q to expect.
