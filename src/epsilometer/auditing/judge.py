@@ -162,12 +162,14 @@ def conclude(
     identity: Any = partial(identity_of, mechanism) if mechanism else {}
     identity = identity() if mechanism and not hasattr(mechanism, "function") else identity
     p_value: Any = None
-    detectable: Any = proposal.detectable if judged and settings.record.get("pairs", 1) == 1 else None
+    detectable: Any = None
     if bound_at is not None and verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED):
         p_value = partial(least_failure, bound_at, claim.value, 1.0 - settings.confidence, finding.lower_bound)
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
         sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
         detectable = partial(_rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed)
+    elif judged and settings.record.get("pairs", 1) == 1:
+        detectable = proposal.detectable
     every = (finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ()))
     run: dict[str, Any] = {"settings": settings.record, "environment": describe_environment(), "identity": identity}
     run |= {"samples_used": (used[0], used[1]), "seconds": time.perf_counter() - began}
@@ -210,5 +212,6 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
     if proposal.event is not None:
         hits = [proposal.event.contains(side) for side in (left, right)]
         pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
-        reports += health.check_correlation(hits) + health.check_drift(pieces)
+        reports += health.check_correlation(0, hits[:1]) + health.check_correlation(1, hits[1:])
+        reports += health.check_drift(pieces)
     return reports

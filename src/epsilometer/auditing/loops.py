@@ -217,10 +217,8 @@ class AuditRun:
         """What could not be done as requested."""
         reports = []
         if (own := self.sampler.own_generator) is not None:
-            text = (
-                f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the same "
-            )
-            text += "numbers; so it was run in this process alone. "
+            text = f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the "
+            text += "same numbers; so it was run in this process alone. "
             text += "A parameter named rng gets a generator per chunk instead"
             reports.append(HealthReport("own-generator", text, untrusted=False))
         sides = (side for pair in self.pairs for side in (pair.left, pair.right))

@@ -24,7 +24,8 @@ from epsilometer.inputs.finders.base import Finder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, check_same, is_complete, is_recorded
 from epsilometer.mechanisms import as_mechanism, as_subject, keeping
-from epsilometer.mechanisms.features import as_features, place_of, same_features
+from epsilometer.mechanisms.base import place_of
+from epsilometer.mechanisms.features import as_features, same_features
 from epsilometer.mechanisms.functions import BatchMechanism, Subject
 from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task, restore_proposal

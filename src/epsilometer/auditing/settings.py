@@ -180,6 +180,6 @@ def training_size(samples: int, *seen: Outputs) -> int:
         samples: draws per side of the whole audit.
         seen: draws that learn already; those of the proof must not decide how many there are of them.
     """
-    is_wide = any(len(side.blocks) > 1 or any(len(block.columns) > 1 for block in side) for side in seen)
+    is_wide = any(len(side.blocks) > 1 or any(len(block.columns) > 1 for block in side.blocks) for side in seen)
     share, most = (0.2, _MOST_TRAINING) if is_wide else (0.1, _MOST_PLAIN)
     return max(FEWEST // 2, min(int(0.3 * samples), int(20_000 + share * samples), most))

@@ -2,7 +2,6 @@
 
 import secrets
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -47,25 +46,6 @@ def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.ran
 # The two sides of an audit are drawn in at least this many turns. If a distribution changes while it is drawn, both
 # sides see the same change, up to one turn. Turns of fewer outputs than the second number cost more than they help.
 TURNS, FEWEST_PER_TURN = 64, 64
-# Coins that are tossed at a time: tossing one costs as much.
-_COINS = 64
-
-
-def turns(seed: int, phase: int, pair: int, blocks: range) -> Iterator[tuple[int, int]]:
-    """Which side of each block is drawn first and which second: left or right by the toss of a coin.
-
-    A fixed order could stay in step with a mechanism that changes at the same pace.
-    """
-    coins: list[int] = []
-    for block in blocks:
-        if not coins or block % _COINS == 0:
-            # From a stream that no chunk uses: there is no third side.
-            key = phase, pair, 2, block // _COINS
-            coins = (np.random.SeedSequence(seed, spawn_key=key).generate_state(_COINS) & 1).tolist()
-        coin = coins[block % _COINS]
-        yield coin, 1 - coin
-
-
 Hashes = NDArray[np.uint64]
 
 # Outputs at the head of a chunk that are remembered: enough to recognise a repetition, cheap to hash. With many chunks,

@@ -93,7 +93,7 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
         # Equal outputs cluster, say, if one draw is handed out several times. A bit is an event like any other: it
         # holds for half of all values, whichever these are.
         bits = [(rows[:_MOST_BITS_ROWS] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)]
-        sticking = _correlated(side, bits)
+        sticking = check_correlation(side, bits)
         ordered = np.sort(rows)  # np.unique has a hash table, which takes 10 times as long
         if np.any(ordered[1:] == ordered[:-1]):  # otherwise the other checks have nothing to find
             repeating.append(heads)
@@ -159,35 +159,30 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
             if len(values) >= _FEWEST_ROWS:
                 low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
                 indicators += [values > middle, (values < low) | (values > high)]
-        reports += _correlated(side, indicators)
+        reports += check_correlation(side, indicators)
     return reports
 
 
-def _correlated(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
+def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
     """A report if one of the indicators depends on its own past; all of them share one false-alarm rate.
 
     Independent draws are exchangeable, so given k hits of n every order is equally likely; laying the draws out in
     strides of the lag makes draws a lag apart neighbours, and the number of hits that follow a hit is hypergeometric.
+
+    Args:
+        side: 0 left, 1 right.
+        indicators: whether each draw (in order) fell into an event, for some events.
     """
     threshold = _FALSE_ALARM / max(1, len(indicators))
     for lag in _LAGS:
         for hits in indicators:
-            order = np.concatenate([hits[start::lag] for start in range(lag)])
+            order = np.concatenate([hits[start:_MOST_ROWS:lag] for start in range(lag)])
             n_hits = int(np.count_nonzero(order))
             followed = int(np.count_nonzero(order[1:] & order[:-1]))
             if n_hits > 1 and hypergeometric_tails(followed, len(order), n_hits - 1, n_hits) < threshold:
                 text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
                 return [HealthReport("serial-correlation", text, untrusted=True)]
     return []
-
-
-def check_correlation(indicators: Sequence[Booleans]) -> list[HealthReport]:
-    """Whether neighbouring draws agree more or less often than independent ones would.
-
-    Args:
-        indicators: per side, whether each draw (in order) fell into the event.
-    """
-    return [report for side, hits in enumerate(indicators) for report in _correlated(side, [hits[:_MOST_ROWS]])]
 
 
 def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:

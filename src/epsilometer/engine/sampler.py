@@ -37,6 +37,8 @@ Reductions = tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]]
 # moving; blocks that take a while need more of them.
 _MANY_AT_ONCE, _MOST_TOGETHER = 4096, 8
 _LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS = 1 << 14, 16, 128
+# Coins that are tossed at a time: tossing one costs as much.
+_COINS = 64
 
 
 class Progress(Protocol):
@@ -270,15 +272,22 @@ class Sampler:
     def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
         """The chunks of n outputs of both sides, in the order in which they are to be drawn.
 
+        Which side of a block comes first is decided by the toss of a coin: a fixed order could stay in step with a
+        mechanism that changes at the same pace.
+
         Args:
             number: the pair's number in the audit, part of the seed.
             skip: chunks of these streams that were drawn before.
         """
         size = self.block_size(n)
-        starts = range(0, n, size)
-        blocks = range(skip, skip + len(starts))
-        for block, start, sides in zip(blocks, starts, seeded.turns(self.seed, phase, number, blocks), strict=True):
-            for side in sides:
+        coins: list[int] = []
+        for block, start in enumerate(range(0, n, size), skip):
+            if not coins or block % _COINS == 0:
+                # From a stream that no chunk uses: there is no third side.
+                key = phase, number, 2, block // _COINS
+                coins = (np.random.SeedSequence(self.seed, spawn_key=key).generate_state(_COINS) & 1).tolist()
+            first = coins[block % _COINS]
+            for side in (first, 1 - first):
                 yield ChunkRequest(side, block, min(size, n - start))
 
     def draw(

@@ -5,10 +5,12 @@ import dis
 import inspect
 import os
 import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -116,6 +118,14 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # some builtins have no signature
         return {}
+
+
+def place_of(function: Any) -> str:
+    """Where a function can be imported from, "module:name"; empty if it cannot."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+    if module == "__main__":  # a script, which others import by the name of its file
+        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
+    return f"{module}:{name}" if module and inspect.isroutine(function) and "<" not in name else ""
 
 
 def check_returned(name: str, left: Outputs, right: Outputs) -> None:

@@ -3,14 +3,11 @@
 An event of an output and of a function of it is an event of the output. So features may cost power, never truth.
 """
 
-import inspect
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,7 @@ import numpy as np
 from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs.copying import snapshot
-from epsilometer.mechanisms.base import Mechanism, never_returns
+from epsilometer.mechanisms.base import Mechanism, never_returns, place_of
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.outputs.columns import FEATURED, record_text
 from epsilometer.outputs.reading import materialise
@@ -134,11 +131,3 @@ def same_features(mechanism: Mechanism, given: Features | None, stored: Any) -> 
         what = f"digest {there.digest}, there {known.get('digest')!s:.40}"
         raise InputError(f"features={there.name} is not the function that the event was found with ({what})")
     return mechanism
-
-
-def place_of(function: Any) -> str:
-    """Where a function can be imported from, "module:name"; empty if it cannot."""
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
-    if module == "__main__":  # a script, which others import by the name of its file
-        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
-    return f"{module}:{name}" if module and inspect.isroutine(function) and "<" not in name else ""

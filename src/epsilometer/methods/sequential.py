@@ -187,7 +187,7 @@ def _first_cells(ranking: Ranking, place: int) -> Event:
 
 
 def _end_of_score(scored: Scored, upper: bool, place: int) -> Event:
-    return Event(*scored.end(float(_MASSES[place]), upper)).simplified()
+    return scored.end(float(_MASSES[place]), upper).simplified()
 
 
 @dataclass(frozen=True, slots=True)

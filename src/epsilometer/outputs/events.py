@@ -11,7 +11,14 @@ from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.outputs.columns import Leaf, Outputs, has_digit, is_long_number, leaves_of
 from epsilometer.outputs.lines import LabelAtoms, Line, describe_intervals, number_text
-from epsilometer.outputs.partition import BlockPartition, Group, Partition, partition_from_dict, partition_to_dict
+from epsilometer.outputs.partition import (
+    BlockPartition,
+    Group,
+    Partition,
+    partition_from_dict,
+    partition_to_dict,
+    split,
+)
 from epsilometer.outputs.reading import read_outputs
 from epsilometer.outputs.scores import AdditiveScore, Score, Term
 
@@ -56,10 +63,10 @@ class LogRatio:
     def simplified(self) -> "LogRatio":
         """The same score on the coarsest lines: neighbours with one score become one cell."""
         blocks, parts = [], []
-        *inside, last = self.partition.split(np.arange(self.partition.n_cells))
+        *inside, last = split(np.arange(self.partition.n_cells), self.partition.blocks)
         for block, mine in zip(self.partition.blocks, inside, strict=True):
             groups = []
-            *several, rest = block.split(mine)
+            *several, rest = split(mine, block.groups)
             for group, cells in zip(block.groups, several, strict=True):
                 merged, owner = _merge(group, self.scores[cells])
                 groups.append(merged)
@@ -183,8 +190,8 @@ class Event:
     def n_parts(self) -> int:
         """How many intervals and single values it takes to describe the event; a score counts as ten."""
         total = 0
-        for block, mine in zip(self.partition.blocks, self.partition.split(self.chosen), strict=False):
-            *masks, rest = block.split(mine)
+        for block, mine in zip(self.partition.blocks, split(self.chosen, self.partition.blocks), strict=False):
+            *masks, rest = split(mine, block.groups)
             total += int(rest[0])
             for group, mask in zip(block.groups, masks, strict=True):
                 if mask.any():
@@ -194,11 +201,11 @@ class Event:
     def simplified(self) -> "Event":
         """The same event on the coarsest partition that still separates it from the rest."""
         blocks, chosen = [], []
-        *masks, last = self.partition.split(self.chosen)
+        *masks, last = split(self.chosen, self.partition.blocks)
         for block, mask in zip(self.partition.blocks, masks, strict=True):
             if block.groups and block.groups[0].score:
                 block, mask = _by_name(block, mask)
-            *inside, other = block.split(mask)  # the last cell is that of all signatures that are not among the groups
+            *inside, other = split(mask, block.groups)  # other: all signatures that are not among the groups
             kept: list[tuple[Group, Booleans]] = []
             for group, cells in zip(block.groups, inside, strict=True):
                 # A group outside the event needs no cells of its own, unless "everything else" is inside the event.
@@ -217,8 +224,8 @@ class Event:
         """The event in words."""
         parts: list[str] = []
         is_one_of_many = self.among or len(self.partition.blocks) > 1
-        for block, chosen in zip(self.partition.blocks, self.partition.split(self.chosen), strict=False):
-            *masks, rest = block.split(chosen)
+        for block, chosen in zip(self.partition.blocks, split(self.chosen, self.partition.blocks), strict=False):
+            *masks, rest = split(chosen, block.groups)
             groups = [(group, mask) for group, mask in zip(block.groups, masks, strict=True) if mask.any()]
             parts += [_describe_group(block, *each, is_one_of_many) for each in groups[:_SPELLED_OUT]]
             if len(groups) > _SPELLED_OUT:

@@ -7,7 +7,7 @@ a score of several. Discrete, continuous and mixed distributions are the same th
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,20 +64,14 @@ class BlockPartition:
     shape: str
     atoms: tuple[Atoms | None, ...]
     groups: tuple[Group, ...]
+    n_cells: int = field(init=False, repr=False, compare=False)
+    # Whether every output of this shape lies on one line: nothing repeats, one group.
+    is_single_line: bool = field(init=False, repr=False, compare=False)
 
-    @property
-    def n_cells(self) -> int:
-        """Those of all groups, and one for other signatures."""
-        return sum(group.n_cells for group in self.groups) + 1
-
-    def split(self, cells: Array) -> list[Array]:
-        """Something about each cell, shape (n_cells,), group by group, and that of the last cell."""
-        return np.split(cells, np.cumsum([group.n_cells for group in self.groups]))
-
-    @property
-    def is_single_line(self) -> bool:
-        """Whether every output of this shape lies on one line: nothing repeats, one group."""
-        return len(self.groups) == 1 and self.groups[0].line is not None and not any(self.atoms)
+    def __post_init__(self) -> None:
+        is_single = len(self.groups) == 1 and self.groups[0].line is not None and not any(self.atoms)
+        object.__setattr__(self, "is_single_line", is_single)
+        object.__setattr__(self, "n_cells", sum(group.n_cells for group in self.groups) + 1)
 
     def index(self, block: Block) -> Integers:
         """The cell of each row, shape (block.size,)."""
@@ -148,10 +142,6 @@ class Partition:
         """Those of all known shapes, and one for other shapes."""
         return sum(block.n_cells for block in self.blocks) + 1
 
-    def split(self, cells: Array) -> list[Array]:
-        """Something about each cell, shape (n_cells,), shape by shape, and that of the last cell."""
-        return np.split(cells, np.cumsum([block.n_cells for block in self.blocks]))
-
     def index(self, outputs: Outputs) -> Integers:
         """The cell of each output, shape (n,)."""
         cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
@@ -189,6 +179,11 @@ class Partition:
             how = "draw them from the mechanism that has them, as in event.contains(mechanism.sample(dataset, n, rng))"
             raise InputError(f"the event also looks at features of the outputs, which these outputs lack; {how}")
         return found
+
+
+def split(cells: Array, parts: Sequence[Group | BlockPartition]) -> list[Array]:
+    """Something about each cell, shape (cells,), part by part, and that of the last cell, which is in none of them."""
+    return np.split(cells, np.cumsum([part.n_cells for part in parts]))
 
 
 def is_featured(blocks: Iterable[Block | BlockPartition]) -> bool:

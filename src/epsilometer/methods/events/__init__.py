@@ -20,7 +20,7 @@ from epsilometer.methods.events.few import FEW, Ordered, choose_end, learn_order
 from epsilometer.methods.events.learning import Learned, learn_by_values, learn_simpler
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
-from epsilometer.outputs import Event, Outputs, Partition
+from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
 __all__ = ["EventProposal", "EventsMethod", "ways_of"]
@@ -69,14 +69,15 @@ class EventsMethod(Method):
         caution = float(any(isinstance(way, Scored) for way in ways))
         # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
         best = max(found, key=lambda each: (bool(each[2].chosen.any()), each[2].predicted - caution * each[2].luck))
-        if _event(best).n_parts > _FEW_PARTS:
+        if best[1].simplified().n_parts > _FEW_PARTS:
             draws = next((way.left, way.right) for way in ways if isinstance(way, Learned))
             best = _simpler(best, found, draws, task) or best
-        choice = best[2]
-        return EventProposal(Candidate(_event(best), choice.flipped, choice.p, choice.q, choice.predicted), task)
+        _, event, choice = best
+        candidate = Candidate(event.simplified(), choice.flipped, choice.p, choice.q, choice.predicted)
+        return EventProposal(candidate, task)
 
 
-Found = tuple[Learned | Ordered | Scored, Partition, Choice]
+Found = tuple[Learned | Ordered | Scored, Event, Choice]
 # An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
 _FEW_PARTS, _WORTH_SIMPLICITY = 3, 0.95
 # Spreads of the training draws that are doubted in simpler events: there are many, and the best is lucky (at one spread
@@ -86,16 +87,12 @@ _LUCKY = 2.0
 
 def _simpler(best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task) -> Found | None:
     """The best choice that is simpler and nearly as good, by the training draws; None if there is none."""
-    more = learn_simpler(best[1], *draws)
+    more = learn_simpler(best[1].partition, *draws)
     every: list[Found] = [*found, *((each, *made) for each in more if (made := _choose(each, task)) is not None)]
-    simple = [each for each in every if 0 < _event(each).n_parts <= _FEW_PARTS]
+    simple = [each for each in every if 0 < each[1].simplified().n_parts <= _FEW_PARTS]
     enough = _WORTH_SIMPLICITY * _expected(best, task)
     simplest = max(simple, key=lambda each: _expected(each, task), default=None)
     return simplest if simplest is not None and _expected(simplest, task) >= enough > 0.0 else None
-
-
-def _event(found: Found) -> Event:
-    return Event(found[1], found[2].chosen).simplified()
 
 
 def _expected(found: Found, task: Task) -> float:
@@ -115,10 +112,11 @@ def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
     return [*learn_by_values(left, right), *learn_scores(left, right), *(learn_orders(left, right) if few else ())]
 
 
-def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Partition, Choice] | None:
+def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Event, Choice] | None:
     if isinstance(way, Scored):
         return choose_tail(way, task)
     if isinstance(way, Ordered):
         choice = choose_end(way, task)
-        return None if choice is None else (way.partition, choice)
-    return way.partition, choose_event(way.halves(), lay_out(way.partition), task)
+    else:
+        choice = choose_event(way.halves(), lay_out(way.partition), task)
+    return None if choice is None else (Event(way.partition, choice.chosen), choice)

@@ -196,15 +196,10 @@ class _Posterior:
                 break
             theta = new
         likelihood = 0.5 * (np.linalg.slogdet(inverse)[1] - z @ y)
-        return float(likelihood - np.count_nonzero(theta)), _mixture(parts, theta, matrix.shape[1])
-
-
-def _mixture(parts: list[_Part], theta: Floats, size: int) -> Floats:
-    prior = np.zeros((size, size))
-    for part, variance in zip(parts, theta, strict=True):
-        if variance:
+        prior = np.zeros((matrix.shape[1], matrix.shape[1]))
+        for part, variance in zip(parts, theta, strict=True):
             prior[part.place, part.place] += variance * part.kernel
-    return prior
+        return float(likelihood - np.count_nonzero(theta)), prior
 
 
 # --- the fit ---------------------------------------------------------------------------------------------------------

@@ -209,16 +209,17 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     left, right = folds
     first, second = (orderings(left[half], right[half], layout) for half in (0, 1))
     n_left, n_right = (int(side[0].sum() + side[1].sum()) for side in folds)
-    hits, misses = [], []
-    for rule in first:
-        # Ordered on one half, counted on the other.
-        above, below = _out_of_fold(first[rule], left[0], left[1], right[1])
-        more_above, more_below = _out_of_fold(second[rule], left[1], left[0], right[0])
-        hits.append(above + more_above)
-        misses.append(below + more_below)
-    p = np.concatenate(hits) / max(n_left, 1)
+    hits = np.zeros((2, len(first), len(_MASSES)))
+    for number, rule in enumerate(first):
+        # The events of each mass: ordered on one half, counted on the other.
+        for half, order in enumerate((first[rule], second[rule])):
+            reach = np.searchsorted(np.cumsum(left[half][order]), _MASSES * left[half].sum())
+            reach = np.minimum(reach, max(len(order) - 2, 0))
+            for side in (0, 1):
+                hits[side, number] += np.cumsum(folds[side][1 - half][order])[reach]
+    p = hits[0].ravel() / max(n_left, 1)
     # One more on the right: an event never seen there is rare, not impossible.
-    q = (np.concatenate(misses) + 1.0) / (n_right + 1.0)
+    q = (hits[1].ravel() + 1.0) / (n_right + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     n_train = max(n_left, 1), max(n_right, 1)
     if min(n_train) < _HANDFUL and doubt < _DOUBT_LINE:
@@ -228,13 +229,6 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
         predicted, spread = predict(task, p, q, n_train, n_fresh, doubt)
     rules = [rule for rule in first for _ in _MASSES]
     return _Candidates(flipped, rules, np.tile(_MASSES, len(first)), p, q, predicted, spread)
-
-
-def _out_of_fold(order: Integers, learned: Integers, above: Integers, below: Integers) -> tuple[Floats, Floats]:
-    """Counts of the events of each mass on the other half."""
-    reach = np.searchsorted(np.cumsum(learned[order]), _MASSES * learned.sum())
-    reach = np.minimum(reach, max(len(order) - 2, 0))
-    return np.cumsum(above[order])[reach].astype(float), np.cumsum(below[order])[reach].astype(float)
 
 
 def _safest_near_best(directions: list[_Candidates], best: _Candidates, place: int) -> tuple[_Candidates, int]:

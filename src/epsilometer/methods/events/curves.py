@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, xlogy
 
-from epsilometer.arrays import Array, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 
 # Slices in which draws are counted: by size from either end, and evenly between.
 _BY_SIZE, _EVEN = 56, 33
@@ -86,7 +86,7 @@ class Curves:
 def fit_curves(sliced: Sliced) -> Curves:
     """Every curve that the draws leave possible."""
     hits, sizes = sliced.hits, sliced.sizes
-    families = [_standard(features, sizes) for features in _families(sliced)]
+    families = _families(sliced)
     usual = _WIDER * _around_none(families[0], hits, sizes)[1]
     fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
     best = max(float(fit.evidence.max()) for fit in fits)
@@ -97,15 +97,23 @@ def fit_curves(sliced: Sliced) -> Curves:
     weights, lefts = [], []
     for fit in fits:
         weight = np.exp((fit.evidence - best) / misfit)
-        expected = fit.variants(sizes, weight > _LEAST_WEIGHT, misfit)
-        weights.append(np.repeat(weight[weight > _LEAST_WEIGHT], expected.shape[1]) / expected.shape[1])
-        lefts.append(expected.reshape(-1, len(sliced.at)))
+        which = weight > _LEAST_WEIGHT
+        # Each curve at points around its coefficients that have their mean and covariance.
+        found, root = fit.coefficients[which], np.linalg.cholesky(np.linalg.inv(fit.information[which]))
+        away = np.sqrt(misfit * found.shape[1]) * np.swapaxes(root, 1, 2)
+        points = found[:, None] + np.concatenate([away, -away], axis=1)
+        share = expit(points @ np.swapaxes(fit.basis[which], 1, 2) + fit.offset)
+        weights.append(np.repeat(weight[which], points.shape[1]) / points.shape[1])
+        lefts.append(np.cumsum(share * sizes, axis=2).reshape(-1, len(sizes)))
     every = np.concatenate(weights)
-    return Curves(every / every.sum(), np.concatenate(lefts))
+    return Curves(every / every.sum(), np.pad(np.concatenate(lefts), ((0, 0), (1, 0))))
 
 
 def _families(sliced: Sliced) -> list[Floats]:
-    """The features of the curves, each family of shape (curves, slices, features)."""
+    """The bases of the curves, each family of shape (curves, slices, coefficients).
+
+    A constant, then features with mean 0 and variance 1 over the draws.
+    """
     total = float(sliced.at[-1])
     share = 0.5 * (sliced.at[1:] + sliced.at[:-1]) / total
     low, centre, high = np.interp([0.15, 0.5, 0.85], share, sliced.middle)
@@ -122,16 +130,13 @@ def _families(sliced: Sliced) -> list[Floats]:
     steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
     curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
     more = [np.stack([np.stack(each, axis=1) for each in family]) for family in (bends, steep + curved)]
-    return [np.concatenate(plateaus)[..., None], *more]
-
-
-def _standard(features: Floats, sizes: Floats) -> Floats:
-    """A constant, then the features with mean 0 and variance 1 over the draws."""
-    weight = sizes / sizes.sum()
-    centred = features - (weight @ features)[:, None]
-    spread = np.sqrt(weight @ centred**2)[:, None]
-    ones = np.ones((*features.shape[:2], 1))
-    return np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2)
+    bases, weight = [], sliced.sizes / sliced.sizes.sum()
+    for features in (np.concatenate(plateaus)[..., None], *more):
+        centred = features - (weight @ features)[:, None]
+        spread = np.sqrt(weight @ centred**2)[:, None]
+        ones = np.ones((*features.shape[:2], 1))
+        bases.append(np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2))
+    return bases
 
 
 def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, float]:
@@ -147,8 +152,7 @@ def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, flo
 def tells_sides(left: Floats, right: Floats) -> float:
     """The evidence that a score of some draws tells the sides apart."""
     sliced = Sliced.of(left, right)
-    hits, sizes = sliced.hits, sliced.sizes
-    return _around_none(_standard(_families(sliced)[0], sizes), hits, sizes)[0]
+    return _around_none(_families(sliced)[0], sliced.hits, sliced.sizes)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,36 +180,19 @@ class _Fit:
         precision = np.array([1e-2, *(basis.shape[2] - 1) * [1.0 / usual]])
         n, m = hits.sum(), (sizes - hits).sum()
         offset = float(np.log(n / m))
-        found = np.zeros((len(basis), basis.shape[2]))
+        found, expected = np.zeros((len(basis), basis.shape[2])), np.full(basis.shape[:2], offset)
         for _ in range(_NEWTON):
-            share = expit(_values(basis, found) + offset)
+            share = expit(expected)
             slope = ((hits - sizes * share)[:, None] @ basis)[:, 0] - precision * found
             scaled = basis * (sizes * share * (1.0 - share))[..., None]
             information = np.swapaxes(scaled, 1, 2) @ basis + np.diag(precision)
             step = np.linalg.solve(information, slope[..., None])[..., 0]
             size = np.abs(step).max(axis=1, keepdims=True)
             found = found + step * np.minimum(1.0, _LONGEST / size.clip(1e-9))
+            expected = np.clip((basis @ found[..., None])[..., 0], -_FAR, _FAR) + offset
             if size.max() < _SHORT:
                 break
-        expected = _values(basis, found) + offset
         likelihood = -(np.logaddexp(0.0, -expected) @ hits + np.logaddexp(0.0, expected) @ (sizes - hits))
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
         evidence = likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
         return cls(basis, found, information, likelihood, evidence, offset)
-
-    def variants(self, sizes: Floats, which: Array, misfit: float) -> Floats:
-        """Left draws below each cut by the curves asked for, at points around each that have its mean and covariance.
-
-        Shape (curves, variants, slices + 1).
-        """
-        basis, found = self.basis[which], self.coefficients[which]
-        root = np.swapaxes(np.linalg.cholesky(np.linalg.inv(self.information[which])), 1, 2)
-        away = np.sqrt(misfit * found.shape[1]) * root
-        points = found[:, None] + np.concatenate([away, -away], axis=1)
-        share = expit(points @ np.swapaxes(basis, 1, 2) + self.offset)
-        below = np.cumsum(share * sizes, axis=2)
-        return np.concatenate([np.zeros((*below.shape[:2], 1)), below], axis=2)
-
-
-def _values(basis: Floats, coefficients: Floats) -> Floats:
-    return np.clip((basis @ coefficients[..., None])[..., 0], -_FAR, _FAR)

@@ -63,11 +63,16 @@ def expected_bounds(task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: S
     """
     claim = task.claim
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
-        z = -float(ndtri(task.failure_probability))
-        n, m = n_train
+        z, shift, (n, m) = -float(ndtri(task.failure_probability)), n_fresh[0] * claim.delta, n_train
         with np.errstate(divide="ignore", invalid="ignore"):  # the spread of ln((p − δ)/q), both estimated
             spread = np.sqrt(p * (1.0 - p) / (n * (p - claim.delta) ** 2) + (1.0 - q) / (m * np.maximum(q, 1e-300)))
-        return _score_bound(p, q, claim.delta, z, n_fresh) - doubt * np.asarray(spread)
+        s, y = n_fresh[0] * p - shift, n_fresh[1] * q
+        constant, middle = s * s - z * z * shift, 2.0 * s * y + z * z * (s + y)
+        ratio = 2.0 * constant / (middle + np.sqrt(np.maximum(middle * middle - 4.0 * y * y * constant, 0.0)))
+        proves = (s > 0.0) & (constant > 0.0)
+        bound = np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0])
+        # Events that prove nothing are still ranked.
+        return np.where(proves, bound, p - q - 100.0) - doubt * np.asarray(spread)
     # The two errors of training are independent: each counts for about 1/√2 of its size.
     p = np.maximum(p - 0.7 * doubt * np.sqrt(p * (1.0 - p) / n_train[0]), 0.0)
     q = np.minimum(q + 0.7 * doubt * np.sqrt(q * (1.0 - q) / n_train[1]), 1.0)
@@ -78,17 +83,6 @@ def expected_bounds(task: Task, p: Floats, q: Floats, n_train: Sizes, n_fresh: S
         return low - grow * high
     slope = curve_through(claim, p, q)[1]
     return _values_between(claim, *_expected_limits(p, q, slope, n_fresh, task.failure_probability))
-
-
-def _score_bound(p: Floats, q: Floats, delta: float, z: float, n_fresh: Sizes) -> Floats:
-    shift = n_fresh[0] * delta
-    s, y = n_fresh[0] * p - shift, n_fresh[1] * q
-    constant = s * s - z * z * shift
-    middle = 2.0 * s * y + z * z * (s + y)
-    ratio = 2.0 * constant / (middle + np.sqrt(np.maximum(middle * middle - 4.0 * y * y * constant, 0.0)))
-    proves = (s > 0.0) & (constant > 0.0)
-    # Events that prove nothing are still ranked.
-    return np.where(proves, np.log(np.where(proves, ratio, 1.0) * n_fresh[1] / n_fresh[0]), p - q - 100.0)
 
 
 def _expected_limits(p: Floats, q: Floats, slope: Floats, n_fresh: Sizes, failure_probability: float) -> Two:

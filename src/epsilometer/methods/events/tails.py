@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task, one_thread
 from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
@@ -14,12 +13,12 @@ from epsilometer.methods.events.cells import blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.prediction import expected_bounds
-from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs import Block, BlockPartition, Event, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scored:
     """One score over all outputs, and the scores of training draws by weights that were fitted without them.
 
@@ -44,16 +43,6 @@ class Scored:
         """Whether it looks at several columns of some shape, and so at more than a number or the shape itself."""
         return any(score is not None for _, score, _ in self.shapes.values())
 
-    @cached_property
-    def sliced(self) -> Sliced:
-        """The scores of the training draws in slices."""
-        return Sliced.of(self.left, self.right, self.whole if self.is_line else None)
-
-    @cached_property
-    def curves(self) -> Curves:
-        """How their log-ratio runs along the score."""
-        return fit_curves(self.sliced)
-
     @property
     def partition(self) -> Partition:
         """Cells of about equal mass."""
@@ -72,8 +61,8 @@ class Scored:
             blocks.append(BlockPartition(shape, (None,) * n_columns, (group,)))
         return Partition(tuple(blocks))
 
-    def end(self, mass: float, upper: bool) -> tuple[Partition, Booleans]:
-        """The upper or the lower end of the score with this share of all draws: two cells, and which one it is."""
+    def end(self, mass: float, upper: bool) -> Event:
+        """The upper or the lower end of the score with this share of all draws."""
         n, whole = len(self.whole), self.whole
         size = min(max(round(mass * n), 1), n - 1)
         low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
@@ -83,7 +72,7 @@ class Scored:
         for _, score, base in self.shapes.values():
             is_cut = self.is_line or score is not None
             chosen += [*([*cells, False] if is_cut else [(base >= threshold) == upper]), False]
-        return self.cut(np.array([threshold])), np.array([*chosen, False])
+        return Event(self.cut(np.array([threshold])), np.array([*chosen, False]))
 
 
 # With fewer training draws per side, the orders of `few` see as much.
@@ -251,25 +240,26 @@ _LEAST_OTHERS = 0.3
 _FEW_SIZES = 24
 
 
-def choose_tail(scored: Scored, task: Task) -> tuple[Partition, Choice] | None:
-    """The end of the score with the best predicted bound: cells inside and outside, and the choice of the former."""
+def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
+    """The end of the score with the best predicted bound."""
     # A score grows with the left's share; along a line it may do so in either direction.
     ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
-    found = [(tail, *end) for end in ends if (tail := _best_of_end(scored, task, *end)) is not None]
+    sliced = Sliced.of(scored.left, scored.right, scored.whole if scored.is_line else None)
+    curves = fit_curves(sliced)
+    found = [(tail, *end) for end in ends if (tail := _best_of_end(sliced, curves, task, *end)) is not None]
     if not found:
         return None
     (predicted, mass, p, q), upper, flipped = max(found, key=lambda each: each[0][0])
-    partition, chosen = scored.end(mass, upper)
-    return partition, Choice(chosen, flipped, predicted, p, q)
+    event = scored.end(mass, upper)
+    return event, Choice(event.chosen, flipped, predicted, p, q)
 
 
 # Prediction, share of all training draws, p and q to expect.
 Tail = tuple[float, float, float, float]
 
 
-def _best_of_end(scored: Scored, task: Task, upper: bool, flipped: bool) -> Tail | None:
-    """The best size of one end of the score, `flipped` where the right distribution should be the larger one."""
-    sliced, curves = scored.sliced, scored.curves
+def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flipped: bool) -> Tail | None:
+    """The best size of one end of a score, `flipped` where the right distribution should be the larger one."""
     total, n_left = int(sliced.at[-1]), int(sliced.lefts[-1])
     below, lefts, guesses = sliced.at[1:-1], sliced.lefts[1:-1], curves.lefts[:, 1:-1]
     if upper:
@@ -284,26 +274,20 @@ def _best_of_end(scored: Scored, task: Task, upper: bool, flipped: bool) -> Tail
     n, m = n_left, total - n_left
     if flipped:
         n, m, hits, expected = m, n, mass - hits, mass - expected
-    counted, spread = _log_ratio(hits, mass, n, m), 1.0 / (hits + 0.5) + 1.0 / (mass - hits + 0.5) - 1.0 / n - 1.0 / m
-    each = _log_ratio(expected, mass, n, m, 1e-9)
+    # The log-ratio of each size by its draws, and by the curves.
+    counted = np.log((hits + 0.5) / n) - np.log((mass - hits + 0.5) / m)
+    spread = 1.0 / (hits + 0.5) + 1.0 / (mass - hits + 0.5) - 1.0 / n - 1.0 / m
+    each = np.log((expected + 1e-9) / n) - np.log((mass - expected + 1e-9) / m)
     guess = curves.weights @ each
     doubtful = curves.weights @ (each - guess) ** 2 + (_WRONG * guess) ** 2 + 1e-12
     precision = 1.0 / doubtful + 1.0 / np.maximum(spread, 1e-12)
     ratio = (guess / doubtful + counted / np.maximum(spread, 1e-12)) / precision
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    low, high = _split(mass, ratio - _DOUBT / np.sqrt(precision), n, m)
-    predicted = expected_bounds(task, low, np.maximum(high, _LEAST_OTHERS / n_fresh[1]), (n, m), n_fresh, doubt=0.0)
+    # The frequencies on both sides by the log-ratio: as it is, and with what is given away.
+    grow = np.exp(np.clip([ratio, ratio - _DOUBT / np.sqrt(precision)], -30.0, 30.0))
+    q = mass / (n * grow + m)
+    p, q = np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
+    others = np.maximum(q[1], _LEAST_OTHERS / n_fresh[1])
+    predicted = expected_bounds(task, p[1], others, (n, m), n_fresh, doubt=0.0)
     best = int(np.argmax(predicted))
-    p, q = _split(mass[best : best + 1], ratio[best : best + 1], n, m)
-    return float(predicted[best]), float(mass[best]) / total, float(p[0]), float(q[0])
-
-
-def _log_ratio(hits: Floats, mass: Floats, n: int, m: int, more: float = 0.5) -> Floats:
-    return np.asarray(np.log((hits + more) / n) - np.log((mass - hits + more) / m))
-
-
-def _split(size: Floats, ratio: Floats, n: int, m: int) -> tuple[Floats, Floats]:
-    """The two frequencies of an event that was seen so often on both sides together, with the given log-ratio."""
-    grow = np.exp(np.clip(ratio, -30.0, 30.0))
-    q = size / (n * grow + m)
-    return np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
+    return float(predicted[best]), float(mass[best]) / total, float(p[0, best]), float(q[0, best])

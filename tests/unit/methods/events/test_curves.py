@@ -22,8 +22,8 @@ def worth(p, q):
 
 def tail_of(left, right):
     (scored,) = learn_scores(read_outputs(left), read_outputs(right))
-    partition, choice = choose_tail(scored, TASK)
-    (threshold,) = partition.blocks[0].groups[0].line.edges
+    event, choice = choose_tail(scored, TASK)
+    (threshold,) = event.partition.blocks[0].groups[0].line.edges
     return threshold, choice
 
 

@@ -10,7 +10,7 @@ import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.methods.base import Task
 from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
-from epsilometer.outputs import Event, read_outputs
+from epsilometer.outputs import read_outputs
 
 TASK = Task(em.PureDP(1.0), (7000, 7000), 0.05)
 
@@ -29,8 +29,8 @@ def test_the_tail_of_normal_noise_is_nearly_the_best_one(rng):
     found = []
     for _ in range(5):
         scored = normal_scores(rng)
-        partition, choice = choose_tail(scored, TASK)
-        (threshold,) = partition.blocks[0].groups[0].line.edges
+        event, choice = choose_tail(scored, TASK)
+        (threshold,) = event.partition.blocks[0].groups[0].line.edges
         upper = not choice.flipped
         p, q = (ndtr(-threshold + 1.0), ndtr(-threshold)) if upper else (ndtr(threshold), ndtr(threshold - 1.0))
         found.append(worth(p, q))
@@ -41,8 +41,7 @@ def test_equal_scores_are_inside_or_outside_together(rng):
     scores = [rng.integers(0, 4, 2000).astype(float) + s for s in (0.0, 0.0)]
     scores[0][:600] = 3.0
     scored = Scored({"float": (1, None, 0.0)}, *scores, np.sort(np.concatenate(scores)), is_line=True)
-    partition, choice = choose_tail(scored, TASK)
-    event = Event(partition, choice.chosen)
+    event, choice = choose_tail(scored, TASK)
     inside = event.contains(read_outputs(np.concatenate(scores)))
     assert inside.mean() == pytest.approx((choice.p + choice.q) / 2, abs=1e-9)
 
