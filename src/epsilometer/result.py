@@ -371,6 +371,4 @@ def _finite(value: Any) -> Any:
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         return {str(key): _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

@@ -52,8 +52,7 @@ def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: Quest
         identity["method"] = code_digest(method.name if isinstance(method, SequentialMethod) else method)
     except Undigestible as error:
         raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
-    claim = json.dumps(question.claim.to_dict(), sort_keys=True)
-    key = {**identity, "claim": claim, "judged": question.judged}
+    key = {**identity, "claim": json.dumps(question.claim.to_dict(), sort_keys=True), "judged": question.judged}
     key |= {"confidence": settings.confidence, "seed": settings.seed}
     if isinstance(method, SequentialMethod):
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}

@@ -184,8 +184,7 @@ class Profile:
 
 
 def _claims(given: Claims) -> list[Claim]:
-    several = [] if given is None else [given] if isinstance(given, Claim | str) else given
-    return [as_claim(each) for each in several]
+    return [as_claim(each) for each in ([given] if isinstance(given, Claim | str) else given or [])]
 
 
 def profile(

@@ -295,9 +295,7 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
 
 def _as_score(predicted: float) -> float | None:
     """The score for a finder: None where nothing was predicted."""
-    if math.isnan(predicted) or predicted == -math.inf:
-        return None
-    return min(float(predicted), _LARGEST_SCORE)
+    return None if math.isnan(predicted) or predicted == -math.inf else min(float(predicted), _LARGEST_SCORE)
 
 
 def _promise(trial: Trial) -> float:

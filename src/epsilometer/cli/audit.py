@@ -38,8 +38,7 @@ def audit(target: TargetOrFile, **flags: Any) -> int:
             raise InputError(f"--all and --representation {view} contradict each other; give one of them")
         flags["representation"] = "all"
     plan = make_plan(target, flags)
-    claim = plan.claim()
-    result = run(partial(audit_mechanism, plan.mechanism, plan.inputs, claim, **plan.keywords), plan.record)
+    result = run(partial(audit_mechanism, plan.mechanism, plan.inputs, plan.claim(), **plan.keywords), plan.record)
     return deliver(result, plan.files)
 
 

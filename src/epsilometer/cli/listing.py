@@ -139,8 +139,7 @@ def history(
 
     if audit is not None and run is not None:
         raise InputError("give either --audit or --run, not both")
-    path = history_path(suite) if suite.endswith(".toml") else Path(suite)
-    with History(path, must_exist=True) as past:
+    with History(history_path(suite) if suite.endswith(".toml") else Path(suite), must_exist=True) as past:
         if audit is not None:
             _print_audit(past, audit)
         elif run is not None:

@@ -276,8 +276,7 @@ class RayPool:
             grpc = sys.modules.get("grpc")
             broken = (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
             is_lost = isinstance(error, broken) or not self._ray.is_initialized()
-            text = f"{type(error).__name__}: {error}".split("\n")[0]
-            raise Fault(text, engine_lost=is_lost) from error
+            raise Fault(f"{type(error).__name__}: {error}".split("\n")[0], engine_lost=is_lost) from error
 
 
 def _fetch(wrapped: list[Any]) -> bytes:

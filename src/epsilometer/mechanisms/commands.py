@@ -224,9 +224,8 @@ class BatchCommandMechanism(CommandMechanism):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
         argv, _ = self._call(dataset)
-        request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
         with discreet(self.secrets):
-            done = self._run(argv, request.encode(), dataset)
+            done = self._run(argv, f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'.encode(), dataset)
             lines = decode(done.stdout, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
             while lines and not lines[-1].strip():
                 lines.pop()

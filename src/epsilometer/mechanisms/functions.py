@@ -266,9 +266,7 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
     """
     subject = as_subject(mechanism)
     inner = RepeatedMechanism(subject.mechanism, times)
-    if subject.claim is None:
-        return inner
-    return Subject(inner, subject.claim.composed(inner.times), subject.worst_pair)
+    return inner if subject.claim is None else Subject(inner, subject.claim.composed(inner.times), subject.worst_pair)
 
 
 def gather(outputs: Outputs, times: int) -> Outputs:

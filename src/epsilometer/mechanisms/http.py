@@ -109,8 +109,7 @@ class Client:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError, ValueError) as error:
             # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
-            is_late = watch.rang or isinstance(error, TimeoutError)
-            if is_late:
+            if watch.rang or isinstance(error, TimeoutError):
                 why = f"no whole answer within timeout={self.timeout:g} s"
             elif isinstance(error, http.client.IncompleteRead):
                 why = f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
@@ -127,8 +126,7 @@ class Client:
             raise _TryAgain(f"status {response.status}: {self.told(answer)}", pause)
         if response.status != 200:
             place = without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
-            moved = f" to {place}" if 300 <= response.status < 400 else ""
-            status = f"status {response.status}{moved}"
+            status = f"status {response.status}" + (f" to {place}" if 300 <= response.status < 400 else "")
             raise MechanismError(f"{self.place} answered with {status}: {self.told(answer, 200)}")
         return answer
 

@@ -55,8 +55,7 @@ class OpenDPMechanism(Mechanism):
         """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
         distance = self.distance
         if distance is None:
-            metric = str(self.measurement.input_metric)
-            distance = max((_distance(metric, pair) for pair in pairs), default=1)
+            distance = max((_distance(str(self.measurement.input_metric), pair) for pair in pairs), default=1)
         try:
             # Of the type that the map takes: whole for edits, a float for differences of floats.
             kind = float if str(self.measurement.input_distance_type).startswith("f") else int

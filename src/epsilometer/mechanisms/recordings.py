@@ -286,8 +286,7 @@ def _with_long_wholes(outputs: Outputs) -> Outputs:
     rows = large if floats.rows is None else floats.rows[large]
     rest = np.setdiff1d(np.arange(len(outputs)), rows)
     wholes = read_outputs([int(each) for each in column.values[large].tolist()])
-    order = np.argsort(np.concatenate([rest, rows]))
-    return concatenate([outputs.take(rest), wholes]).take(order)
+    return concatenate([outputs.take(rest), wholes]).take(np.argsort(np.concatenate([rest, rows])))
 
 
 _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)

@@ -38,9 +38,8 @@ def bit_codes(values: Floats, widths: NDArray[np.uint8] | None = None) -> Intege
     exponent, mantissa = (raw >> _MANTISSA) & 0x7FF, raw & ((1 << _MANTISSA) - 1)
     # Normal numbers have a leading one that is not stored; it bounds the trailing zeros by 52, here also for zero.
     mantissa |= 1 << _MANTISSA
-    lowest = mantissa & -mantissa
     # The lowest bit is a power of two, and a float keeps the logarithm of one in its exponent.
-    zeros = (lowest.astype(np.float64).view(np.int64) >> _MANTISSA) - _BIAS
+    zeros = ((mantissa & -mantissa).astype(np.float64).view(np.int64) >> _MANTISSA) - _BIAS
     code = (exponent << _EXPONENT_SHIFT) | (zeros << 1)
     code |= raw < 0
     if widths is not None:

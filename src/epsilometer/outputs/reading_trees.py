@@ -142,8 +142,7 @@ _FIRST = 64
 def _read_alike(values: list[Any]) -> Block | None:
     """All parts of all values at once, if they are leaves of one shape; wide rows are then as fast as long columns."""
     for look in (values[:_FIRST], values):
-        kinds = set(map(type, look))
-        if len(kinds) != 1:
+        if len(kinds := set(map(type, look))) != 1:
             return None
     kind = kinds.pop()
     blocks = leaves.LEAVES[kind](values) if kind in leaves.LEAVES else []

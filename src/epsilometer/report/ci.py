@@ -95,10 +95,8 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~&@:$])")
 
 def render_markdown(results: Sequence[AuditResult], title: str = "Privacy audit") -> str:
     """A table with a row per result, and the whole text of each behind a fold."""
-    lines = [f"## {escape(plain(title, 200))}", "", *table_head()]
-    lines += [table_row(result) for result in results]
-    for result in results:
-        lines += ["", *folded(result)]
+    lines = [f"## {escape(plain(title, 200))}", "", *table_head(), *map(table_row, results)]
+    lines += [line for result in results for line in ("", *folded(result))]
     return "\n".join(lines) + "\n"
 
 

@@ -122,8 +122,7 @@ def outputs_svg(panel: panels.OutputsPanel) -> str:
     rows = _histogram_svg(panel) if len(panel.edges) else _bars_svg(panel)
     height = 190 if len(panel.edges) else 34 * len(panel.bins) + 4
     label = f'role="img" aria-label="{escape(panel.description)}"'
-    head = f'<svg class="chart outputs" width="100%" height="{height}" {label}>'
-    return head + "".join(rows) + "</svg>"
+    return f'<svg class="chart outputs" width="100%" height="{height}" {label}>{"".join(rows)}</svg>'
 
 
 def _hover(panel: panels.OutputsPanel, place: int) -> str:

@@ -58,9 +58,7 @@ class Pace:
     @property
     def seconds_left(self) -> float | None:
         """At this pace; None while nothing is known."""
-        if self.total is None or not self.rate:
-            return None
-        return max(self.total - self.drawn, 0) / self.rate
+        return None if self.total is None or not self.rate else max(self.total - self.drawn, 0) / self.rate
 
     def describe(self) -> str:
         """All of it in one line."""

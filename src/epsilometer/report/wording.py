@@ -143,8 +143,7 @@ def is_unproved(result: AuditResult) -> bool:
 def promise(claim: Claim) -> str:
     """The claim in words, e.g. "ε-differential privacy with ε = 1"."""
     fixed = {name: figure(value) for name, value in claim.fixed().items()}
-    text = _PROMISES.get(claim.notion, plain(claim.describe()))
-    return text.format_map({"value": figure(claim.value), **fixed})
+    return _PROMISES.get(claim.notion, plain(claim.describe())).format_map({"value": figure(claim.value), **fixed})
 
 
 def parameter(claim: Claim) -> str:
@@ -299,8 +298,7 @@ def replay_hint(result: AuditResult) -> str | None:
         return None
     target = result.settings.get("target")
     if not target:
-        given = ", features=…" if result.settings.get("features") else ""
-        return f"epsilometer.replay(result, mechanism{given})"
+        return f"epsilometer.replay(result, mechanism{', features=…' if result.settings.get('features') else ''})"
     batch = " --batch" if result.settings.get("batch") else ""
     place = (result.settings.get("features") or {}).get("place")
     batch += f" --features {shlex.quote(plain(place, 200))}" if place else ""
