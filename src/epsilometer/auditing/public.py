@@ -94,7 +94,7 @@ def audit(
         ...     return sum(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
         >>> result = em.audit(noisy_count, em.Pair([1, 0], [1, 1]), em.PureDP(1.0), samples=5000, seed=0)
         >>> result.verdict, round(result.lower_bound, 1)
-        (<Verdict.REFUTED: 'refuted'>, 1.7)
+        (<Verdict.REFUTED: 'refuted'>, 1.8)
     """
     how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
     settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)

@@ -150,11 +150,11 @@ class _Plan:
             try:
                 pickler.dump(value)
                 data, held = target.getvalue(), pickler.held
-                _loaded(data, held)
+                _Unpickler(data, held).load()
             except Exception:  # objects may raise anything when they are copied
                 continue
             self.shared += pickler.shared
-            return lambda: _loaded(data, held)
+            return lambda: _Unpickler(data, held).load()
         self.shared.append(type(value).__name__)
         return None
 
@@ -187,11 +187,16 @@ class _Pickler(pickle.Pickler):
         return len(self.held) - 1
 
 
-def _loaded(data: bytes, held: list[Any]) -> Any:
-    """Reads bytes that this process has just written, with the shared objects in their places."""
-    unpickler = pickle.Unpickler(io.BytesIO(data))
-    unpickler.persistent_load = held.__getitem__  # type: ignore[method-assign]  # as its documentation allows
-    return unpickler.load()
+class _Unpickler(pickle.Unpickler):
+    """Reads bytes that this process has just written."""
+
+    def __init__(self, data: bytes, held: list[Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._held = held
+
+    def persistent_load(self, number: Any) -> Any:
+        """The shared object."""
+        return self._held[number]
 
 
 def snapshot(value: Any) -> Any:

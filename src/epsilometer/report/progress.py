@@ -89,7 +89,7 @@ class ProgressBar:
         >>> bar = em.ProgressBar()
         >>> result = em.audit(em.zoo.laplace(), samples=2000, seed=0, progress=bar)
         >>> print(bar.summary())
-        4,000 of 4,000 draws (estimated bound on ε: 0.8...)
+        4,000 of 4,000 draws (estimated bound on ε: 0.9...)
     """
 
     def __init__(
