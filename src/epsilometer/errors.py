@@ -17,7 +17,7 @@ Warning
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -120,11 +120,16 @@ _SHOWN = 120
 
 def shown(value: object) -> str:
     """A short text for a value, safe against hostile `__repr__`."""
-    try:
-        text = repr(value)
-    except Exception as error:
-        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    text = safe_repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def safe_repr(value: object) -> str:
+    """The repr of a value, whatever its class thinks of that."""
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
 
 
 @contextmanager
@@ -140,6 +145,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the most similar known one, or nothing."""
     close = get_close_matches(str(name), list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def meant_or_known(name: object, known: Collection[str]) -> str:
+    """The end of a message about an unknown name: the most similar known one, or else all of them."""
+    return did_you_mean(name, known) or f"; known are {', '.join(known)}"
 
 
 # What stands in the place of a secret.

@@ -7,7 +7,7 @@ from typing import Any
 
 from epsilometer.cli.files import read_dataset, read_parsed
 from epsilometer.cli.options import FILE_KEYS
-from epsilometer.errors import InputError, did_you_mean, shown
+from epsilometer.errors import InputError, meant_or_known, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder", "domain", "around")
@@ -51,8 +51,7 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
     known = (*KEYS, *more)
     for key, value in settings.items():
         if key not in known:
-            hint = did_you_mean(key, known) or f"; known are {', '.join(known)}"
-            raise InputError(f"{where}: unknown key {key!r}{hint}")
+            raise InputError(f"{where}: unknown key {key!r}{meant_or_known(key, known)}")
         if key in _TYPES and not isinstance(value, _TYPES[key]):
             raise InputError(f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}")
         if key == "suppress" and not all(isinstance(each, str) for each in value):

@@ -14,10 +14,10 @@ from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.pairs import Pair
 
 
-def check_number(name: str, value: object) -> float:
-    """A finite number."""
+def check_number(name: str, value: object, why: str = "") -> float:
+    """A finite number; `why` ends the message."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError(f"{name}={value!r} must be a finite number")
+        raise InputError(f"{name}={value!r} must be a finite number{why}")
     return float(value)
 
 

@@ -17,6 +17,7 @@ import uuid
 from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from contextlib import suppress
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -47,18 +48,15 @@ _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
 
 def same_content(left: Any, right: Any) -> bool:
     """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
-    if left is right:
-        return True
-    if type(left) is not type(right):
-        return False
+    if left is right or type(left) is not type(right):
+        return left is right
     if type(left) in _COMPARED:
         return bool(left == right)
     if type(left) is float:  # by its bits: 0.0 is not -0.0, and nan is itself
         return struct.pack("<d", left) == struct.pack("<d", right)
-    try:
+    with suppress(Undigestible):
         return content_digest(left) == content_digest(right)
-    except Undigestible:
-        return False
+    return False
 
 
 def check_reusable(value: Any, name: str) -> None:
@@ -217,8 +215,7 @@ def _received(value: Any) -> Any:
         return value[:] if _all_atoms(value) else kind(map(_received, value))
     if kind is dict:
         return {name: _received(each) for name, each in value.items()}
-    make = _plain_copy(value)
-    if make is not None:
+    if (make := _plain_copy(value)) is not None:
         return make()
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
         try:  # now: later it might see what another run has changed; an endless one is cut
@@ -227,10 +224,8 @@ def _received(value: Any) -> Any:
             raised = f"raised {type(error).__name__}: {error!s:.200}"
             raise MechanismError(f"the mechanism returned a {kind.__name__} that {raised}") from error
     if field_names(kind) or hasattr(kind, "tocoo") or isinstance(value, list | tuple | dict | set | np.ndarray):
-        try:
+        with suppress(Exception):  # reading it will report what is wrong
             return copy.deepcopy(value)
-        except Exception:  # reading it will report what is wrong
-            return value
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.errors import safe_repr
 from epsilometer.inputs.copying import same_content
 from epsilometer.outputs.reading_leaves import field_names
 from epsilometer.storage.digests import Undigestible, content_digest
@@ -158,11 +159,3 @@ def digest_or_none(value: Any) -> str | None:
         return content_digest(value)
     except Undigestible:
         return None
-
-
-def safe_repr(value: Any) -> str:
-    """The repr of a value, whatever its class thinks of that."""
-    try:
-        return repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, safe_repr
 from epsilometer.inputs.copying import check_reusable, same_content
-from epsilometer.inputs.differences import brief, difference, digest_or_none, safe_repr
+from epsilometer.inputs.differences import brief, difference, digest_or_none
 from epsilometer.storage.digests import Undigestible, content_digest
 
 

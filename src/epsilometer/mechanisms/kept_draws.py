@@ -249,8 +249,7 @@ def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
     single = block.shape in _KINDS or block.shape == "bigint"
     array = columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
     # Only outputs that can be read back identically are kept.
-    again = read_outputs(array)
-    if [each.shape for each in again] != [block.shape] or len({column.dtype for column in columns}) > 1:
+    if [each.shape for each in read_outputs(array)] != [block.shape] or len({column.dtype for column in columns}) > 1:
         raise _no_array(outputs)
     return np.array(array)
 

@@ -34,8 +34,7 @@ class OpenDPMechanism(Mechanism):
     ) -> None:
         if not is_measurement(source) and not callable(source):
             raise InputError(f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one")
-        self.source, self.distance, self.delta = source, distance, delta
-        self.chunk_size = _CHUNK
+        self.source, self.distance, self.delta, self.chunk_size = source, distance, delta, _CHUNK
         made = self.measurement
         self.name = name or f"OpenDP measurement from {made.input_metric} to {made.output_measure}"
 
@@ -169,10 +168,8 @@ class ObjectMechanism(Mechanism):
     """An object whose method `randomise` (or `randomize`) turns a dataset into one output."""
 
     def __init__(self, owner: Any, method: str) -> None:
-        self.owner, self.method = owner, method
-        self.name = type(owner).__name__
+        self.owner, self.method, self.name, self.chunk_size = owner, method, type(owner).__name__, _CHUNK
         self.is_seeded = "rng" in parameters_of(getattr(owner, method))
-        self.chunk_size = _CHUNK
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the method n times, each time with a copy of the dataset."""
@@ -251,8 +248,7 @@ def find_brought(name: str) -> Any:
 
 def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechanism:
     owner: Any = object.__new__(kind)
-    vars(owner).update(state)
-    vars(owner)["_rng"] = secrets.SystemRandom()
+    vars(owner).update(state, _rng=secrets.SystemRandom())
     return DiffprivlibMechanism(owner)
 
 

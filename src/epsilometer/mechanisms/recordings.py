@@ -13,7 +13,7 @@ import numpy as np
 import epsilometer.mechanisms.kept_draws as kept_draws
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair, as_pair
-from epsilometer.inputs.pairs import digest_of
+from epsilometer.inputs.pairs import RECORDED, digest_of
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
@@ -21,12 +21,11 @@ from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, reading, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
-from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, no_column
+from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, must_have
 
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
 _Place = str | os.PathLike[str]
-_UNNAMED = Pair("recorded left outputs", "recorded right outputs")
 
 
 class _Reader:
@@ -107,7 +106,7 @@ class Recording(Mechanism):
             if there is not None and there < samples and not side.exact:
                 raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
         known = {digest_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
-        if not known and (self.pairs != (_UNNAMED,) or len(pairs) != 1):
+        if not known and (self.pairs != (RECORDED,) or len(pairs) != 1):
             raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs out")
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
         if len(about.inputs()) != len(self.sides):
@@ -168,7 +167,7 @@ def from_recording(
             raise InputError(f"max_output_bytes={most!r} must be a number of bytes, e.g. 4e9")
         most = int(most)
     header = True if columns and header is None else header
-    found = _from_files(path, right, _UNNAMED if pair is None else as_pair(pair), header)
+    found = _from_files(path, right, RECORDED if pair is None else as_pair(pair), header)
     sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
     recording = Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
     return recording.with_features(as_features(features))
@@ -180,9 +179,7 @@ def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
     if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"columns={columns!r} must name columns, each once: ['count', 'city']")
     if isinstance(source, ParquetColumns) and source.beside is None:
-        missing = [name for name in chosen if name not in source.names]
-        if missing:
-            raise no_column(source.path, missing[0], source.names)
+        must_have(source.path, chosen, source.names)
         return replace(side, source=replace(source, names=chosen))
     if not isinstance(source, CsvRows | JsonLines | JsonList):
         raise InputError(f"columns={list(chosen)} needs names of columns, which {source} does not have")
@@ -194,8 +191,7 @@ def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | N
         sides = [_one_side(path, header), _one_side(right, header)]
         return Recording(sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
     whole = _split_place(path)[1] is None
-    kept = _open_kept(_check_file(path)) if whole else None
-    if kept is not None:
+    if whole and (kept := _open_kept(_check_file(path))) is not None:
         return kept
     both = _both_sides(_check_file(path), header) if whole else None
     if both is None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from epsilometer.claims import Claim, PureDP
-from epsilometer.errors import InputError, blamed, did_you_mean
+from epsilometer.errors import InputError, blamed, did_you_mean, meant_or_known
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.libraries import brought
 from epsilometer.methods.base import Candidate, Method, Proposal, Task
@@ -156,8 +156,7 @@ def as_options(name: object, options: object) -> object:
         raise InputError(f"the method {name} has no options, but {', '.join(map(str, options))} was given")
     for key in options:
         if key not in known:
-            hint = did_you_mean(key, known) or f"; known are {', '.join(known)}"
-            raise InputError(f"the method {name} has no option {key!r}{hint}")
+            raise InputError(f"the method {name} has no option {key!r}{meant_or_known(key, known)}")
     try:
         return import_module(_METHODS[name][0]).Options(**{key: _as_tuples(value) for key, value in options.items()})
     except TypeError as error:  # a required one is missing, or a text stands in place of a number

@@ -63,13 +63,11 @@ _PADDED_LINE = re.compile(r"\n\s*[+-]?0[0-9]")
 
 def settled_texts(texts: Sequence[str | None]) -> list[Any]:
     """`settle(number_or_text(text))` of each, several times as fast where all are ordinary numbers; None stays None."""
-    try:
+    with suppress(TypeError, ValueError):
         values = list(map(float, texts))  # type: ignore[arg-type]  # None raises a TypeError
         lines = "\n".join(["", *texts])  # type: ignore[list-item]  # there is no None
         if "_" not in lines and not _PADDED_LINE.search(lines) and -EXACT < min(values) <= max(values) < EXACT:
             return values
-    except (TypeError, ValueError):
-        pass
     return [None if text is None else settle(number_or_text(text)) for text in texts]
 
 
@@ -150,8 +148,7 @@ def named_files(argv: Sequence[str], folder: Path, search: str | None = None) ->
         folder: where it runs.
         search: where programs are looked for; None is our own PATH.
     """
-    program = shutil.which(argv[0], path=search)
-    found = [Path(argv[0] if program is None else program)]
+    found = [Path(shutil.which(argv[0], path=search) or argv[0])]
     for before, part in pairwise(argv):
         names = [part, part.partition("=")[2]]
         if before == "-m":  # a module of Python

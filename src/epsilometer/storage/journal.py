@@ -217,8 +217,7 @@ def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, Arr
             widths = arrays.get(f"{place}.{column}.widths")
             names = None if labels is None else tuple(map(label_from_data, labels))
             columns.append(Numbers(values, widths) if names is None else Labels(values, names))
-        rows = arrays.get(f"{place}.rows")
-        blocks.append(Block(str(stored["shape"]), rows, tuple(columns), int(stored["size"])))
+        blocks.append(Block(str(stored["shape"]), arrays.get(f"{place}.rows"), tuple(columns), int(stored["size"])))
     return Outputs(tuple(blocks), int(table["size"]))
 
 
@@ -238,8 +237,7 @@ def arrays_from_bytes(stored: bytes) -> dict[str, Array]:
 def outputs_to_bytes(outputs: Outputs) -> bytes:
     """Outputs as the bytes of an .npz file."""
     arrays: dict[str, Array] = {}
-    table = pack_outputs("", outputs, arrays)
-    arrays[_TABLE] = np.frombuffer(json.dumps(table).encode(), dtype=np.uint8)
+    arrays[_TABLE] = np.frombuffer(json.dumps(pack_outputs("", outputs, arrays)).encode(), dtype=np.uint8)
     return arrays_to_bytes(arrays)
 
 
@@ -304,8 +302,8 @@ def _rebuild(data: Any, example: Any) -> Any:
             raise ValueError("entries of a list that was empty in the example")
         # A list may have grown since; its new entries are like the example's last one.
         rebuilt = [_rebuild(each, example[min(number, len(example) - 1)]) for number, each in enumerate(data)]
-        is_named = hasattr(example, "_fields")  # a named tuple
-        return type(example)(*rebuilt) if is_named else type(example)(rebuilt)
+        # A named tuple takes its entries one by one.
+        return type(example)(*rebuilt) if hasattr(example, "_fields") else type(example)(rebuilt)
     if isinstance(example, dict):
         return {name: _rebuild(data[name], each) for name, each in example.items()}
     values = {each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}

@@ -243,8 +243,7 @@ def _global_parts(value: Any, code: types.CodeType, encode: Encode) -> Iterator[
     if not (isinstance(value, types.ModuleType) and is_own(value.__name__)):
         yield encode(value)
         return
-    names, seen = _all_names(code), {value.__name__}
-    waiting = [value]
+    names, seen, waiting = _all_names(code), {value.__name__}, [value]
     while waiting:
         module = waiting.pop()
         yield encode(module.__name__)
@@ -272,8 +271,7 @@ def _imported(code: types.CodeType, names: dict[str, Any]) -> list[tuple[str, st
             continue
         package = names.get("__package__")
         for candidate in [*candidates, *(f"{package}.{each}".rstrip(".") for each in candidates if package)]:
-            identity = _identity(candidate)
-            if identity is not None:
+            if (identity := _identity(candidate)) is not None:
                 found[candidate] = identity
     return [found[name] for name in sorted(found)]
 
@@ -300,8 +298,7 @@ def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
 
 
 def _all_names(code: types.CodeType) -> set[str]:
-    inner = (_all_names(each) for each in code.co_consts if isinstance(each, types.CodeType))
-    return set(code.co_names).union(*inner)
+    return set(code.co_names).union(*(_all_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
 def _content(cell: types.CellType) -> Any:
@@ -317,9 +314,8 @@ def is_own(name: str | None) -> bool:
     if not name or name == "__main__":
         return True
     top = name.partition(".")[0]
-    if top in sys.builtin_module_names or top in sys.stdlib_module_names:
-        return False
-    if top == "epsilometer" and not name.startswith("epsilometer.zoo"):
+    is_ours = top == "epsilometer" and not name.startswith("epsilometer.zoo")
+    if is_ours or top in sys.builtin_module_names or top in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
     return file is None or not _is_installed(file)

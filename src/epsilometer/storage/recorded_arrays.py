@@ -187,11 +187,9 @@ class ParquetColumns:
                     raise InputError(f"{self.path}, row {start + row + 1}: side is {shown(side)}, not left or right")
             kept = np.array([side == self.side for side in sides], dtype=np.bool_)
             columns = {name: column.filter(kept) for name, column in columns.items()}
-        found = {name: arrow_values(column) for name, column in columns.items()}
-        read = {
-            name: settled(each) if isinstance(each, np.ndarray) else settle(list(each)) for name, each in found.items()
-        }
-        return read[self.names[0]] if len(read) == 1 else read
+        found = map(arrow_values, columns.values())
+        read = [settled(each) if isinstance(each, np.ndarray) else settle(list(each)) for each in found]
+        return read[0] if len(read) == 1 else dict(zip(columns, read, strict=True))
 
     def _length(self) -> int:
         """How many rows are outputs: the shorter of two columns ends with nulls."""

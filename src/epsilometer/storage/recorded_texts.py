@@ -171,13 +171,12 @@ class JsonLines:
         return in_pieces(value for kept, value in values if kept)
 
     def _value(self, number: int, value: Any) -> tuple[bool, Any]:
+        place = f"{self.path}, line {number}"
         if self.side is None:
-            return True, settle(_picked(value, self.columns, f"{self.path}, line {number}"))
+            return True, settle(_picked(value, self.columns, place))
         if not has_side(value) or value["side"] not in SIDES:
-            form = '{"side": "left" or "right", "output": …}'
-            raise InputError(f"{self.path}, line {number}: {shown(value)} must be {form}")
-        picked = _picked(value["output"], self.columns, f"{self.path}, line {number}")
-        return value["side"] == self.side, settle(picked)
+            raise InputError(f'{place}: {shown(value)} must be {{"side": "left" or "right", "output": …}}')
+        return value["side"] == self.side, settle(_picked(value["output"], self.columns, place))
 
 
 def _picked(value: Any, columns: Sequence[str], place: str) -> Any:
@@ -186,16 +185,16 @@ def _picked(value: Any, columns: Sequence[str], place: str) -> Any:
         return value
     if not isinstance(value, dict):
         raise InputError(f"{place}: {shown(value)} has no columns, of which {', '.join(columns)} were asked for")
-    missing = [name for name in columns if name not in value]
-    if missing:
-        raise no_column(place, missing[0], list(value))
+    must_have(place, columns, list(value))
     return value[columns[0]] if len(columns) == 1 else {name: value[name] for name in columns}
 
 
-def no_column(place: object, name: str, there: Sequence[str]) -> InputError:
-    """That a file lacks a column, or has two of that name, and which it has."""
-    lack = "two columns called" if name in there else "no column"
-    return InputError(f"{place} has {lack} {shown(name)}; it has {shown(', '.join(there))}")
+def must_have(place: object, wanted: Sequence[str], there: Sequence[str]) -> None:
+    """Refuses the name of a column that a file lacks, or of two columns, and says which it has."""
+    for name in wanted:
+        if there.count(name) != 1:
+            lack = "two columns called" if name in there else "no column"
+            raise InputError(f"{place} has {lack} {shown(name)}; it has {shown(', '.join(there))}")
 
 
 def has_side(value: Any) -> bool:
@@ -317,9 +316,7 @@ class CsvRows:
 
     def _places(self) -> list[int]:
         names = [name for name in header_of(self.path, self.header) or () if self.side is None or name != "side"]
-        for name in self.columns:
-            if names.count(name) != 1:
-                raise no_column(self.path, name, names)
+        must_have(self.path, self.columns, names)
         return [names.index(name) for name in self.columns]
 
     def _rows(self) -> Iterator[Row]:

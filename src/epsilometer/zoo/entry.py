@@ -25,35 +25,31 @@ def check_epsilon(value: float) -> float:
 
 def check_positive(name: str, value: float, most: float = math.inf) -> float:
     """A finite number above 0 and at most `most`."""
-    number = as_number(name, value)
-    if not 0 < number <= most or math.isinf(number):
-        limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise InputError(f"{name}={value!r} makes no sense here: it must be a finite number above 0{limit}")
-    return number
+    what = "a finite number above 0" + ("" if math.isinf(most) else f" and at most {most:g}")
+    return _sensible(name, value, lambda number: 0 < number <= most and number < math.inf, what)
 
 
 def check_number(name: str, value: float) -> float:
     """A finite number."""
-    number = as_number(name, value)
-    if math.isinf(number):
-        raise InputError(f"{name}={value!r} makes no sense here: it must be a finite number")
-    return number
+    return _sensible(name, value, math.isfinite, "a finite number")
 
 
 def check_delta(value: float) -> float:
     """A delta above 0 and below 1/2."""
-    number = as_number("delta", value)
-    if not 0 < number < 0.5:
-        raise InputError(f"delta={value!r} makes no sense here: it must be above 0 and below 0.5")
-    return number
+    return _sensible("delta", value, lambda number: 0 < number < 0.5, "above 0 and below 0.5")
 
 
 def check_whole(name: str, value: int, least: int, most: int) -> int:
     """A whole number from `least` to `most`."""
+    what = f"a whole number from {least} to {most}"
+    return int(_sensible(name, value, lambda number: least <= number <= most and number.is_integer(), what))
+
+
+def _sensible(name: str, value: float, fits: Callable[[float], bool], what: str) -> float:
     number = as_number(name, value)
-    if not least <= number <= most or not number.is_integer():
-        raise InputError(f"{name}={value!r} makes no sense here: it must be a whole number from {least} to {most}")
-    return int(number)
+    if not fits(number):
+        raise InputError(f"{name}={value!r} makes no sense here: it must be {what}")
+    return number
 
 
 def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:

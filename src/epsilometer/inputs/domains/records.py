@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -261,9 +262,5 @@ class Row:
         return all(domain.contains(record[name]) for name, domain in self.columns.items())
 
     def _parts(self, point: Point) -> list[tuple[Any, Point]]:
-        parts, start = [], 0
-        for name, domain in self.columns.items():
-            end = start + len(domain.coordinates)
-            parts.append((name, point[start:end]))
-            start = end
-        return parts
+        ends = [0, *accumulate(len(domain.coordinates) for domain in self.columns.values())]
+        return [(name, point[start:end]) for name, (start, end) in zip(self.columns, pairwise(ends), strict=True)]

@@ -148,9 +148,7 @@ class Vector(RecordDomain):
 
     def __post_init__(self) -> None:
         cube.check_whole("size", self.size, 1, ": a dataset without records has no neighbours")
-        cube.check_interval(self.low, self.high)
-        cube.check_positive("sensitivity", self.sensitivity)
-        _number_of(self)
+        self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
         """Lists of numbers."""

@@ -1,6 +1,5 @@
 """What a finder is: asked for a pair of neighbouring inputs, and told how much that pair showed."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
@@ -9,7 +8,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import Point, check_whole
+from epsilometer.inputs.coordinates import Point, check_number, check_whole
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
 
@@ -164,8 +163,4 @@ class DomainFinder(PointFinder):
 
 def check_score(score: object) -> float | None:
     """A finite number, or None."""
-    if score is None:
-        return None
-    if isinstance(score, bool) or not isinstance(score, int | float | np.number) or not math.isfinite(score):
-        raise InputError(f"score={score!r} must be a finite number, or None for a trial that has none")
-    return float(score)
+    return None if score is None else check_number("score", score, ", or None for a trial that has none")

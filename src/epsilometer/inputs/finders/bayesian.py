@@ -73,8 +73,7 @@ def fit(points: Floats, scores: Floats, coordinates: tuple[Coordinate, ...]) -> 
     lengths, noise = np.exp(found.x[:-1]), math.exp(found.x[-1])
     factor = scipy.linalg.cholesky(_with_noise(_correlation(np.tensordot(lengths**-2, squares, 1)), noise), lower=True)
     weights = scipy.linalg.cho_solve((factor, True), scores)
-    scale = float(scores @ weights) / len(scores)
-    return GaussianProcess(coordinates, points, lengths, noise, scale, factor, weights)
+    return GaussianProcess(coordinates, points, lengths, noise, float(scores @ weights) / len(scores), factor, weights)
 
 
 def _loss(logs: Floats, squares: Floats, scores: Floats, expected: Floats, spread: Floats) -> tuple[float, Floats]:

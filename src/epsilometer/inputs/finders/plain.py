@@ -11,7 +11,7 @@ import numpy as np
 
 import epsilometer.inputs.domains as domains
 from epsilometer.arrays import Floats
-from epsilometer.errors import InputError, did_you_mean
+from epsilometer.errors import InputError, meant_or_known
 from epsilometer.inputs.coordinates import check_number, check_relation, check_whole
 from epsilometer.inputs.finders.base import DomainFinder, Finder, PointFinder, Trials
 from epsilometer.inputs.finders.bayesian import Bayesian
@@ -228,31 +228,30 @@ def _number(part: str, text: str) -> float | int:
 
 def _value(part: str) -> Any:
     """A JSON value, or else the text itself."""
-    try:
+    with suppress(json.JSONDecodeError):
         return json.loads(part)
-    except json.JSONDecodeError:
-        return part
+    return part
 
 
 def _from_data(data: Mapping[str, Any]) -> domains.Domain:
     settings = dict(data)
     kind = settings.pop("kind", None)
     if kind not in _KINDS:
-        raise InputError(f"domain: the kind {kind!r} is unknown{_hint(kind, _KINDS)}")
+        raise InputError(f"domain: the kind {kind!r} is unknown{meant_or_known(kind, _KINDS)}")
     if kind == "table" and isinstance(settings.get("columns"), Mapping):
         settings["columns"] = {name: read_domain(column) for name, column in settings["columns"].items()}
     for part in ("value", "domain", "labels"):  # of records, of an optional value, of a matrix
         if isinstance(settings.get(part), str | Mapping):
             settings[part] = read_domain(settings[part])
-    try:
-        domain: domains.Domain = _KINDS[kind](**settings)
-    except TypeError as error:  # an argument is missing, or unknown
-        raise InputError(f"domain of kind {kind!r}: {str(error).partition('() ')[2] or error}") from error
+    domain: domains.Domain = _made(f"domain of kind {kind!r}", _KINDS[kind], settings)
     return domain
 
 
-def _hint(name: object, known: Mapping[str, Any]) -> str:
-    return did_you_mean(name, known) or f"; known are {', '.join(known)}"
+def _made(what: str, kind: Callable[..., Any], settings: Mapping[str, Any], *parts: Any) -> Any:
+    try:
+        return kind(*parts, **settings)
+    except TypeError as error:  # an argument is missing, or unknown
+        raise InputError(f"{what}: {str(error).partition('() ')[2] or error}") from error
 
 
 FINDERS: dict[str, Any] = {each.name: each for each in (Random, Grid, Bayesian, Patterns, Search)}
@@ -263,14 +262,11 @@ def read_finder(data: Mapping[str, Any]) -> Finder:
     settings = dict(data)
     name, domain = settings.pop("name", None), settings.pop("domain", None)
     if name not in FINDERS:
-        raise InputError(f"finder: the name {name!r} is unknown{_hint(name, FINDERS)}")
+        raise InputError(f"finder: the name {name!r} is unknown{meant_or_known(name, FINDERS)}")
     if domain is None:
         raise InputError("a finder needs a domain to search, like 'vector:4:0:1'")
     space = read_domain(domain)
     if name == Patterns.name and not isinstance(space, domains.Queries):
         raise InputError(f"domain={domain!r:.100}: patterns are made for answers to queries; write 'queries:5'")
-    try:
-        finder: Finder = FINDERS[name](space, **settings)
-    except TypeError as error:  # an argument that this finder does not have
-        raise InputError(f"finder {name!r}: {str(error).partition('() ')[2] or error}") from error
+    finder: Finder = _made(f"finder {name!r}", FINDERS[name], settings, space)
     return finder
