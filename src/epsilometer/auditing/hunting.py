@@ -220,8 +220,7 @@ class HuntRun(SearchRun):
                 looks = self._looked(looking, [(pair, draws) for _, pair in made])
                 shows = [each for each, look in zip(made, looks, strict=True) if look.score >= wanted]
                 again = (each for each in shows[:_CONFIRMED] if self._still_shows(looking, each[1], draws, wanted))
-                smaller = next(again, None)
-                if smaller is not None:
+                if (smaller := next(again, None)) is not None:
                     seen = Shown(*smaller, seen.score)
                     break
             else:

@@ -86,8 +86,7 @@ class FileJournal(Journal):
         text = json.dumps([storage.tally_to_data(example) for example in examples])
         name, digest = f"proposal {number}", hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
-            known = self._file.about(name)
-            if known is None:
+            if (known := self._file.about(name)) is None:
                 self._file.put("about", name, digest)
             elif known != digest:
                 text = "the same draws lead to another proposal than before the interruption (did the program or a "
@@ -97,8 +96,7 @@ class FileJournal(Journal):
     def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
-            row = self._file.row("folded", *stream)
-            if row is None:
+            if (row := self._file.row("folded", *stream)) is None:
                 return None
             chunks, size, total, counts, width, filled, prints = row
             known = [Counts(*each) for each in np.frombuffer(counts, dtype="<i8").reshape(-1, 2).tolist()]

@@ -160,9 +160,8 @@ def _own_states(mechanism: Mechanism) -> Iterator[None]:
 
 def _movement(left: Outputs, right: Outputs, coupled: bool, curve: Curve) -> float:
     """How much more than the claim allows the outputs seem to move: 1 is as much as it allows."""
-    n = len(left)
     if {block.shape for block in left} != {block.shape for block in right}:
-        sizes = [{block.shape: block.size / n for block in side} for side in (left, right)]
+        sizes = [{block.shape: block.size / len(left) for block in side} for side in (left, right)]
         alike = sum(min(share, sizes[1].get(shape, 0.0)) for shape, share in sizes[0].items())
         return CERTAIN if alike == 0.0 else (1.0 - alike) / curve.most
     most = 0.0
@@ -230,8 +229,7 @@ _MOST_COLUMNS = 64
 def _thresholds(one: Floats, two: Floats) -> tuple[Integers, Integers]:
     values, place = np.unique(np.concatenate([one, two]), return_inverse=True, equal_nan=True)
     counts = [np.bincount(some, minlength=len(values)) for some in (place[: len(one)], place[len(one) :])]
-    often = counts[0] + counts[1] >= 3
-    events = [(np.cumsum(each), each.sum() - np.cumsum(each), each[often]) for each in counts]
+    events = [(np.cumsum(each), each.sum() - np.cumsum(each), each[counts[0] + counts[1] >= 3]) for each in counts]
     return np.concatenate(events[0]), np.concatenate(events[1])
 
 

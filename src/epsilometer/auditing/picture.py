@@ -172,8 +172,7 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
     known_bins = np.flatnonzero(seen)
     share = share[known_bins[np.abs(np.arange(len(seen))[:, None] - known_bins).argmin(axis=1)]]  # as its neighbours
     about = {"name": name, "kind": kind, "n": [len(side) for side in values], "edges": edges.tolist()}
-    shares = np.round(share, 2).tolist()
-    return {**about, "left": counts[0].tolist(), "right": counts[1].tolist(), "inside": shares}
+    return {**about, "left": counts[0].tolist(), "right": counts[1].tolist(), "inside": np.round(share, 2).tolist()}
 
 
 def _bars(name: str, left: list[str], right: list[str], inside: Flags, order: Sequence[str] = ()) -> dict[str, Any]:
@@ -185,8 +184,7 @@ def _bars(name: str, left: list[str], right: list[str], inside: Flags, order: Se
     rows = [[tally[each] for each in kept] for tally in counts]
     if len(kept) < len(telling):
         rows = [[*row, tally.total() - sum(row)] for row, tally in zip(rows, counts, strict=True)]
-    total = np.maximum(np.array(rows[0]) + np.array(rows[1]), 1)
     values = [each[:60] for each in kept] + (["any other"] if len(kept) < len(telling) else [])
-    shares = np.round(np.array(rows[2]) / total, 2).tolist()
+    shares = np.round(np.array(rows[2]) / np.maximum(np.array(rows[0]) + np.array(rows[1]), 1), 2).tolist()
     about = {"name": name, "n": [len(left), len(right)], "values": values}
     return {**about, "left": rows[0], "right": rows[1], "inside": shares}

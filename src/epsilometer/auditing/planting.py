@@ -72,8 +72,7 @@ class EventPlant:
 
     def pair(self, claim: Claim) -> DrawRows | None:
         """The event's share on both sides together stays what it was."""
-        shares = _shares_of(claim, self.share)
-        if shares is None:
+        if (shares := _shares_of(claim, self.share)) is None:
             return None
         within, without = np.flatnonzero(self.inside), np.flatnonzero(~self.inside)
 
@@ -117,9 +116,7 @@ class LinePlant:
             number = noise(rng, size=n) + (half if side else -half)
             rank = 0.5 * (cumulative(number - half) + cumulative(number + half))
             drawn = self.order[np.minimum((rank * len(self.order)).astype(np.int64), len(self.order) - 1)]
-            if not lacking:
-                return drawn
-            return np.where(rng.random(n) < lacking, rng.choice(self.others, size=n), drawn)
+            return drawn if not lacking else np.where(rng.random(n) < lacking, rng.choice(self.others, size=n), drawn)
 
         return draw
 
@@ -167,8 +164,7 @@ def _greatest_value(claim: Claim, shares: Floats) -> float:
         return max(_divergence(shares, claim.order), _divergence(shares[::-1], claim.order))
     if isinstance(claim, ZCDP):
         return max(_divergence(sides, order) / order for order in _ORDERS for sides in (shares, shares[::-1]))
-    by_ratio = np.argsort(np.log(shares[1]) - np.log(shares[0]), kind="stable")
-    p, q = np.cumsum(shares[:, by_ratio[:-1]], axis=1)
+    p, q = np.cumsum(shares[:, np.argsort(np.log(shares[1]) - np.log(shares[0]), kind="stable")[:-1]], axis=1)
     # Both directions: the names at the end of the order are the likelier ones on the right.
     events = [*zip(p.tolist(), q.tolist(), strict=True), *zip((1.0 - q).tolist(), (1.0 - p).tolist(), strict=True)]
     return float(max(claim.least_value(above, below) for above, below in events))

@@ -160,17 +160,15 @@ class Profile:
         """The inverse of `to_dict`."""
         if not isinstance(data, Mapping) or data.get("kind") != "profile":
             raise InputError("this is not a stored profile: it lacks kind = 'profile'")
-        if data.get("schema_version") != SCHEMA_VERSION:
-            found = data.get("schema_version")
+        if (found := data.get("schema_version")) != SCHEMA_VERSION:
             raise InputError(f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}")
         try:
             band = Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"])))
-            about = float(data["confidence"]), str(data["guarantee"])
             used = int(data["samples_used"][0]), int(data["samples_used"][1])
             health = tuple(HealthReport(**report) for report in data["health"])
             run: dict[str, Any] = {"settings": dict(data["settings"]), "environment": dict(data["environment"])}
             run |= {"seconds": float(data["seconds"]), "bits": cls.from_dict(data["bits"]) if "bits" in data else None}
-            return cls(band, *about, used, health, **run)
+            return cls(band, float(data["confidence"]), str(data["guarantee"]), used, health, **run)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
 

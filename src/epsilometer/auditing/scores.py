@@ -53,8 +53,7 @@ class ScoreAudit:
         if allowed >= len(self.out_scores):
             return 1.0
         # The largest held-out score that must not be accused: scores above it are.
-        bar = self.out_scores[len(self.out_scores) - 1 - allowed]
-        return float(np.mean(self.in_scores > bar))
+        return float(np.mean(self.in_scores > self.out_scores[len(self.out_scores) - 1 - allowed]))
 
     def tpr_lower(self, fpr: float) -> float:
         """A lower bound on the power of the best attack at this false-positive rate."""
@@ -92,8 +91,7 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
     held_in, held_out = np.sort(inside), np.sort(outside)
     # The share of pairs in which the held-in score is larger; ties count half.
     below, not_above = (np.searchsorted(held_out, inside, side=side) for side in ("left", "right"))
-    auroc = float(np.mean(below + not_above) / (2 * len(outside)))
-    return ScoreAudit(profile, auroc, held_in, held_out)
+    return ScoreAudit(profile, float(np.mean(below + not_above) / (2 * len(outside))), held_in, held_out)
 
 
 class OneRun(float):

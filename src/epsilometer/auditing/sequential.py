@@ -94,8 +94,7 @@ class SequentialRun:
         lines = self.ladder.claim_lines()
         best: tuple[float, int, list[Stake], tuple[Outputs, Outputs]] | None = None
         for number in range(len(self.run.pairs)):
-            draws = self._draw(Phase.TRAIN, number, self.pilot, 0)
-            if draws is None:
+            if (draws := self._draw(Phase.TRAIN, number, self.pilot, 0)) is None:
                 return False
             chosen = choose(draws[0], draws[1], lines)
             rate = sum(each.candidate.predicted for each in chosen)
@@ -120,8 +119,7 @@ class SequentialRun:
         growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
         shares = [each / sum(growth) for each in growth]
         state.batch += 1
-        draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
-        if draws is None:
+        if (draws := self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)) is None:
             state.batch -= 1  # the batch was not finished, so it never happened
             state.stopped = "seconds"
             return

@@ -46,9 +46,8 @@ def make_app() -> typer.Typer:
     running = (audit, measure, profile, compare, replay, run)
     # In the order in which the help lists them.
     for command in (demo, *running[:5], verify, run, history, zoo, methods, doctor, plan, reproduce):
-        epilog = _EPILOG if command in (audit, compare, replay, run) else None
         done = apart_from_mechanisms(command) if command in running else command
-        app.command(help=_help(command), epilog=epilog)(done)
+        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(done)
     return app
 
 
@@ -139,8 +138,7 @@ def _message(error: BaseException, debug: bool) -> str:
         return str(error)
     if isinstance(error, OSError):
         # An error in writing that names no file is about standard output: files that we write always have a name.
-        is_writing = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
-        nameless = STANDARD_OUTPUT if is_writing else "a file"
+        nameless = STANDARD_OUTPUT if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO) else "a file"
         return f"{error.filename or nameless}: {error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"

@@ -133,8 +133,7 @@ def read_value(text: str, option: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # also a number of thousands of digits
-        quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
-        hint = f"write a word as {plain(quoted)}, a file as @FILE"
+        hint = f"write a word as {plain(shlex.quote(json.dumps(text, ensure_ascii=False)))}, a file as @FILE"
         raise InputError(f"{option} {shown(text)} is not JSON: {hint}") from None
 
 

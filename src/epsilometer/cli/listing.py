@@ -178,8 +178,7 @@ def _print_run(past: "History", number: int) -> None:
         raise InputError(f"there is nothing about run {number}")
     before = past.run_before(number)
     entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
-    changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
-    print_outcomes(entries, outcomes, changes)
+    print_outcomes(entries, outcomes, find_changes(entries, outcomes, {} if before is None else past.outcomes(before)))
 
 
 def print_outcomes(

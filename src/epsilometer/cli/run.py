@@ -240,11 +240,10 @@ def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History,
 
 def _gather(title: str, entries: list[Entry], outcomes: Mapping[str, Outcome], past: History, number: int) -> SuiteRun:
     before = past.run_before(number)
-    earlier = {} if before is None else past.outcomes(before)
     began = next(run.began for run in past.runs() if run.number == number)
     rows = {entry.name: past.bounds(entry.name, _MOST_BOUNDS) for entry in entries}
     bounds = {name: [row[3] for row in found if row[3] is not None] for name, found in rows.items()}
-    changes = find_changes(entries, outcomes, earlier)
+    changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
     pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
     shown = []
     for entry in entries:  # without secrets: the index shows them

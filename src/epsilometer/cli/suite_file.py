@@ -42,8 +42,7 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
     for audit in audits:
         # An audit with its own claim or inputs replaces those of the suite as a whole.
         replaced = {name for keys in (CLAIM_KEYS, INPUT_KEYS) if not audit.keys().isdisjoint(keys) for name in keys}
-        defaults = {name: value for name, value in tables.items() if name not in replaced}
-        entry = _entry(path, {**defaults, **audit})
+        entry = _entry(path, {name: value for name, value in tables.items() if name not in replaced} | audit)
         if entry.name in entries:
             raise InputError(f"{path}: two audits are called {entry.name!r}; give each its own name")
         entries[entry.name] = entry

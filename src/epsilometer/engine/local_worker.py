@@ -137,8 +137,7 @@ class Worker:
         is_stopped = False
         if hasattr(os, "waitid"):  # macOS has it since Python 3.13
             with suppress(ChildProcessError):
-                looking = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-                is_stopped = os.waitid(os.P_PID, self.process.pid, looking) is not None
+                is_stopped = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
         self._stopped_looks = self._stopped_looks + 1 if is_stopped else 0
         if self._stopped_looks >= _STOPPED_LOOKS:
             raise WorkerDied("a worker process was stopped by a signal and did not resume")
@@ -282,8 +281,7 @@ def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.P
     # Interpreter options such as -O change what code does; it must do the same in the worker.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     channel, nothing = there.fileno(), subprocess.DEVNULL
-    sent = json.dumps([surroundings()[1], sys.argv, channel, os.getpid()])
-    argv = [sys.executable, *flags, "-c", _PROGRAM, sent]
+    argv = [sys.executable, *flags, "-c", _PROGRAM, json.dumps([surroundings()[1], sys.argv, channel, os.getpid()])]
     # Its standard input is not ours: a program may be read from there.
     return subprocess.Popen(argv, env=environment, pass_fds=[channel], stdin=nothing, start_new_session=True)
 

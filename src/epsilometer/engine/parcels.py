@@ -246,8 +246,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float) -> None:
-        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not is_number or not seconds > 0.0:
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0.0:
             raise InputError(f"max_seconds={seconds!r} must be above 0, or None for no limit")
         self.seconds, self.at, self.reserve = seconds, monotonic() + seconds, 0.0
 
@@ -283,8 +282,7 @@ class Deadline:
             signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
 
         def soonest() -> float:
-            seconds = self.left if not other else min(self.left, other - (monotonic() - began))
-            return min(max(seconds, 1e-4), 1e6)
+            return min(max(self.left if not other else min(self.left, other - (monotonic() - began)), 1e-4), 1e6)
 
         signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)

@@ -126,8 +126,7 @@ class _Dispatch:
         while True:
             self._send()
             try:
-                answer = self.pool.collect(self._tickets[0], self.deadline)
-                if answer is None:
+                if (answer := self.pool.collect(self._tickets[0], self.deadline)) is None:
                     raise self._late()
                 value = open_answer(answer, self.pool.asked)
             except Fault as fault:

@@ -118,8 +118,7 @@ class _Drawing:
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
-        sides = dict.fromkeys(piece.side for piece in task)
-        inputs = " or ".join(shown(self.inputs[side]) for side in sides)
+        inputs = " or ".join(shown(self.inputs[side]) for side in dict.fromkeys(piece.side for piece in task))
         return f"{self.mechanism.name} on the input {inputs}"
 
 
@@ -305,8 +304,7 @@ class Sampler:
         drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
         sent, awaited = tee(pieces)
         # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
-        is_slow = self.mechanism.chunk_size < _MANY_AT_ONCE
-        together = 1 if is_slow else _pieces_together(self.block_size(n), n)
+        together = 1 if self.mechanism.chunk_size < _MANY_AT_ONCE else _pieces_together(self.block_size(n), n)
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
             self.drawn[piece.side] += chunk.size
@@ -327,8 +325,7 @@ class Sampler:
 
     def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
         """Draws n outputs of one side alone and keeps them all."""
-        chunks = self.chunks(phase, number, pair, side, n, Outputs.copied, skip)
-        return concatenate([chunk.value for chunk in chunks])
+        return concatenate([chunk.value for chunk in self.chunks(phase, number, pair, side, n, Outputs.copied, skip)])
 
     def kept(
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0

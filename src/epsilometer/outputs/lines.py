@@ -226,9 +226,7 @@ def _end(end: float, beside: str, at: str) -> tuple[str, float]:
     if not np.isfinite(end):
         return at, end
     before = -float(next_float(np.array(-end)))
-    if before == 0.0 or len(repr(before)) + 4 < len(repr(end)):
-        return beside, before
-    return at, end
+    return (beside, before) if before == 0.0 or len(repr(before)) + 4 < len(repr(end)) else (at, end)
 
 
 def number_text(value: float, kind: str = "float", digits: int = 4) -> str:

@@ -76,8 +76,7 @@ Batch = Array | Sequence[Any] | dict[str, Any]
 def materialise(values: Any, expected: int | None) -> Batch:
     """The batch as an array, a sequence, or a dict of those."""
     values = collected(values)
-    names = _column_names(values)
-    if names is None:
+    if (names := _column_names(values)) is None:
         return _sequence(values, expected)
     columns = {str.__str__(name): _sequence(values[name], expected) for name in names}
     lengths = {name: len(column) for name, column in columns.items()}

@@ -37,8 +37,7 @@ def read_values(values: Sequence[Any], place: Place) -> list[Block]:
 def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Block]:
     if kind in leaves.LEAVES:
         return leaves.LEAVES[kind](values)
-    names = leaves.field_names(kind)
-    if names is not None:
+    if (names := leaves.field_names(kind)) is not None:
         parts = (read_values(_field(values, name, place), place.inside()) for name in names)
         return product(parts, partial(record_text, name_text(kind.__name__), list(map(key_text, names))), place)
     for base, reader in _READERS:
@@ -49,8 +48,7 @@ def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Block]:
             return leaf(_MISSING[kind.__name__], size=len(values))
         if kind.__name__ in ("Timestamp", "Timedelta"):
             return leaves.read_instants(kind, values)
-    opened = leaves.opener(kind)
-    if opened is not None:
+    if (opened := leaves.opener(kind)) is not None:
         return _read_opened(kind, opened, values, place)
     for base in (datetime, date, timedelta):
         if issubclass(kind, base):
@@ -128,8 +126,7 @@ def _read_rows(name: str, width: int, rows: Sequence[Sequence[Any]], place: Plac
     inside = place.inside()
     place.check_leaves(width)
     flat = list(chain.from_iterable(rows))
-    one = _read_alike(flat)
-    if one is not None:
+    if (one := _read_alike(flat)) is not None:
         return [spread(one, len(rows), width, sequence_text(name, [one.shape] * width))]
     parts = (read_values(flat[position::width], inside) for position in range(width))  # several times as fast as zip
     return product(parts, partial(sequence_text, name), place)

@@ -287,8 +287,7 @@ def plot_loss(result: AuditResult) -> "Figure":
     Raises:
         InputError: the outputs are not one-dimensional, or an old result does not hold their counts.
     """
-    panel = loss_panel(result)
-    if panel is None:
+    if (panel := loss_panel(result)) is None:
         missing = "it is kept for audits whose outputs are single numbers or names"
         raise InputError(f"this result holds no loss function: {missing}")
     return draw_loss(panel, result.verdict)

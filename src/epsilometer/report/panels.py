@@ -183,13 +183,12 @@ def trade_off(result: AuditResult) -> TradeOffPanel | None:
     grid = np.union1d(grid, [q for q, _ in corners])  # so that corners are not cut off
     claimed = None if result.verdict is None else np.asarray(result.claim.max_power(grid), dtype=np.float64)
     p, q = figure_down(witness.p_lower), figure_up(witness.q_upper)
-    certified = f"The event has a probability of at least {p} under one input and at most {q} under the other."
     allowed = "" if claimed is None else f" The claim allows {percent(result.claim.max_power(witness.q_upper))}."
     words = (
         "Trade-off curve",
         "How often an event happens under one input, against how often under the other. "
         "The claim forbids everything above its line; the corner is what the counts prove.",
-        certified + allowed,
+        f"The event has a probability of at least {p} under one input and at most {q} under the other." + allowed,
     )
     return TradeOffPanel(*words, grid, claimed, _hull(grid, corners), corners, (below.share, above.share), is_log)
 

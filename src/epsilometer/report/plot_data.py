@@ -195,10 +195,9 @@ def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Float
     reach = math.ceil(4.0 * width)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
     most, *masses = (np.convolve(each, weights)[reach : reach + len(each)] for each in (np.ones(len(points)), *counts))
-    smooth = [mass / most for mass in masses]
     # A kernel of bandwidth h sees about 2·√π·h of the axis.
     window = max(2.0 * math.sqrt(math.pi) * width, 1.0)
-    densities = [side / (size * step) for side, size in zip(smooth, n, strict=True)]
+    densities = [mass / most / (size * step) for mass, size in zip(masses, n, strict=True)]
     floors = [_FEWEST / (window * size * step) for size in n]
     near = [np.maximum(side, floor) / floor * _FEWEST for side, floor in zip(densities, floors, strict=True)]
     return points, densities, _loss(densities, floors), 2.0 * np.sqrt(1.0 / near[0] + 1.0 / near[1])

@@ -123,12 +123,11 @@ def render_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any 
     with figures.styled():
         drawn = draw_profile(profile, [check.claim for check in checks], exact)
     picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
-    page = page_environment().get_template("profile.html.j2")
     readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
     shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
     stored = json.dumps(profile.to_dict(), indent=1)
     shown |= {"profile": profile, "checks": checks, "readings": readings, "picture": Markup(picture), "json": stored}
-    return page.render(shown, version=package_version())
+    return page_environment().get_template("profile.html.j2").render(shown, version=package_version())
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

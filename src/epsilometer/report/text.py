@@ -115,8 +115,7 @@ def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> "Panel":
             grid.add_row(label, Text(text))
         parts.append(grid)
     headline = Text(f" {wording.headline(result)} ", style=f"bold reverse {colour}")
-    body = Group(*parts)
-    return Panel(body, title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))
+    return Panel(Group(*parts), title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))
 
 
 # Readable on white and on dark grey alike: which one a notebook has is unknown.

@@ -206,8 +206,7 @@ class History:
 
     def run_before(self, run: int) -> int | None:
         """The last finished run before this one."""
-        query = "SELECT MAX(number) FROM runs WHERE number < ? AND ended IS NOT NULL"
-        number = self._read(query, (run,))[0][0]
+        number = self._read("SELECT MAX(number) FROM runs WHERE number < ? AND ended IS NOT NULL", (run,))[0][0]
         return None if number is None else int(number)
 
     def runs(self) -> list[Run]:
@@ -234,11 +233,10 @@ class History:
 
     def _prepare(self) -> None:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        application = self._connection.execute("PRAGMA application_id").fetchone()[0]
         if version == 0 and not self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
             marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
             self._connection.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
-        elif application != _APPLICATION:
+        elif self._connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise InputError(f"{self.path} is a database, but not a history of audits")
         elif version != _VERSION:
             raise InputError(f"{self.path} has version {version}; this program reads {_VERSION}")

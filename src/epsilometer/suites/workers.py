@@ -105,8 +105,7 @@ def _start(work: Callable[[Any], str]) -> _Worker:
 def _receive(worker: _Worker, tasks: Sequence[Job]) -> tuple[News, bool]:
     """The news, and whether the worker can continue."""
     if not worker.connection.poll():
-        limit = tasks[worker.number].seconds
-        return News(worker.number, "failed", f"given up after {limit:g} seconds"), False
+        return News(worker.number, "failed", f"given up after {tasks[worker.number].seconds:g} seconds"), False
     try:
         is_done, answer = worker.connection.recv()
     except (EOFError, OSError):

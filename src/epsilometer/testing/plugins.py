@@ -330,8 +330,7 @@ class FinderConformance:
         begun = _path(first, 2)
         first.ask()  # interrupted in a trial
         later.restore(json.loads(json.dumps(first.state(), allow_nan=False)))
-        path = begun + _path(later, later.trials)
-        assert path == _path(whole, whole.trials), "a restored search takes another path"
+        assert begun + _path(later, later.trials) == _path(whole, whole.trials), "a restored search takes another path"
 
     def test_a_state_that_is_none_is_refused(self, make_finder: Callable[[], Finder]) -> None:
         """Files are never trusted."""

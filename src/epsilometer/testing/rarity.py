@@ -134,8 +134,7 @@ def _tallies(proposal: Proposal, shuffled: bool) -> tuple[list[Any], list[Any]]:
 def _levels(table: Floats, claim: Claim) -> Iterator[tuple[float, float, float, float]]:
     """For each bound of the table, the greatest chance of reaching it among the coins whose truth is below it."""
     counts, bounds = np.arange(N_ENUMERATED + 1), np.unique(table[table > _SLACK])
-    places = np.unique(np.linspace(0, len(bounds) - 1, min(len(bounds), _MOST_BOUNDS)).astype(int))
-    for bound in bounds[places]:
+    for bound in bounds[np.unique(np.linspace(0, len(bounds) - 1, min(len(bounds), _MOST_BOUNDS)).astype(int))]:
         p, q = _coins_within(claim.with_value(min(float(bound), _LARGEST) * (1.0 - _SLACK)))
         left, right = (binom.pmf(counts, N_ENUMERATED, each[:, None]) for each in (p, q))
         levels = np.einsum("ci,ij,cj->c", left, (table >= bound).astype(np.float64), right)

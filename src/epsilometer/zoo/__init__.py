@@ -74,8 +74,7 @@ def find(name: str, **parameters: Any) -> ZooEntry:
     """
     if name in SNIPER_NAMES:
         name, parameters = "sniper", {"mechanism": name, **parameters}
-    maker = _MAKERS.get(name)
-    if maker is None:
+    if (maker := _MAKERS.get(name)) is None:
         close = difflib.get_close_matches(str(name), [*_MAKERS, *SNIPER_NAMES], n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
         raise InputError(f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}")

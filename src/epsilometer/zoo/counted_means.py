@@ -120,8 +120,7 @@ def nondp_gaussian1(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
 
     Reference: Kong et al., NonDPGaussian1, which is printed without its deviation; delta = .01 is theirs.
     """
-    claim = ApproxDP(check_epsilon(epsilon), check_delta(delta))
-    return _broken("nondp_gaussian1", claim, size, noisy_scale=False)
+    return _broken("nondp_gaussian1", ApproxDP(check_epsilon(epsilon), check_delta(delta)), size, noisy_scale=False)
 
 
 def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) -> ZooEntry:
@@ -132,8 +131,7 @@ def nondp_gaussian2(epsilon: float = 1.0, delta: float = 0.01, size: int = 1) ->
 
     Reference: Kong et al., NonDPGaussian2, which is printed without its deviation; delta = .01 is theirs.
     """
-    claim = ApproxDP(check_epsilon(epsilon), check_delta(delta))
-    return _broken("nondp_gaussian2", claim, size, noisy_scale=True)
+    return _broken("nondp_gaussian2", ApproxDP(check_epsilon(epsilon), check_delta(delta)), size, noisy_scale=True)
 
 
 def _broken(name: str, claim: PureDP | ApproxDP, size: int, noisy_scale: bool) -> ZooEntry:

@@ -31,8 +31,7 @@ def near_on_half_line(dataset: Any, n: int, rng: np.random.Generator, rate: floa
 
 def _half_line_density(t: Floats, centre: float, rate: float) -> Floats:
     """Its density, same shape as t."""
-    inside = np.exp(-rate * np.abs(t - centre)) * rate / (2 - math.exp(-rate * centre))
-    return np.where(t >= 0, inside, 0.0)
+    return np.where(t >= 0, np.exp(-rate * np.abs(t - centre)) * rate / (2 - math.exp(-rate * centre)), 0.0)
 
 
 def exponential(epsilon: float = 1.0) -> ZooEntry:

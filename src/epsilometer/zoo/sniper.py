@@ -132,9 +132,8 @@ def _truncated_geometric() -> _Published:
     """Geometric noise on a count of five people; beyond 0 and 5 the ratio is constant, so clipping loses nothing."""
     ratio = 8 / 9  # 1/(1 + 2^-k) with k = ceil(ln(2/epsilon)): what finite computers can draw exactly
     cells = np.array([1.0, ratio]) / (1 + ratio)
-    law = partial(discrete_law, cells[::-1].copy(), cells)
     draw = partial(clipped, draw=partial(add_geometric, ratio=ratio), most=5)
-    return _Published(draw, 2, 1, law, True, -math.log(ratio))
+    return _Published(draw, 2, 1, partial(discrete_law, cells[::-1].copy(), cells), True, -math.log(ratio))
 
 
 _laplace_each = partial(add_laplace_to_each, scale=10.0)

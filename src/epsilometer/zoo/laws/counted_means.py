@@ -106,7 +106,6 @@ def released_law(half: float, width: float) -> CellLaw:
         half: half of epsilon, so that N is `half` and twice that.
         width: 1e-12; against it everything else is wide.
     """
-    panels = Panels.around((0.0, 0.5), width / 100, _FARTHEST)
 
     def left(t: Floats) -> Floats:
         return laplace_mean_density(t, half, 0.0) + np.exp(-np.abs(t) / width - half) / (4 * width)
@@ -117,7 +116,7 @@ def released_law(half: float, width: float) -> CellLaw:
         spread = np.where(t < 0, half / 2 * np.exp(half / negative - 2 * half) / negative**2, 0.0)
         return laplace_mean_density(t, 2 * half, half) + spread
 
-    return panel_law(panels, left, right)
+    return panel_law(Panels.around((0.0, 0.5), width / 100, _FARTHEST), left, right)
 
 
 class UnequalLaw(PairLaw):

@@ -78,9 +78,8 @@ class Panels:
         Returns:
             Shapes (k, m) and (k + 1,).
         """
-        within = (values * self.weights) @ _integration_matrix().T
         at_edges = np.concatenate([[0.0], np.cumsum((values * self.weights).sum(axis=1))])
-        return at_edges[:-1, None] + within, at_edges
+        return at_edges[:-1, None] + (values * self.weights) @ _integration_matrix().T, at_edges
 
 
 def _integration_matrix() -> Floats:

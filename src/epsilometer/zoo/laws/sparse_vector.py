@@ -85,8 +85,7 @@ def first_above_law(scheme: Scheme, left: Sequence[float], right: Sequence[float
     for side, queries in enumerate((left, right)):
         for answers, probability in answer_probabilities(one, queries).items():
             positions[side, answers.index(1) if 1 in answers else -1] = probability
-    shifts = np.abs(np.subtract(left, right)) / value_scale
-    return CellLaw(positions[0], positions[1], np.append(shifts, 0.0))
+    return CellLaw(positions[0], positions[1], np.append(np.abs(np.subtract(left, right)) / value_scale, 0.0))
 
 
 def compared_value_law(scheme: Scheme, left: Sequence[float], right: Sequence[float]) -> CellLaw:
