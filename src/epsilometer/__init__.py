@@ -35,58 +35,13 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
-__all__ = [
-    "ZCDP",
-    "ApproxDP",
-    "AuditResult",
-    "EngineError",
-    "EpsilometerError",
-    "EpsilometerWarning",
-    "Finding",
-    "GaussianDP",
-    "InputError",
-    "MechanismError",
-    "MissingExtraError",
-    "Pair",
-    "PrivacyViolation",
-    "Profile",
-    "ProgressBar",
-    "PureDP",
-    "RenyiDP",
-    "TradeOffDP",
-    "Verdict",
-    "Witness",
-    "around",
-    "audit",
-    "compare",
-    "domains",
-    "finders",
-    "fitted",
-    "from_batch",
-    "from_callable",
-    "from_command",
-    "from_http",
-    "from_opendp",
-    "from_recording",
-    "from_scores",
-    "hockey_stick",
-    "ldp",
-    "local",
-    "measure",
-    "methods",
-    "mmd",
-    "one_run",
-    "plan",
-    "poisson_histogram",
-    "profile",
-    "renyi",
-    "renyi_variational",
-    "repeated",
-    "replay",
-    "sequential",
-    "verify",
-    "zoo",
-]
+__all__ = ["ZCDP", "ApproxDP", "AuditResult", "EngineError", "EpsilometerError", "EpsilometerWarning", "Finding"]
+__all__ += ["GaussianDP", "InputError", "MechanismError", "MissingExtraError", "Pair", "PrivacyViolation", "Profile"]
+__all__ += ["ProgressBar", "PureDP", "RenyiDP", "TradeOffDP", "Verdict", "Witness", "around", "audit", "compare"]
+__all__ += ["domains", "finders", "fitted", "from_batch", "from_callable", "from_command", "from_http", "from_opendp"]
+__all__ += ["from_recording", "from_scores", "hockey_stick", "ldp", "local", "measure", "methods", "mmd", "one_run"]
+__all__ += ["plan", "poisson_histogram", "profile", "renyi", "renyi_variational", "repeated", "replay", "sequential"]
+__all__ += ["verify", "zoo"]
 
 # Where each name lives. Nothing is imported before it is used: `epsilometer --version` need not load NumPy.
 _HOMES: dict[str, tuple[str, ...]] = {
