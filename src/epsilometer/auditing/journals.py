@@ -147,8 +147,9 @@ class FileJournal(Journal):
 
 
 NOTHING = Outputs((), 0)
-# The whole numbers of a state.
+# The whole numbers of a state, and the parts of it that are stored as tallies are.
 _WHOLE = ("pair", "choices", "chosen_at", "batch", "spent", "evidence")
+_DRAWN = ("log_wealth", "best", "left", "right")
 
 
 @dataclass(slots=True)
@@ -214,31 +215,23 @@ class State:
         self.best = np.maximum(self.best, self.log_wealth)
 
     def to_bytes(self) -> bytes:
-        """Everything, as the bytes of an .npz file; `from_bytes` is the inverse."""
-        arrays = {"log_wealth": self.log_wealth, "best": self.best}
-        sides = {"left": self.left, "right": self.right}
-        tables = [storage.pack_outputs(side, draws, arrays) for side, draws in sides.items()]
+        """Everything, as JSON; `from_bytes` is the inverse."""
         state = {name: getattr(self, name) for name in (*_WHOLE, "curve", "batches", "stopped")}
+        state |= {name: storage.tally_to_data(getattr(self, name)) for name in _DRAWN}
         state["stakes"] = [stake.to_dict() for stake in self.stakes]
         state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
-        arrays["meta"] = np.frombuffer(json.dumps({"state": state, "tables": tables}).encode(), np.uint8)
-        return storage.arrays_to_bytes(arrays)
+        return json.dumps(state).encode()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "State":
         """The inverse of `to_bytes`."""
         try:
-            arrays = storage.arrays_from_bytes(content)
-            meta = json.loads(arrays["meta"].tobytes())
-            state = meta["state"]
-            sides = zip(("left", "right"), meta["tables"], strict=True)
-            draws: dict[str, Any] = {side: storage.unpack_outputs(side, table, arrays) for side, table in sides}
-            whole: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
+            state, example = json.loads(content), cls.empty(0)
+            made: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
+            made |= {name: storage.tally_from_data(state[name], getattr(example, name)) for name in _DRAWN}
             left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"])
-            stakes = [Stake.from_dict(stake) for stake in state["stakes"]]
-            curve = [(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]]
-            rest: dict[str, Any] = {"batches": list(state["batches"]), "stopped": str(state["stopped"])}
-            made = {**draws, **whole, **rest, "stakes": stakes, "curve": curve, "fingerprints": (left, right)}
-            return cls(arrays["log_wealth"], arrays["best"], **made)
+            made |= {"fingerprints": (left, right), "stakes": [Stake.from_dict(stake) for stake in state["stakes"]]}
+            made["curve"] = [(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]]
+            return cls(**made, batches=list(state["batches"]), stopped=str(state["stopped"]))
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error

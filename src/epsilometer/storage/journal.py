@@ -30,7 +30,7 @@ from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 # Phase, number of the pair, side.
 Stream = tuple[int, int, int]
 
-_VERSION = 3
+_VERSION = 4
 # Draws are safely on disk after the first number of seconds; less often where writing would take more than a fiftieth
 # of the time.
 _SECONDS, _SHARE = 0.5, 50.0
@@ -189,62 +189,42 @@ _TABLE = "table"
 _PLAIN_KINDS = "biuf"
 
 
-def pack_outputs(name: str, outputs: Outputs, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Puts draws into the arrays, under names that begin with `name`, and returns what JSON must hold."""
+def outputs_to_bytes(outputs: Outputs) -> bytes:
+    """Outputs as the bytes of an .npz file: its arrays, and a table that says what they are."""
+    arrays: dict[str, Array] = {}
     blocks = []
     for number, block in enumerate(outputs.blocks):
-        place = f"{name}.{number}"
         if block.rows is not None:
-            arrays[f"{place}.rows"] = block.rows
+            arrays[f"{number}.rows"] = block.rows
         labels = []
         for column, values in enumerate(block.columns):
-            arrays[f"{place}.{column}"] = values.codes if isinstance(values, Labels) else values.values
+            arrays[f"{number}.{column}"] = values.codes if isinstance(values, Labels) else values.values
             if isinstance(values, Numbers) and values.widths is not None:
-                arrays[f"{place}.{column}.widths"] = values.widths
+                arrays[f"{number}.{column}.widths"] = values.widths
             labels.append(list(map(label_to_data, values.labels)) if isinstance(values, Labels) else None)
         blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
-    return {"size": outputs.size, "blocks": blocks}
-
-
-def unpack_outputs(name: str, table: Mapping[str, Any], arrays: Mapping[str, Array]) -> Outputs:
-    """The inverse of `pack_outputs`."""
-    blocks = []
-    for number, stored in enumerate(table["blocks"]):
-        place = f"{name}.{number}"
-        columns: list[Column] = []
-        for column, labels in enumerate(stored["labels"]):
-            values = arrays[f"{place}.{column}"]
-            widths = arrays.get(f"{place}.{column}.widths")
-            names = None if labels is None else tuple(map(label_from_data, labels))
-            columns.append(Numbers(values, widths) if names is None else Labels(values, names))
-        blocks.append(Block(str(stored["shape"]), arrays.get(f"{place}.rows"), tuple(columns), int(stored["size"])))
-    return Outputs(tuple(blocks), int(table["size"]))
-
-
-def arrays_to_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """Arrays as the bytes of an .npz file."""
+    table = json.dumps({"size": outputs.size, "blocks": blocks})
+    arrays[_TABLE] = np.frombuffer(table.encode(), dtype=np.uint8)
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mixes up its keywords
     return file.getvalue()
 
 
-def arrays_from_bytes(stored: bytes) -> dict[str, Array]:
-    """The inverse of `arrays_to_bytes`."""
-    with np.load(io.BytesIO(stored), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
-
-
-def outputs_to_bytes(outputs: Outputs) -> bytes:
-    """Outputs as the bytes of an .npz file."""
-    arrays: dict[str, Array] = {}
-    arrays[_TABLE] = np.frombuffer(json.dumps(pack_outputs("", outputs, arrays)).encode(), dtype=np.uint8)
-    return arrays_to_bytes(arrays)
-
-
 def outputs_from_bytes(stored: bytes) -> Outputs:
     """The inverse of `outputs_to_bytes`."""
-    arrays = arrays_from_bytes(stored)
-    return unpack_outputs("", json.loads(arrays.pop(_TABLE).tobytes()), arrays)
+    with np.load(io.BytesIO(stored), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    table = json.loads(arrays.pop(_TABLE).tobytes())
+    blocks = []
+    for number, block in enumerate(table["blocks"]):
+        columns: list[Column] = []
+        for column, labels in enumerate(block["labels"]):
+            values = arrays[f"{number}.{column}"]
+            widths = arrays.get(f"{number}.{column}.widths")
+            names = None if labels is None else tuple(map(label_from_data, labels))
+            columns.append(Numbers(values, widths) if names is None else Labels(values, names))
+        blocks.append(Block(str(block["shape"]), arrays.get(f"{number}.rows"), tuple(columns), int(block["size"])))
+    return Outputs(tuple(blocks), int(table["size"]))
 
 
 def tally_to_data(tally: Any) -> Any:
