@@ -54,7 +54,7 @@ class Band:
             raise InputError(f"q={q!r} must lie between 0 and 1: it is a type-I error")
         points = np.array([self.q_upper, self.p_lower]).T
         # A test of right against left rejects on the complements.
-        return max(float(np.interp(q, *_hull(each))) for each in (points, 1.0 - points[:, ::-1]))
+        return max(float(np.interp(q, *hull(each))) for each in (points, 1.0 - points[:, ::-1]))
 
 
 Hits = Sequence[int]
@@ -113,7 +113,7 @@ def _ranks(n: int, points: int) -> Integers:
     return np.unique(np.concatenate([tail, n + 1 - tail]))
 
 
-def _hull(points: Floats) -> tuple[Floats, Floats]:
+def hull(points: Floats) -> tuple[Floats, Floats]:
     """The least concave curve from (0, 0) to (1, 1) above the points, as the arrays of its corners."""
     corners: list[tuple[float, float]] = []
     for x, y in sorted({(0.0, 0.0), (1.0, 1.0), *((float(q), float(p)) for q, p in points)}):

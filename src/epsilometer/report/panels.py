@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.bounds.bands import hull
 from epsilometer.claims import Claim
 from epsilometer.outputs.lines import number_text
 from epsilometer.report.wording import figure, figure_down, figure_up, parameter, percent, plain
@@ -190,7 +191,8 @@ def trade_off(result: AuditResult) -> TradeOffPanel | None:
         "The claim forbids everything above its line; the corner is what the counts prove.",
         f"The event has a probability of at least {p} under one input and at most {q} under the other." + allowed,
     )
-    return TradeOffPanel(*words, grid, claimed, _hull(grid, corners), corners, (below.share, above.share), is_log)
+    certified = np.interp(grid, *hull(np.array(corners)))
+    return TradeOffPanel(*words, grid, claimed, certified, corners, (below.share, above.share), is_log)
 
 
 def profile(result: AuditResult) -> ProfilePanel | None:
@@ -280,21 +282,6 @@ def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
     power = np.asarray(claim.max_power(q), dtype=np.float64)
     delta = (power[None, :] - np.exp(epsilon)[:, None] * q[None, :]).max(axis=1)
     return np.asarray(np.maximum(delta, 0.0), dtype=np.float64)
-
-
-def _hull(grid: Floats, corners: Sequence[tuple[float, float]]) -> Floats:
-    """The power that is certified at every q: the concave hull of the corners, (0, 0) and (1, 1)."""
-    points: list[tuple[float, float]] = []
-    for point in sorted({(0.0, 0.0), (1.0, 1.0), *corners}):
-        while len(points) >= 2 and _turns_left(points[-2], points[-1], point):
-            points.pop()
-        points.append(point)
-    q, p = zip(*points, strict=True)
-    return np.asarray(np.interp(grid, q, p), dtype=np.float64)
-
-
-def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _largest_epsilon(corners: Sequence[tuple[float, float]]) -> float:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.bisection import rejected_end
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_positive, check_whole, entry
-from epsilometer.zoo.laws.exact import CellLaw, density_law, discrete_law
-from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density, solve_increasing
+from epsilometer.zoo.laws.exact import HALVINGS, CellLaw, density_law, discrete_law
+from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density
 
 
 def near_on_half_line(dataset: Any, n: int, rng: np.random.Generator, rate: float) -> Floats:
@@ -44,10 +45,10 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
     """
     epsilon = check_epsilon(epsilon)
 
-    def loss(rate: float) -> float:
-        return rate + math.log(2 - math.exp(-2 * rate)) - math.log(2 - math.exp(-rate))
+    def loses_less(rate: float) -> bool:
+        return rate + math.log(2 - math.exp(-2 * rate)) - math.log(2 - math.exp(-rate)) < epsilon
 
-    rate = solve_increasing(loss, epsilon, 0.0, epsilon + 1.0)
+    rate = rejected_end(loses_less, 0.0, epsilon + 1.0, HALVINGS)
     summary, draw = "the exponential mechanism on the half-line, score -|s - t|", partial(near_on_half_line, rate=rate)
     left, right = (partial(_half_line_density, centre=centre, rate=rate) for centre in (1.0, 2.0))
     law = partial(density_law, left, right, (0.0, 1.0, 2.0), 1 / rate)

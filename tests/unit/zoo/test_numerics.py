@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer.zoo.laws.numerics import Panels, laplace_below, laplace_density, maximise, solve_increasing
+from epsilometer.zoo.laws.numerics import Panels, laplace_below, laplace_density, maximise
 
 
 def test_panels_integrate_a_density_with_a_kink_to_one():
@@ -32,10 +32,6 @@ def test_laplace_below_without_noise_is_a_step():
 
 def test_laplace_below_keeps_its_relative_accuracy_in_the_tail():
     assert laplace_below(np.array([-600.0]), 1.0)[0] == pytest.approx(math.exp(-600) / 2, rel=1e-12)
-
-
-def test_solve_increasing_finds_the_root_to_the_last_bits():
-    assert solve_increasing(lambda x: x**3, 2.0, 0.0, 2.0) == pytest.approx(2 ** (1 / 3), rel=1e-15)
 
 
 def test_maximise_finds_an_inner_and_a_boundary_maximum():

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise, solve_increasing
+from epsilometer.bisection import rejected_end
+from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise
 
 Density = Callable[[Floats], Floats]
 
@@ -22,6 +23,8 @@ _EDGE_WEIGHT = 1e-30
 _LEAST_CELL = 1e-200
 # Cells are merged when their log ratios agree to this; the loss is of second order in this.
 _MERGED_RATIO = 1e-6
+# Of a bracket that is at most twice as long as the answer: 2^-60 of it is below the spacing of floats.
+HALVINGS = 60
 # Of independent outputs: steps between no loss and the greatest one, and slices of Laplace noise between its centres.
 _STEPS_OF_LOSS, _SLICES = 2000, 32
 
@@ -55,7 +58,7 @@ class PairLaw(ABC):
         high = 1.0
         while _known(self.delta(high)) > delta:
             high *= 2
-        return solve_increasing(lambda value: -_known(self.delta(value)), -delta, 0.0, high)
+        return rejected_end(lambda value: _known(self.delta(value)) > delta, 0.0, high, HALVINGS)
 
     def mu(self) -> float | None:
         """The least mu for which the pair is mu-Gaussian indistinguishable.
@@ -240,7 +243,7 @@ def mu_through(epsilon: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, epsilon) < delta and high < 1e3:
         high *= 2
-    return solve_increasing(lambda mu: gaussian_delta(mu, epsilon), delta, 0.0, high)
+    return rejected_end(lambda mu: gaussian_delta(mu, epsilon) < delta, 0.0, high, HALVINGS)
 
 
 def _known(value: float | None) -> float:

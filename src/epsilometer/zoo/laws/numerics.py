@@ -1,7 +1,4 @@
-"""Small numerical tools of the zoo: quadrature in panels, a monotone root, a maximum on an interval.
-
-NumPy only, so that using the zoo does not import SciPy.
-"""
+"""Small numerical tools of the zoo: quadrature in panels, a maximum on an interval, Laplace noise."""
 
 import itertools
 import math
@@ -91,15 +88,6 @@ def _integration_matrix() -> Floats:
     integrals[:, 1:] = (basis[:, 2:] - basis[:, :-2]) / (2 * degrees[1:] + 1)
     # The coefficient of the polynomial P_k is (2k + 1)/2 times the weighted sum of values * P_k.
     return np.asarray((integrals * (2 * degrees + 1) / 2) @ basis[:, :-1].T)
-
-
-def solve_increasing(function: Callable[[float], float], target: float, low: float, high: float) -> float:
-    """Where an increasing function on [low, high] reaches the target, to the last bits, by bisection."""
-    while True:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            return middle
-        low, high = (middle, high) if function(middle) < target else (low, middle)
 
 
 def maximise(function: Callable[[float], float], low: float, high: float) -> float:
