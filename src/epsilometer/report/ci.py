@@ -20,16 +20,9 @@ from epsilometer.result import AuditResult, Verdict
 _MOST_TEXT = 20_000
 
 
-def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer", names: Sequence[str] | None = None) -> str:
-    """One test case per result: refuted is a failure, inconclusive an error.
-
-    Args:
-        results: what was found.
-        suite: the name of the suite.
-        names: one per result; the mechanisms' names by default.
-    """
-    titles = names or [wording.mechanism_name(result) for result in results]
-    return junit_document(suite, [junit_case(result, title) for result, title in zip(results, titles, strict=True)])
+def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer") -> str:
+    """One test case per result: refuted is a failure, inconclusive an error."""
+    return junit_document(suite, [junit_case(result, wording.mechanism_name(result)) for result in results])
 
 
 def junit_document(suite: str, cases: Sequence[Element]) -> str:

@@ -113,7 +113,7 @@ def draw_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = 
     return figure
 
 
-def render_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> str:
+def render_profile(profile: "Profile", claims: Sequence[Claim]) -> str:
     """A page that needs nothing else: the claims, the figures and the curves, and the profile itself as data."""
     from markupsafe import Markup
 
@@ -121,7 +121,7 @@ def render_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any 
 
     checks = [profile.check(claim) for claim in claims]
     with figures.styled():
-        drawn = draw_profile(profile, [check.claim for check in checks], exact)
+        drawn = draw_profile(profile, [check.claim for check in checks])
     picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
     readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
     shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
