@@ -237,7 +237,7 @@ def test_failures_can_be_outcomes(script):
         ([], {}, "must begin with the program"),
         (["prog"], {}, "the program never sees its input"),
         (["prog", 3], {"batch": True}, "must consist of texts"),
-        (["prog", "{dataset}"], {"timeout": 0}, "timeout=0 must be a number above 0"),
+        (["prog", "{dataset}"], {"timeout": 0}, "timeout=0 makes no sense: it must be a finite number above 0"),
         (["prog"], {"batch": True, "on_error": "outcome"}, "for one run per output"),
     ],
 )

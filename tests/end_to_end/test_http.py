@@ -306,7 +306,7 @@ def test_addresses_that_are_not_ascii(server, url):
         ("http://host:99999/", {}, "must be an address"),
         ("http://a:b@host/", {}, "must not hold a name and password"),
         ("http://host/a b", {}, "must be an address"),
-        ("http://host/", {"timeout": -1}, "timeout=-1 must be a number above 0"),
+        ("http://host/", {"timeout": -1}, "timeout=-1 makes no sense: it must be a finite number above 0"),
         ("http://host/", {"retries": -1}, "retries=-1 must be a number of at least 0"),
     ],
 )

@@ -8,7 +8,7 @@ P(E) = p when Q(E) = q: what an event with these probabilities proves about the 
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -104,19 +104,43 @@ class Claim(ABC):
         return cls(**data)
 
 
-def check_at_least(name: str, value: float, least: float) -> float:
-    """The value as a finite float of at least `least`, or an InputError that says what is allowed."""
+def check_number(name: str, value: object, hint: str = "") -> float:
+    """The value as a finite float, or an InputError that says what is allowed and ends with the hint."""
     number = as_number(name, value)
-    if not number >= least or math.isinf(number):
+    if math.isinf(number):
+        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number{hint}")
+    return number
+
+
+def check_at_least(name: str, value: object, least: float) -> float:
+    """The value as a finite float of at least `least`, or an InputError."""
+    number = as_number(name, value)
+    if not least <= number < math.inf:
         raise InputError(f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}")
     return number
 
 
-def check_whole(name: str, value: int, least: int = 1) -> int:
+def check_positive(name: str, value: object, most: float = math.inf, hint: str = "") -> float:
+    """The value as a finite float above 0 and at most `most`, or an InputError."""
+    number = as_number(name, value)
+    if not 0.0 < number <= most or math.isinf(number):
+        limit = "" if math.isinf(most) else f" and at most {most:g}"
+        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number above 0{limit}{hint}")
+    return number
+
+
+def check_whole(name: str, value: object, least: int = 1, hint: str = "") -> int:
     """A whole number of at least `least`, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name}={value!r} must be a whole number of at least {least}")
+        raise InputError(f"{name}={value!r} must be a whole number of at least {least}{hint}")
     return int(value)
+
+
+def check_choice(name: str, value: object, allowed: Collection[str]) -> str:
+    """One of a few words, or an InputError that lists them."""
+    if value not in allowed:
+        raise InputError(f"{name}={value!r:.60} must be one of {', '.join(map(repr, allowed))}")
+    return str(value)
 
 
 def check_confidence(confidence: float) -> float:
@@ -127,7 +151,7 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def as_number(name: str, value: float) -> float:
+def as_number(name: str, value: object) -> float:
     """The value as a float, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name}={value!r} must be a number, not {type(value).__name__}")

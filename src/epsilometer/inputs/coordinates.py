@@ -1,4 +1,4 @@
-"""What a search may choose: coordinates in [0, 1], single values and those worth trying; checks of arguments."""
+"""What a search may choose: coordinates in [0, 1], single values and those worth trying; checks of intervals."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,32 +10,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_number
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.pairs import Pair
-
-
-def check_number(name: str, value: object, why: str = "") -> float:
-    """A finite number; `why` ends the message."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError(f"{name}={value!r} must be a finite number{why}")
-    return float(value)
-
-
-def check_positive(name: str, value: object) -> float:
-    """A finite number above 0."""
-    number = check_number(name, value)
-    if number <= 0.0:
-        raise InputError(f"{name}={value!r} must be above 0")
-    return number
-
-
-def check_whole(name: str, value: object, least: int, why: str = "") -> int:
-    """A whole number of at least `least`; `why` ends the message."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name}={value!r} must be a whole number")
-    if value < least:
-        raise InputError(f"{name}={value} must be at least {least}{why}")
-    return int(value)
 
 
 def check_interval(low: object, high: object) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
@@ -97,14 +97,6 @@ class Mechanism(ABC):
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """The mechanism's own claim for these pairs, if it makes one."""
         return self.claim
-
-
-def check_setting(name: str, value: float, may_be_zero: bool = False) -> float:
-    """A finite number above 0, or 0 where that makes sense."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < float("inf") or not (value or may_be_zero):
-        raise InputError(f"{name}={value!r} must be a number {'of at least' if may_be_zero else 'above'} 0")
-    return value
 
 
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:

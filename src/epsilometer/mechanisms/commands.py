@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
-from epsilometer.mechanisms.base import Mechanism, check_setting, tell_reaper
+from epsilometer.mechanisms.base import Mechanism, tell_reaper
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
@@ -289,9 +290,9 @@ def from_command(
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
         raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
     kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
-    chunk = chunk if chunk_size is None else int(check_setting("chunk_size", chunk_size))
+    chunk = chunk if chunk_size is None else int(check_positive("chunk_size", chunk_size))
     most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
-    limits = Limits(float(check_setting("timeout", timeout)), int(check_setting("max_output", max_output or most)))
+    limits = Limits(check_positive("timeout", timeout), int(check_positive("max_output", max_output or most)))
     how: dict[str, Any] = {"stdin": stdin, "env": env, "cwd": cwd, "statuses": statuses, "on_error": on_error}
     return kind(parts, limits, chunk, name, **how).with_features(as_features(features))
 

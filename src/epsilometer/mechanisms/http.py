@@ -13,8 +13,9 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
+from epsilometer.claims.base import check_at_least, check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
-from epsilometer.mechanisms.base import Mechanism, check_setting
+from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.features import as_features
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
@@ -262,9 +263,9 @@ def from_http(
     chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size
     most = (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0)) if max_output is None else max_output
     for setting, value in {"timeout": timeout, "chunk_size": chunk, "max_output": most}.items():
-        check_setting(setting, value)
+        check_positive(setting, value)
     for setting, value in {"pause": pause, "retries": retries}.items():
-        check_setting(setting, value, may_be_zero=True)
+        check_at_least(setting, value, 0.0)
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
     for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself

@@ -2,13 +2,14 @@
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
 from epsilometer.report import panels
 from epsilometer.report.plot_data import LossPanel, loss_panel
@@ -56,8 +57,8 @@ def plot(result: AuditResult, kind: str | None = None) -> "Figure":
         kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth".
     """
     known = dict(zip(("outputs", "trade-off", "profile", "search", "wealth"), _DRAWINGS, strict=True))
-    if kind is not None and kind not in known:
-        raise InputError(f"kind={kind!r} is unknown; known are {', '.join(known)}")
+    if kind is not None:
+        check_choice("kind", kind, known)
     every = [*panels.outputs_panels(result), *panels.panels(result)]
     chosen = [panel for panel in every if kind is None or isinstance(panel, known[kind])]
     if not chosen:
@@ -85,14 +86,13 @@ def panel_svg(panel: panels.Panel, verdict: Verdict | None) -> str:
     return page_svg(picture, panel.description, type(panel).__name__)
 
 
-def page_svg(picture: "Figure", description: str, salt: str, variables: Mapping[str, str] | None = None) -> str:
+def page_svg(picture: "Figure", description: str, salt: str) -> str:
     """A figure as an SVG element that follows the page and is the same in every run.
 
     Args:
         picture: what to write.
         description: what it shows, for readers who cannot see it.
         salt: makes ids differ from those of other pictures on the page.
-        variables: names of CSS variables by colour.
     """
     from matplotlib import rc_context
 
@@ -107,7 +107,7 @@ def page_svg(picture: "Figure", description: str, salt: str, variables: Mapping[
     linked = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in linked else "", text)
     text = re.sub(r"font-family: [^;\"]*; ", "", text)
-    for colour, name in (variables or _VARIABLES).items():
+    for colour, name in _VARIABLES.items():
         text = text.replace(colour, f"var({name})")
     width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0]
     head = f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(description)}">'

@@ -9,9 +9,10 @@ from numpy.random import Generator
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
+from epsilometer.claims.base import check_choice, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_delta, check_epsilon, check_positive, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, laplace_law, mu_through
 
 
@@ -74,7 +75,7 @@ def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
     Its truth on 0^d against 1^d: pure epsilon; Rényi divergences are d times those of one component; the curve
     delta(epsilon) is not known in closed form.
     """
-    epsilon, dimension = check_epsilon(epsilon), check_whole("dimension", dimension, 1, 1000)
+    epsilon, dimension = check_epsilon(epsilon), check_count("dimension", dimension, 1, 1000)
     summary = "a vector with independent Laplace noise on each component"
     draw, pair = partial(add_laplace_to_each, scale=dimension / epsilon), Pair([0.0] * dimension, [1.0] * dimension)
     law = partial(ProductLaw, laplace_law(epsilon / dimension), dimension)
@@ -88,7 +89,7 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
 
     Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms".
     """
-    epsilon, sensitivity = check_epsilon(epsilon), check_whole("sensitivity", sensitivity, 1, 10_000)
+    epsilon, sensitivity = check_epsilon(epsilon), check_count("sensitivity", sensitivity, 1, 10_000)
     ratio, summary = math.exp(-epsilon / sensitivity), "a count plus two-sided geometric noise"
     draw, claim = partial(add_geometric, ratio=ratio), PureDP(epsilon)
     law = partial(_geometric_law, epsilon / sensitivity, sensitivity)
@@ -147,7 +148,7 @@ def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -
 
     Reference: Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy".
     """
-    epsilon, bins = check_epsilon(epsilon), check_whole("bins", bins, 1, 1000)
+    epsilon, bins = check_epsilon(epsilon), check_count("bins", bins, 1, 1000)
     noise = 1 / epsilon if check_choice("scale", scale, ("right", "wrong")) == "right" else epsilon
     summary = f"a histogram with Laplace noise of the {scale} scale on every count"
     draw, law = partial(add_laplace_to_each, scale=noise), partial(laplace_law, 1 / noise)

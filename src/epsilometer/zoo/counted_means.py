@@ -19,7 +19,7 @@ import epsilometer.zoo.laws.counted_means as laws
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_delta, check_epsilon, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 
 # A noisy count below this is raised to it; in the released program, the scale of the noise is.
@@ -139,7 +139,7 @@ def _broken(name: str, claim: PureDP | ApproxDP, size: int, noisy_scale: bool) -
 
     Its pair is `size` values 1 against the same and a -1.
     """
-    epsilon, size, gaussian = claim.epsilon, check_whole("size", size, 1, 1000), isinstance(claim, ApproxDP)
+    epsilon, size, gaussian = claim.epsilon, check_count("size", size, 1, 1000), isinstance(claim, ApproxDP)
     law: Callable[[], PairLaw]
     if noisy_scale:
         density = laws.gaussian_mean_density if gaussian else laws.laplace_mean_density

@@ -1,12 +1,12 @@
 """A reference mechanism together with everything that is known about it, and the checks of its parameters."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP, as_number
+from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims.base import as_number, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch
@@ -23,40 +23,20 @@ def check_epsilon(value: float) -> float:
     return check_positive("epsilon", value, GREATEST_EPSILON)
 
 
-def check_positive(name: str, value: float, most: float = math.inf) -> float:
-    """A finite number above 0 and at most `most`."""
-    what = "a finite number above 0" + ("" if math.isinf(most) else f" and at most {most:g}")
-    return _sensible(name, value, lambda number: 0 < number <= most and number < math.inf, what)
-
-
-def check_number(name: str, value: float) -> float:
-    """A finite number."""
-    return _sensible(name, value, math.isfinite, "a finite number")
-
-
 def check_delta(value: float) -> float:
     """A delta above 0 and below 1/2."""
-    return _sensible("delta", value, lambda number: 0 < number < 0.5, "above 0 and below 0.5")
-
-
-def check_whole(name: str, value: int, least: int, most: int) -> int:
-    """A whole number from `least` to `most`."""
-    what = f"a whole number from {least} to {most}"
-    return int(_sensible(name, value, lambda number: least <= number <= most and number.is_integer(), what))
-
-
-def _sensible(name: str, value: float, fits: Callable[[float], bool], what: str) -> float:
-    number = as_number(name, value)
-    if not fits(number):
-        raise InputError(f"{name}={value!r} makes no sense here: it must be {what}")
+    number = as_number("delta", value)
+    if not 0.0 < number < 0.5:
+        raise InputError(f"delta={value!r} makes no sense: it must be above 0 and below 0.5")
     return number
 
 
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """One of the allowed words."""
-    if value not in allowed:
-        raise InputError(f"{name}={value!r} is unknown; allowed are {', '.join(allowed)}")
-    return value
+def check_count(name: str, value: float, least: int, most: int) -> int:
+    """A whole number from `least` to `most`; a float may hold it, as those of the command line do."""
+    number = as_number(name, value)
+    if not least <= number <= most or not number.is_integer():
+        raise InputError(f"{name}={value!r} makes no sense: it must be a whole number from {least} to {most}")
+    return int(number)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from scipy.special import ndtr, ndtri
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import PureDP
+from epsilometer.claims.base import check_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_number, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
 from epsilometer.zoo.laws.exact import CellLaw, discrete_law, panel_law
 from epsilometer.zoo.laws.numerics import Panels
 
@@ -44,7 +45,7 @@ def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
     Reference: Warner, "Randomized response"; Kairouz, Oh, Viswanath, "Extremal mechanisms for local differential
     privacy".
     """
-    epsilon, categories = check_epsilon(epsilon), check_whole("categories", categories, 2, 10_000)
+    epsilon, categories = check_epsilon(epsilon), check_count("categories", categories, 2, 10_000)
     labels = ("yes", "no") if categories == 2 else tuple(f"c{index}" for index in range(categories))
     truthful = 1 / (1 + (categories - 1) * math.exp(-epsilon))
     summary = f"a label, reported truthfully or replaced by one of the other {categories - 1}"
@@ -184,7 +185,7 @@ def _entry(name: str, summary: str, epsilon: float, categories: int, draw: Any, 
 
 
 def _check_categories(value: int) -> int:
-    return check_whole("categories", value, 2, _MOST_CATEGORIES)
+    return check_count("categories", value, 2, _MOST_CATEGORIES)
 
 
 def _halves_law(epsilon: float) -> CellLaw:

@@ -10,9 +10,10 @@ import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import PureDP
+from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law
 from epsilometer.zoo.local import check_category
 
@@ -51,7 +52,7 @@ def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
 
     Reference: Warner, "Randomized response".
     """
-    epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
+    epsilon, users = check_epsilon(epsilon), check_count("users", users, 1, _MOST_USERS)
     summary = f"the bits of {users} people, each reported truthfully or flipped"
     lie, claim = _lie(epsilon), PureDP(epsilon)
     draw = partial(respond_bits, lie=lie)
@@ -68,7 +69,7 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
 
     Reference: Girgis, Data, Diggavi, Suresh, Kairouz, "On the Rényi differential privacy of the shuffle model".
     """
-    epsilon, users = check_epsilon(epsilon), check_whole("users", users, 1, _MOST_USERS)
+    epsilon, users = check_epsilon(epsilon), check_count("users", users, 1, _MOST_USERS)
     output = check_choice("output", output, ("vector", "counts"))
     draw = partial(respond_shuffled if output == "vector" else count_responses, lie=_lie(epsilon))
     summary = f"the bits of {users} people, each reported truthfully or flipped, in random order"
@@ -150,7 +151,7 @@ def rappor_longitudinal(epsilon: float = 1.0, bits: int = 16, hashes: int = 2, r
 
     Reference: as `rappor`.
     """
-    epsilon, reports = check_epsilon(epsilon), check_whole("reports", reports, 2, 1000)
+    epsilon, reports = check_epsilon(epsilon), check_count("reports", reports, 2, 1000)
     summary = "many reports of a doubly randomised Bloom filter, its permanent bits the same"
     return _entry("rappor_longitudinal", summary, epsilon, epsilon, bits, hashes, reports)
 
@@ -162,8 +163,8 @@ def bloom_bits(value: Any, bits: int, hashes: int) -> frozenset[int]:
 
 
 def _entry(name: str, summary: str, epsilon: float, permanent: float, bits: int, hashes: int, reports: int) -> ZooEntry:
-    hashes = check_whole("hashes", hashes, 1, 8)
-    bits = check_whole("bits", bits, 2 * hashes, 256)
+    hashes = check_count("hashes", hashes, 1, 8)
+    bits = check_count("bits", bits, 2 * hashes, 256)
     # A bit that survives with probability (1 + tanh(x/2))/2 loses x; 2*hashes bits differ between two values. Biases of
     # consecutive coins multiply, so one report loses half of what the permanent bits lose.
     loss = permanent / (2 * hashes)
@@ -279,7 +280,7 @@ def olh(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
 
 
 def _hashing(name: str, kind: str, epsilon: float, categories: int, buckets: int) -> ZooEntry:
-    epsilon, categories = check_epsilon(epsilon), check_whole("categories", categories, 2, 1000)
+    epsilon, categories = check_epsilon(epsilon), check_count("categories", categories, 2, 1000)
     truthful = 1 / (1 + (buckets - 1) * math.exp(-epsilon))
     draw = partial(report_hash, categories=categories, buckets=buckets, truthful=truthful)
     law, features = partial(_hashing_law, epsilon, buckets, truthful), partial(supported, buckets=buckets)

@@ -11,8 +11,9 @@ import numpy as np
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.claims import PureDP
+from epsilometer.claims.base import check_choice, check_positive
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_choice, check_epsilon, check_positive, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
 from epsilometer.zoo.laws.exact import HALVINGS, CellLaw, density_law, discrete_law
 from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density
 
@@ -108,7 +109,7 @@ def report_noisy_max(epsilon: float = 1.0, output: str = "index", noise: str = "
     Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", Section 3.3; the broken versions
     are among those of Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy".
     """
-    epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 2, 100)
+    epsilon, queries = check_epsilon(epsilon), check_count("queries", queries, 2, 100)
     output = check_choice("output", output, ("index", "value"))
     mechanism = NoisyMax(check_choice("noise", noise, ("laplace", "exponential")), output, 2 / epsilon)
     pair, law = _all_shifted(queries), partial(value_law, mechanism, queries)
@@ -129,7 +130,7 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", Example 1
     (corrected: the loss is attained for t <= 0).
     """
-    epsilon, queries = check_epsilon(epsilon), check_whole("queries", queries, 1, 100)
+    epsilon, queries = check_epsilon(epsilon), check_count("queries", queries, 1, 100)
     mechanism = NoisyMax("laplace", "value", queries / epsilon)
     summary = f"the greatest of {queries} numbers with Laplace noise calibrated for its release"
     pair, law = _all_shifted(queries), partial(value_law, mechanism, queries)
@@ -241,8 +242,8 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
     Reference: Dwork and Roth, "The algorithmic foundations of differential privacy", Section 3.3; a mechanism of
     DP-Auditorium, with Gumbel noise.
     """
-    epsilon, elements = check_epsilon(epsilon), check_whole("elements", elements, 2, 1000)
-    votes = check_whole("votes", votes, 1, 1_000_000)
+    epsilon, elements = check_epsilon(epsilon), check_count("elements", elements, 2, 1000)
+    votes = check_count("votes", votes, 1, 1_000_000)
     summary = f"the most popular of {elements} elements by noisy counts of votes"
     draw, pair = partial(most_popular, epsilon=epsilon, elements=elements), Pair([0] + [1] * (votes - 1), [1] * votes)
     law = partial(discrete_law, *(_popularity(side, epsilon, elements) for side in (pair.left, pair.right)))

@@ -16,9 +16,10 @@ from numpy.random import Generator
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import PureDP
+from epsilometer.claims.base import check_choice
 from epsilometer.inputs import Pair
 from epsilometer.zoo.additive import add_geometric, add_laplace, add_laplace_to_each
-from epsilometer.zoo.entry import ZooEntry, check_choice, entry
+from epsilometer.zoo.entry import ZooEntry, entry
 from epsilometer.zoo.laws import sparse_vector as laws
 from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independent_law, laplace_law
 from epsilometer.zoo.laws.sparse_vector import Scheme

@@ -12,8 +12,9 @@ from numpy.random import Generator
 
 from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
+from epsilometer.claims.base import check_number
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_delta, check_epsilon, check_number, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
 from epsilometer.zoo.laws import sparse_vector as laws
 from epsilometer.zoo.laws.exact import CellLaw
 from epsilometer.zoo.laws.numerics import laplace_below
@@ -203,7 +204,7 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
 
 
 def _check(epsilon: float, cutoff: int, threshold: float) -> tuple[float, int, float]:
-    return check_epsilon(epsilon), check_whole("cutoff", cutoff, 1, QUERIES), check_number("threshold", threshold)
+    return check_epsilon(epsilon), check_count("cutoff", cutoff, 1, QUERIES), check_number("threshold", threshold)
 
 
 def _only_last_above(threshold: float) -> Pair:
@@ -278,7 +279,7 @@ def propose_test_release(epsilon: float = 1.0, delta: float = 1e-3, distance: in
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     scale, threshold = 1 / epsilon, math.log(1 / (2 * delta)) / epsilon
     distance = max(1, math.floor(threshold)) if distance is None else distance
-    distance = check_whole("distance", distance, 1, 10**9)
+    distance = check_count("distance", distance, 1, 10**9)
     summary = "a value that is released only if it is far from unstable"
     claim, pair = ApproxDP(2 * epsilon, delta), Pair([0.0, float(distance)], [1.0, float(distance - 1)])
     draw = partial(release_if_stable, scale=scale, threshold=threshold)

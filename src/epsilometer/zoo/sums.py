@@ -9,8 +9,9 @@ from numpy.random import Generator
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import GaussianDP, PureDP, RenyiDP, check_order
+from epsilometer.claims.base import check_positive
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_epsilon, check_positive, check_whole, entry
+from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
 from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, SubsampledGaussianLaw, density_law, laplace_law
 from epsilometer.zoo.laws.numerics import laplace_density
 
@@ -49,7 +50,7 @@ def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
 
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
-    epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
+    epsilon, size = check_epsilon(epsilon), check_count("size", size, 1, 1_000_000)
     summary = "a sum of values in [0, 1] plus Laplace noise"
     draw, law = partial(noisy_sum, noise="laplace", scale=1 / epsilon), partial(laplace_law, epsilon)
     return entry("laplace_sum", summary, draw, PureDP(epsilon), one_person(size), law, epsilon=epsilon, size=size)
@@ -60,7 +61,7 @@ def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
 
     Its truth when one of `size` people changes their value from 1 to 0: Gaussian with mu = 1/sigma.
     """
-    sigma, size = check_positive("sigma", sigma), check_whole("size", size, 1, 1_000_000)
+    sigma, size = check_positive("sigma", sigma), check_count("size", size, 1, 1_000_000)
     summary = "a sum of values in [0, 1] plus Gaussian noise"
     draw, law = partial(noisy_sum, noise="gaussian", scale=sigma), partial(GaussianLaw, 1 / sigma)
     return entry("gaussian_sum", summary, draw, GaussianDP(1 / sigma), one_person(size), law, sigma=sigma, size=size)
@@ -74,7 +75,7 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
 
     Reference: Zhu and Wang, "Poisson subsampled Rényi differential privacy".
     """
-    epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
+    epsilon, size = check_epsilon(epsilon), check_count("size", size, 1, 1_000_000)
     rate, summary = check_positive("rate", rate, 1.0), "a sum over a random part of the people plus Laplace noise"
     level = math.log1p(rate * math.expm1(epsilon))
     draw, claim = partial(noisy_sum, noise="laplace", scale=1 / epsilon, rate=rate), PureDP(level)
@@ -94,7 +95,7 @@ def subsampled_gaussian(sigma: float = 1.0, rate: float = 0.5, size: int = 10, o
 
     Reference: Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism".
     """
-    sigma, size = check_positive("sigma", sigma, 1e6), check_whole("size", size, 1, 1_000_000)
+    sigma, size = check_positive("sigma", sigma, 1e6), check_count("size", size, 1, 1_000_000)
     rate, order = check_positive("rate", rate, 1.0), check_order(order)
     law = partial(SubsampledGaussianLaw, sigma, rate)
     summary = "a sum over a random part of the people plus Gaussian noise"
@@ -121,7 +122,7 @@ def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> Z
 
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
     """
-    epsilon, size = check_epsilon(epsilon), check_whole("size", size, 1, 1_000_000)
+    epsilon, size = check_epsilon(epsilon), check_count("size", size, 1, 1_000_000)
     scale_error = check_positive("scale_error", scale_error)
     summary = f"a mean with {scale_error:g} times the Laplace noise that it needs"
     draw, law = partial(noisy_mean, noise_times_size=scale_error / epsilon), partial(laplace_law, epsilon / scale_error)
@@ -154,7 +155,7 @@ def noisy_gradient_descent(step: float = 0.2, noise: float = 1.0, steps: int = 1
     Reference: Chourasia, Ye, Shokri, "Differential privacy dynamics of Langevin diffusion and noisy gradient descent".
     """
     step, noise = check_positive("step", step, 1.0), check_positive("noise", noise)
-    steps, size = check_whole("steps", steps, 1, 10_000), check_whole("size", size, 1, 1_000_000)
+    steps, size = check_count("steps", steps, 1, 10_000), check_count("size", size, 1, 1_000_000)
     contraction = (1 - step) ** steps
     mu = math.sqrt((2 - step) / 2 * (1 - contraction) / (1 + contraction)) / (noise * size)
     summary = "gradient descent with Gaussian noise in every step, last parameter only"
@@ -188,7 +189,7 @@ def scaled_gd(scale: float = 0.5, sigma: float = 2.0, steps: int = 4, size: int 
     Reference: Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium", figure 2.
     """
     scale, sigma = check_positive("scale", scale), check_positive("sigma", sigma)
-    steps, size = check_whole("steps", steps, 1, 10_000), check_whole("size", size, 1, 1_000_000)
+    steps, size = check_count("steps", steps, 1, 10_000), check_count("size", size, 1, 1_000_000)
     order, summary = check_order(order), f"gradient descent with {scale:g} times the noise that it accounts for"
     draw = partial(clipped_descent, sigma=scale * sigma, steps=steps)
     law = partial(GaussianLaw, math.sqrt(steps) / (scale * sigma))

@@ -65,7 +65,7 @@ def test_the_published_names_are_parameters_of_one_entry():
     assert zoo.find("PrefixSum").parameters == zoo.sniper(mechanism="PrefixSum").parameters
     with pytest.raises(InputError, match="'PrefixSums' is unknown; did you mean PrefixSum"):
         zoo.find("PrefixSums")
-    with pytest.raises(InputError, match="mechanism='Prefix' is unknown"):
+    with pytest.raises(InputError, match="mechanism='Prefix' must be one of"):
         zoo.sniper(mechanism="Prefix")
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 import epsilometer.inputs.coordinates as cube
+from epsilometer.claims.base import check_positive, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Coordinate, Neighbours, Point, Special, Value
 from epsilometer.inputs.pairs import Pair
@@ -63,7 +64,7 @@ class Number(Interval):
     def __post_init__(self) -> None:
         cube.check_interval(self.low, self.high)
         if self.sensitivity is not None:
-            cube.check_positive("sensitivity", self.sensitivity)
+            check_positive("sensitivity", self.sensitivity)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -119,7 +120,7 @@ class Integer(Interval):
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if self.sensitivity is not None:
-            cube.check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
+            check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -234,7 +235,7 @@ class Text(Value):
     letters: str = "abcdefgh"
 
     def __post_init__(self) -> None:
-        cube.check_whole("most", self.most, 1, ": the empty text alone has no neighbours")
+        check_whole("most", self.most, 1, ": the empty text alone has no neighbours")
         if not isinstance(self.letters, str) or len(self.letters) < 2:
             raise InputError(f"letters={self.letters!r:.100} must be a text of at least two characters")
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import epsilometer.inputs.coordinates as cube
+from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.coordinates import Container, Coordinate, Neighbours, Point, Record
 from epsilometer.inputs.domains.numbers import Category, Integer, Number
@@ -22,8 +23,8 @@ Sizes = int | tuple[int, int]
 def check_sizes(name: str, given: object) -> tuple[int, int]:
     """The fewest and the most records; one number for both."""
     ends = tuple(given) if isinstance(given, Sequence) and len(given) == 2 else (given, given)
-    least = cube.check_whole(name, ends[0], 0)
-    most = cube.check_whole(name, ends[1], 1, ": a dataset without records has no neighbours")
+    least = check_whole(name, ends[0], 0)
+    most = check_whole(name, ends[1], 1, ": a dataset without records has no neighbours")
     if least > most:
         raise InputError(f"{name}={given!r}: the fewest must not be more than the most")
     return least, most
@@ -108,7 +109,7 @@ class Records(RecordDomain):
 
     def __post_init__(self) -> None:
         cube.check_value(self.value, "value")
-        cube.check_positive("sensitivity", self.sensitivity)
+        check_positive("sensitivity", self.sensitivity)
         check_container(self.container, ("list", "numpy", "series"), self.dtype)
         self.datasets("replace")
 
@@ -147,7 +148,7 @@ class Vector(RecordDomain):
     relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "l1", "linf")
 
     def __post_init__(self) -> None:
-        cube.check_whole("size", self.size, 1, ": a dataset without records has no neighbours")
+        check_whole("size", self.size, 1, ": a dataset without records has no neighbours")
         self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
@@ -179,9 +180,9 @@ class Queries(RecordDomain):
     relations: ClassVar[tuple[str, ...]] = ("linf", "l1")
 
     def __post_init__(self) -> None:
-        cube.check_whole("count", self.count, 1, ": no queries have no answers")
+        check_whole("count", self.count, 1, ": no queries have no answers")
         cube.check_interval(self.low, self.high)
-        cube.check_positive("sensitivity", self.sensitivity)
+        check_positive("sensitivity", self.sensitivity)
 
     def datasets(self, relation: str) -> Datasets:
         """Lists of answers."""
@@ -239,8 +240,7 @@ class Table(RecordDomain):
 
 def check_container(container: object, known: Sequence[str], dtype: Any) -> None:
     """One of the containers of a domain, with a dtype only where there are arrays."""
-    if container not in known:
-        raise InputError(f"container={container!r} is unknown; known are {', '.join(map(repr, known))}")
+    check_choice("container", container, known)
     if dtype is not None and container in ("list", "rows", "polars"):
         raise InputError(f"dtype={dtype!r}: container={container!r} has none; numpy's arrays have")
 
@@ -270,7 +270,7 @@ class Matrix(RecordDomain):
     relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "substitute-column")
 
     def __post_init__(self) -> None:
-        cube.check_whole("columns", self.columns, 1)
+        check_whole("columns", self.columns, 1)
         cube.check_interval(self.low, self.high)
         self.datasets("replace")
 
@@ -362,7 +362,7 @@ def from_strategy(strategy: Any, *, examples: int = _EXAMPLES, seed: int = 0) ->
     if not isinstance(strategy, hypothesis.strategies.SearchStrategy):
         raise InputError(f"strategy={strategy!r:.100} must be a strategy of Hypothesis, like st.lists(st.floats(0, 1))")
     made: list[Any] = []
-    most = cube.check_whole("examples", examples, 1)
+    most = check_whole("examples", examples, 1)
     quiet: dict[str, Any] = {"database": None, "deadline": None, "suppress_health_check": list(hypothesis.HealthCheck)}
 
     @hypothesis.seed(seed)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict, Unpack, runti
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_number, check_whole
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import Point, check_number, check_whole
+from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
 

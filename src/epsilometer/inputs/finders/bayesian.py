@@ -12,7 +12,8 @@ import scipy  # scipy.linalg is loaded when it is first used: that takes as long
 from scipy.special import ndtr
 
 from epsilometer.arrays import Floats
-from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.claims.base import check_choice
+from epsilometer.errors import MissingExtraError
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.finders.base import DomainFinder, Told, Trials
@@ -233,11 +234,9 @@ class Bayesian(DomainFinder):
         self, domain: Domain, relation: str | None = None, *, surrogate: str = _DEFAULT, **settings: Unpack[Trials]
     ) -> None:
         super().__init__(domain, relation, **settings)
-        if surrogate not in SURROGATES:
-            raise InputError(f"surrogate={surrogate!r} is unknown; known are {', '.join(map(repr, SURROGATES))}")
+        self.surrogate = check_choice("surrogate", surrogate, SURROGATES)
         if surrogate == "tree" and find_spec("optuna") is None:
             raise MissingExtraError("optuna", "search", "surrogate='tree'")
-        self.surrogate = surrogate
         self.first_trials = max(_FIRST_TRIALS, min(len(self.neighbours.coordinates), self.trials // 3))
 
     def describe(self) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import numpy as np
 
 import epsilometer.inputs.domains as domains
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_number, check_whole
 from epsilometer.errors import InputError, meant_or_known
-from epsilometer.inputs.coordinates import check_number, check_relation, check_whole
+from epsilometer.inputs.coordinates import check_relation
 from epsilometer.inputs.finders.base import DomainFinder, Finder, PointFinder, Trials
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.search import Search

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError
-from epsilometer.inputs.coordinates import Container, Value, check_positive, check_relation, distinct
+from epsilometer.inputs.coordinates import Container, Value, check_relation, distinct
 from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Interval, Number, Text
 from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain

@@ -1,6 +1,5 @@
 """Where the bounded function of the variational form comes from: cells, Chebyshev polynomials, a network."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,13 +8,12 @@ from numpy.polynomial import chebyshev
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.bets_on_means import THRESHOLDS
-from epsilometer.claims.base import as_number, check_whole
+from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import FitScore, Learned, learn_partitions, learn_scored
 from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_line, way_of
-from epsilometer.methods.published import check_choice
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
@@ -59,8 +57,8 @@ class Options:
         check_choice("certificate", self.certificate, CERTIFICATES)
         if self.degree is not None and check_whole("degree", self.degree) > _MOST_DEGREE:
             raise InputError(f"degree={self.degree!r} must be at most {_MOST_DEGREE}")
-        if self.bound is not None and not 0.0 < as_number("bound", self.bound) < math.inf:
-            raise InputError(f"bound={self.bound!r} makes no sense: |h| must be allowed to be above 0 and stay finite")
+        if self.bound is not None:
+            check_positive("bound", self.bound)
         if self.order is not None:
             check_order(self.order)
         if not isinstance(self.units, tuple) or not self.units:

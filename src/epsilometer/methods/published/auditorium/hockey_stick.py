@@ -15,7 +15,7 @@ from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.bounds import Counts
 from epsilometer.bounds.ratio import value_of_excess
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
-from epsilometer.claims.base import check_at_least
+from epsilometer.claims.base import check_at_least, check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Task
@@ -23,7 +23,7 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
-from epsilometer.methods.published import check_choice, own_options
+from epsilometer.methods.published import own_options
 from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding

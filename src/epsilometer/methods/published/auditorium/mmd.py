@@ -18,11 +18,12 @@ from epsilometer.bounds import Counts
 from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
+from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task, one_thread
 from epsilometer.methods.events.learning import half_of
-from epsilometer.methods.published import check_choice, own_options
+from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import Shape

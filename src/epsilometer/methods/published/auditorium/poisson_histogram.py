@@ -15,7 +15,7 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds import Counts
 from epsilometer.bounds.ratio import value_of_excess
 from epsilometer.claims import Claim
-from epsilometer.claims.base import as_number, check_whole
+from epsilometer.claims.base import as_number, check_choice, check_positive, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
@@ -23,7 +23,7 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.log_ratios import make_way
-from epsilometer.methods.published import check_choice, check_positive, own_options
+from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium import hockey_stick
 from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
@@ -57,8 +57,8 @@ class HistogramEstimate:
 def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) -> float:
     """λ = max{4m(1 + e^2ε)/β², 12(1 + e^2ε)/η²}, with m cells, tolerance β and margin η."""
     check_whole("n_cells", n_cells)
-    check_positive("tolerance", tolerance, "1/3")
-    check_positive("margin", margin, "0.05")
+    check_positive("tolerance", tolerance)
+    check_positive("margin", margin)
     grow = 1.0 + math.exp(min(2.0 * epsilon, 700.0))
     return max(4.0 * n_cells * grow / tolerance**2, 12.0 * grow / margin**2)
 

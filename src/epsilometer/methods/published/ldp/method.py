@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.claims import Claim, PureDP, RenyiDP
+from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.estimating import guarantee_of
 from epsilometer.methods.published.ldp.formulas import CellCounts
@@ -40,7 +40,7 @@ class Options:
     def __post_init__(self) -> None:
         formulas.Smoothness(self.domain, self.lipschitz)  # raises if they make no sense
         if self.precision is not None:
-            check_positive("precision", self.precision, "0.1")
+            check_positive("precision", self.precision)
 
 
 @dataclass(frozen=True, slots=True)

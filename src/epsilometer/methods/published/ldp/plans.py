@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.bisection import rejected_end
-from epsilometer.claims.base import check_at_least, check_confidence
+from epsilometer.claims.base import check_at_least, check_confidence, check_positive
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.formulas import Smoothness
 
@@ -114,7 +113,7 @@ def _plan(
     order: float | None,
     as_published: bool,
 ) -> HistogramPlan:
-    precision, confidence = check_positive("precision", precision, "0.1"), check_confidence(confidence)
+    precision, confidence = check_positive("precision", precision), check_confidence(confidence)
     order = None if order is None else check_order(order)
     midpoints, n_inputs, assumption = None, 2, smoothness.describe()
     each, pair_confidence = precision, confidence

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import as_number, check_whole
+from epsilometer.claims.base import as_number, check_choice, check_positive, check_whole
 from epsilometer.errors import InputError
-from epsilometer.methods.published import check_choice, check_positive
 from epsilometer.methods.published.local.kernels import RULES, BandwidthChoice, KernelChoice, find_kernel
 
 Bound = float | Sequence[float]
@@ -83,16 +82,16 @@ class Options:
         return None if self.support is None else _two_ends("support", self.support, d, open_ends=True)
 
 
-def check_size(name: str, value: int | None, least: int = 10) -> None:
-    """A whole number of draws, or None."""
+def check_size(name: str, value: int | None) -> None:
+    """A whole number of draws, at least 10, or None."""
     if value is not None:
-        check_whole(name, value, least)
+        check_whole(name, value, 10)
 
 
 def check_floor(floor: float | None) -> None:
     """Positive, or None."""
     if floor is not None:
-        check_positive("floor", floor, "1e-3; None chooses it from the draws")
+        check_positive("floor", floor, hint="; None chooses it from the draws")
 
 
 def check_bandwidth(name: str, bandwidth: object) -> None:

@@ -9,10 +9,9 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import check_confidence
+from epsilometer.claims.base import check_confidence, check_positive
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, Smoothing
 from epsilometer.methods.published.renyi.samples import read_densities
@@ -41,8 +40,8 @@ class Floor:
 
 def check_floor(floor: float, sharpness: float | None = None) -> Floor:
     """Both positive and finite; the sharpness is 1/floor unless given."""
-    level = check_positive("floor", floor, "1e-5")
-    return Floor(level, 1.0 / level if sharpness is None else check_positive("sharpness", sharpness, "1/floor"))
+    level = check_positive("floor", floor)
+    return Floor(level, 1.0 / level if sharpness is None else check_positive("sharpness", sharpness))
 
 
 def floored_divergence(

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer.arrays import Array, Floats
-from epsilometer.claims.base import check_at_least
+from epsilometer.claims.base import check_at_least, check_positive
 from epsilometer.errors import InputError
-from epsilometer.methods.published import check_positive
 from epsilometer.methods.published.local import kernels
 from epsilometer.methods.published.local.kernels import KERNELS, RULES, BandwidthChoice, Kernel, KernelChoice
 
@@ -87,7 +86,7 @@ class Smoothing:
         if isinstance(given, str) and given not in ("dpik", *RULES):
             raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
         if given is not None and not callable(given) and not isinstance(given, str):
-            check_positive("bandwidth", given, "0.1")
+            check_positive("bandwidth", given)
 
     def width(self, counts: Floats, spacing: float, dimensions: int) -> float:
         """The bandwidth for draws that were binned linearly to an even grid, counts of shape (k,)."""
