@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.claims.base import check_choice
+from epsilometer.claims.base import check_choice, check_whole
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
@@ -230,9 +230,9 @@ class RepeatedMechanism(Mechanism):
     """Runs another mechanism several times; one output is the list of its outputs."""
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        if isinstance(times, bool) or not isinstance(times, int | np.integer) or not 1 <= times <= _MOST_TIMES:
-            raise InputError(f"times={times!r} must be a whole number from 1 to {_MOST_TIMES}")
-        self.mechanism, self.times = mechanism, int(times)
+        self.mechanism, self.times = mechanism, check_whole("times", times)
+        if self.times > _MOST_TIMES:
+            raise InputError(f"times={times!r} must be at most {_MOST_TIMES}")
         self.name = f"{self.times} runs of {mechanism.name}"
         self.is_seeded = mechanism.is_seeded
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)

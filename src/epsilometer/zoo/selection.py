@@ -197,16 +197,8 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
     epsilon, width = check_epsilon(epsilon), check_positive("width", width, 0.9)
     pair = Pair([0.5 - width / 2], [0.5 - width / 2, 0.5 + width / 2])
     draw, law = partial(exponential_median, epsilon=epsilon), partial(_median_law, pair, epsilon)
-    return entry(
-        "joint_median",
-        "a median by the exponential mechanism",
-        draw,
-        PureDP(epsilon),
-        pair,
-        law,
-        epsilon=epsilon,
-        width=width,
-    )
+    summary = "a median by the exponential mechanism"
+    return entry("joint_median", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, width=width)
 
 
 def _median_law(pair: Pair, epsilon: float) -> CellLaw:

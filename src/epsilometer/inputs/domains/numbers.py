@@ -26,12 +26,11 @@ class Domain(Protocol):
         """The pairs of neighbours by that relation; an InputError if there are none."""
 
 
-class Interval:
+class Interval(Value):
     """What numbers of an interval share: as datasets, neighbours are at most `sensitivity` apart."""
 
     __slots__ = ()
     relations: ClassVar[tuple[str, ...]] = ("replace", "l1", "linf")
-    is_fixed: ClassVar[bool] = False
 
     def other(self: Any, point: Point, record: Any) -> Any:
         """Another number; if need be, the far end."""

@@ -17,7 +17,7 @@ import numpy as np
 from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Container, Value, check_relation, distinct
-from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Interval, Number, Text
+from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Number, Text
 from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain
 from epsilometer.inputs.finders.attempts import BEYOND, EDGES, TYPICAL, Attempt, Builder
@@ -194,7 +194,7 @@ def datasets_of(domain: Any, relation: str) -> Datasets | None:
     check_relation(relation, domain.relations, f"a {type(domain).__name__}")
     if isinstance(domain, RecordDomain):
         return domain.datasets(relation)
-    if isinstance(domain, Interval | Value):
+    if isinstance(domain, Value):
         reach = getattr(domain, "sensitivity", None)
         single: Any = domain
         container = Container("one", {None: single})

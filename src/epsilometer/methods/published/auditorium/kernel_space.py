@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import as_number
+from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, blamed
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
@@ -121,10 +121,8 @@ def check_kernel(kernel: object, bandwidth: object) -> None:
     if not callable(kernel) and kernel not in KERNELS_OF_POINTS:
         known = ", ".join(KERNELS_OF_POINTS)
         raise InputError(f"kernel={kernel!r:.80} must be one of {known}, or a function k(x, y) of points")
-    if bandwidth in (None, "median") or callable(bandwidth):
-        return
-    if not isinstance(bandwidth, int | float) or not 0.0 < as_number("bandwidth", bandwidth) < math.inf:
-        raise InputError(f"bandwidth={bandwidth!r} must be 'median', a finite number above 0, or a function of points")
+    if bandwidth not in (None, "median") and not callable(bandwidth):
+        check_positive("bandwidth", bandwidth, hint=", 'median', or a function of points")
 
 
 def learn_shapes(
@@ -151,10 +149,7 @@ def learn_shapes(
 def _bandwidth(points: Floats, chosen: BandwidthOfPoints) -> float:
     if chosen is None or isinstance(chosen, str):
         return _median_distance(points)
-    width = chosen(points) if callable(chosen) else chosen
-    if not 0.0 < as_number("bandwidth", width) < math.inf:
-        raise InputError(f"bandwidth={chosen!r:.80} gave {width!r}; it must be a finite number above 0")
-    return float(width)
+    return check_positive("bandwidth", chosen(points) if callable(chosen) else chosen)
 
 
 def _median_distance(points: Floats) -> float:

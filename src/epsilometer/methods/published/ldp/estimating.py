@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_whole
 from epsilometer.engine import NoProgress, Phase, Progress, Sampler, check_seed, open_runner
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -210,8 +211,7 @@ def overall(
     slope = _given("input_lipschitz", mechanism, input_lipschitz)
     plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
     places = plan.midpoints if midpoints is None else midpoints
-    if isinstance(places, bool) or not isinstance(places, int | np.integer) or places < 2:
-        raise InputError(f"midpoints={midpoints!r} must be a whole number of at least 2, or None for the planned ones")
+    places = check_whole("midpoints", places, 2, ", or None for the planned ones")
     samples = check_n(n, plan, most_draws, places)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
     cells, inputs = formulas.Cells(smoothness.domain, plan.cells), middle_points(interval, places)
@@ -261,9 +261,7 @@ def check_n(n: int | None, plan: HistogramPlan, most_draws: float, midpoints: in
         elif plan.samples * midpoints > most_draws:
             raise InputError(f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}")
         return plan.samples
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"n={n!r} must be a whole number of at least 1, or None for the planned {plan.samples:,}")
-    return int(n)
+    return check_whole("n", n, 1, f", or None for the planned {plan.samples:,}")
 
 
 def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None) -> str:
