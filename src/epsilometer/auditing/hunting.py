@@ -16,11 +16,11 @@ from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
 from epsilometer.result import AuditResult, HealthReport, changed
 
-# Of a round, so many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
+# Of each round, this many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
 _PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
 # Standard deviations beyond the claim at which a pair is explored, and at which one beyond the domain is remarked on.
 _PROMISING, _REMARKABLE = 3.5, 6.0
-# So many more draws has a second look at a pair that seems promising.
+# A second look at a pair that seems promising has this many times as many draws.
 _AGAIN = 4
 # A smaller pair must show a share of what the larger one showed, but no more than what is surely certified. Where that
 # is a lot, few draws are enough to see it.

@@ -44,7 +44,7 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
     pooled = np.concatenate(values)
     pooled = np.sort(pooled[np.isfinite(pooled)])
     late = pooled[_REPEATS - 1 :]
-    # A value that occurs k times is the one so many places before it k + 1 - _REPEATS times.
+    # A value that occurs k times equals the one _REPEATS - 1 places before it k + 1 - _REPEATS times.
     often, more = np.unique(late[late == pooled[: len(late)]], return_counts=True)
     repeated = np.sort(often[np.argsort(-more, kind="stable")[:_MOST_ATOMS]])
     alone = [np.isin(side, repeated) for side in values] if len(repeated) else None

@@ -74,9 +74,9 @@ def audit(
         progress: True shows how far it is, False nothing, None does so in a notebook; or a `ProgressBar`, or its like.
         stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
             may be drawn. For mechanisms that take long. The same as method="sequential".
-        max_seconds: ends the audit after so long, also in the middle of a call that hangs. With stop_early the result
-            says what was proved until then, a search what it certified; without, an audit that has not drawn all
-            samples has no bound and raises `MechanismError`, and `checkpoint` keeps what was drawn.
+        max_seconds: ends the audit after this many seconds, even in the middle of a call that hangs. With stop_early
+            the result says what was proved until then, and a search what it certified; otherwise an audit that has not
+            drawn all its samples has no bound and raises `MechanismError`, and `checkpoint` keeps what was drawn.
         checkpoint: a file from which an interrupted audit goes on, to the result of an audit without interruption.
         representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
             floating-point numbers, "all" by their values, with a separate finding about the bits.

@@ -24,7 +24,7 @@ from epsilometer.result import AuditResult, HealthReport, Verdict, changed
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
-# The certificate also learns and takes chances: so many times as long as its draws alone is kept for it.
+# The certificate also learns and takes chances: this many times as long as its draws alone take is kept for it.
 _CARE = 1.5
 # Seconds that it takes at most to end a worker and to start another one, on a busy machine.
 _NEW_WORKER = 5.0

@@ -86,7 +86,7 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
     "claim": (list[str], "CLAIM", "Check a claim such as eps=1,delta=1e-6; may be repeated."),
     "plot": (str, "FILE", "Draw the curves (.svg, .png, .pdf)."),
     "stop_early/no_stop_early": (bool, None, "Stop as soon as the claim is refuted; --samples is the most."),
-    "max_seconds": (float, None, "End after this time, also if a call hangs; see --stop-early."),
+    "max_seconds": (float, None, "End after this many seconds, even if a call hangs; see --stop-early."),
     "checkpoint": (str, "FILE", "Resume from this file if interrupted."),
     "representation": (str, "VIEW", "value, bits or all.  [default: value]"),
     "all": (bool, None, "Add a finding about floating-point bits; it does not decide."),

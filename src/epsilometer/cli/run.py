@@ -39,7 +39,7 @@ _COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "
 
 @contextlib.contextmanager
 def open_progress(total: int) -> "Iterator[_Lines]":
-    """The progress of so many audits, as it suits standard output."""
+    """The progress of `total` audits, as it suits standard output."""
     if not own_output().isatty() or not total:
         yield _Lines(total)
         return

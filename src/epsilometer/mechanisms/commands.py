@@ -179,7 +179,7 @@ class CommandMechanism(Mechanism):
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """Values of arguments and variables that must not be in any text, also if the program repeats them."""
+        """Values of arguments and variables that must not be in any text, even if the program repeats them."""
         return secrets_of(named=self.given_env, argv=self.argv)
 
     def digest(self) -> str:

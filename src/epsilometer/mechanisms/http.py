@@ -144,7 +144,7 @@ class Client:
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer whose pieces have a size that is one: the standard library reads -1 bytes as "all there is"."""
+    """An answer that refuses pieces of a negative size: the standard library reads -1 bytes as "all there is"."""
 
     def _read_next_chunk_size(self) -> int:
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # not in the type stubs
@@ -270,7 +270,7 @@ def from_http(
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
     for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
-            raise InputError("headers holds a name that is none; it must be letters, digits and -")
+            raise InputError("headers holds a name that cannot be one: use letters, digits and -")
         if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
             why = "its value, which may be secret, has another character or a line break"
             hint = "(read from a file? use .strip())"

@@ -21,7 +21,7 @@ _STEP = 1.0
 _PATIENCE, _PATIENCE_FOR_LINES = 0.4, 1.0
 # Seconds between lines, where they cannot be overwritten, and between looks at the clock.
 _BETWEEN_LINES, _PULSE = 10.0, 0.1
-# Lines stay for good: work that will be done in so many seconds needs none.
+# Lines stay for good: work that ends within this many seconds needs none.
 _SOON = 3.0
 # Work longer than this deserves a hint how to make it shorter.
 _LONG = 60.0
@@ -77,7 +77,7 @@ class Pace:
 class ProgressBar:
     """Shows the progress of an audit: a bar on a terminal or in a notebook, else a line every ten seconds.
 
-    For the `progress=` of `audit`, `measure`, `profile` and `replay`. The first sign comes within a second, also if
+    For the `progress=` of `audit`, `measure`, `profile` and `replay`. The first sign comes within a second, even if
     nothing has been drawn by then; work that is done by then shows nothing.
 
     Args:

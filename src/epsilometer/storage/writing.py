@@ -93,7 +93,7 @@ class NamedFile(FileIO):
 class _Draft:
     """A file beside the one that it is going to replace; without a name where the system can do that.
 
-    What has no name vanishes with the process, also when it is killed.
+    What has no name vanishes with the process, even when it is killed.
     """
 
     def __init__(self, target: str, shown: str) -> None:

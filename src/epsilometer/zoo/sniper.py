@@ -124,7 +124,7 @@ def _rappor(permanent_kept: float, report_kept: float) -> _Published:
 
 
 def _laplaces(draw: Draw, left: Any, right: Any, shift: float, copies: int, keeps_claim: bool = True) -> _Published:
-    """Independent Laplace noises, about centres that lie `shift` scales apart in so many of them."""
+    """Independent Laplace noises, about centres that lie `shift` scales apart in `copies` of them."""
     law = partial(independent_law, [laplace_law(shift)] * copies) if copies > 1 else partial(laplace_law, shift)
     return _Published(draw, left, right, law, keeps_claim)
 

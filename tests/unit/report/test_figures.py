@@ -31,7 +31,7 @@ def test_one_kind(full_result, kind):
 
 
 def test_what_cannot_be_drawn(make_result):
-    with pytest.raises(InputError, match="'pie' is unknown; known are outputs, trade-off"):
+    with pytest.raises(InputError, match="kind='pie' must be one of 'outputs', 'trade-off'"):
         plot(make_result(), "pie")
     with pytest.raises(InputError, match="nothing to draw for kind='wealth'"):
         plot(make_result(), "wealth")

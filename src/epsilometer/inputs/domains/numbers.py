@@ -188,7 +188,7 @@ class Category(Value):
 
     @property
     def specials(self) -> list[Special]:
-        """Every value, and such as were never seen."""
+        """Every value, and some that were never seen."""
         unseen: list[Any] = [None]
         if any(isinstance(each, str) for each in self.values):
             unseen = ["unseen", "", str(self.values[0]) + " ", str(self.values[0]).swapcase(), None]

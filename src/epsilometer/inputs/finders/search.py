@@ -50,7 +50,7 @@ class Search(DomainFinder):
             a leak there is a remark.
         trials: the most pairs to look at.
         samples: draws per side to explore a pair that looks promising.
-        max_seconds: ends the looks after so long; what was found until then is certified.
+        max_seconds: stops looking after this many seconds; what was found until then is certified.
         seed: of the choice of pairs; draws have the seed of the audit.
         stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
     """
