@@ -19,7 +19,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import as_pairs
 from epsilometer.mechanisms import as_subject
 from epsilometer.methods.published.ldp.estimating import find_smoothness
-from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
+from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall
 
 # A mechanism is timed for at most about this long.
 _PILOT_SECONDS = 0.2
@@ -120,13 +120,10 @@ def plan(
         raise InputError("give precision= for an estimate with an interval, or claim= and truth= for an audit")
     else:
         smoothness = find_smoothness(mechanism, domain, lipschitz)
-        checked = _order(notion, order)
-        if input_domain is None and input_lipschitz is None:
-            made = plan_pair(smoothness, precision, confidence, checked, as_published)
-        elif input_domain is None or input_lipschitz is None:
+        if (input_domain is None) is not (input_lipschitz is None):
             raise InputError("input_domain= and input_lipschitz= are needed together")
-        else:
-            made = plan_overall(smoothness, input_domain, input_lipschitz, precision, confidence, checked, as_published)
+        inputs, checked = (input_domain, input_lipschitz), _order(notion, order)
+        made = plan_overall(smoothness, *inputs, precision, confidence, checked, as_published)
     if most_draws is not None:
         made.check_affordable(most_draws)
     if mechanism is None:

@@ -137,16 +137,23 @@ def read_value(text: str, option: str) -> Any:
         raise InputError(f"{option} {shown(text)} is not JSON: {hint}") from None
 
 
-def read_options(entries: Sequence[str]) -> dict[str, Any]:
-    """Options of a method from the command line, each NAME=VALUE with a value in JSON or a word."""
-    found: dict[str, Any] = {}
+def named_texts(entries: Sequence[str], option: str) -> dict[str, str]:
+    """The values of an option that may be repeated, each NAME=VALUE."""
+    found: dict[str, str] = {}
     for entry in entries:
         name, separator, text = entry.partition("=")
         if not separator or not name.isidentifier():
-            raise InputError(f"--option {shown(entry)} must be NAME=VALUE")
+            raise InputError(f"{option} {shown(entry)} must be NAME=VALUE")
         if name in found:
-            raise InputError(f"--option {shown(name)} is given twice")
+            raise InputError(f"{option} {shown(name)} is given twice")
         found[name] = text
+    return found
+
+
+def read_options(entries: Sequence[str]) -> dict[str, Any]:
+    """Options of a method from the command line, with values in JSON or as a word."""
+    found: dict[str, Any] = {**named_texts(entries, "--option")}
+    for name, text in found.items():
         for read in (float, json.loads):  # .5 is a number to people, but not to JSON
             with contextlib.suppress(ValueError, RecursionError):
                 found[name] = read(text)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from epsilometer.cli.files import named_texts
 from epsilometer.errors import InputError
 
 
@@ -22,7 +23,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Worker processes; they do not change the results.")] = 2,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the experiment; may be repeated."),
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the experiment; may be repeated."),
     ] = None,
 ) -> int:
     """Regenerate the figures of the papers and of this project.
@@ -53,16 +54,6 @@ def reproduce(
         results = experiments.run_all(quick, runs, out, seed, jobs)
         sys.stdout.write(results.read_text(encoding="utf-8"))
     else:
-        results = experiments.run(name, runs, out, seed, jobs, _options(set_ or []), quick)
+        results = experiments.run(name, runs, out, seed, jobs, named_texts(set_ or [], "--set"), quick)
     sys.stdout.write(f"written: {results}\n")
     return 0
-
-
-def _options(texts: list[str]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set {text!r} cannot be read: write --set KEY=VALUE")
-        options[key] = value
-    return options

@@ -43,8 +43,8 @@ def assert_rare(events: int, runs: int, rate: float, false_alarm: float = 1e-9, 
     # P(at least this many events); betainc keeps its digits in the far tail, where bdtrc does not.
     chance = 1.0 if events == 0 else float(betainc(events, runs - events + 1, rate))
     assert chance >= false_alarm, (
-        f"{events} {what} in {runs} runs, promised a rate of at most {rate:g}: the chance of that many is {chance:.1e}, "
-        f"below the false alarm {false_alarm:g} of this test"
+        f"{events} {what} in {runs} runs, promised a rate of at most {rate:g}: the chance of that many is "
+        f"{chance:.1e}, below the false alarm {false_alarm:g} of this test"
     )
 
 

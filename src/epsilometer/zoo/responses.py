@@ -3,7 +3,7 @@
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law
+from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law, quadrature_law
 from epsilometer.zoo.local import check_category
 
 # More people than this have more shuffled answers than a float can distinguish.
@@ -95,8 +95,8 @@ def _count_law(epsilon: float, users: int) -> CellLaw:
 
 # Values that are tried for a pair with no bit in common.
 _MOST_TRIED = 10_000
-# Cells with log ratios that agree to this many digits are one cell.
-_DIGITS = 9
+# Cells with log ratios that agree to this are one cell.
+_MERGED_RATIO = 1e-9
 # More cells are not combined: divergences still add up, but delta is then unknown.
 _MOST_CELLS = 2_000_000
 
@@ -192,13 +192,16 @@ def _disjoint_pair(bits: int, hashes: int) -> Pair:
 def _law(reporting: Rappor) -> PairLaw:
     """As many places set by the left value alone as by the right one; the other places reveal nothing."""
     set_, unset = _ones_law(reporting, True), _ones_law(reporting, False)
-    unit = _merged(np.outer(set_, unset).ravel(), np.outer(unset, set_).ravel())
-    if len(unit[0]) ** reporting.hashes > _MOST_CELLS:
-        return ProductLaw(discrete_law(*unit), reporting.hashes)
-    left, right = unit
-    for _ in range(reporting.hashes - 1):
-        left, right = _merged(np.outer(left, unit[0]).ravel(), np.outer(right, unit[1]).ravel())
-    return discrete_law(left, right)
+    unit = _both(discrete_law(set_, unset), discrete_law(unset, set_))
+    if len(unit.left) ** reporting.hashes > _MOST_CELLS:
+        return ProductLaw(unit, reporting.hashes)
+    return reduce(_both, [unit] * reporting.hashes)
+
+
+def _both(one: CellLaw, other: CellLaw) -> CellLaw:
+    """Two independent outputs together."""
+    sides = (np.outer(one.left, other.left).ravel(), np.outer(one.right, other.right).ravel())
+    return quadrature_law(*sides, merged_ratio=_MERGED_RATIO)
 
 
 def _ones_law(reporting: Rappor, is_set: bool) -> Floats:
@@ -211,13 +214,6 @@ def _ones_law(reporting: Rappor, is_set: bool) -> Floats:
 def _binomial(n: int, chance: float) -> Floats:
     logs, k = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))]), np.arange(n + 1)
     return np.asarray(np.exp(logs[n] - logs[k] - logs[n - k] + k * math.log(chance) + (n - k) * math.log1p(-chance)))
-
-
-def _merged(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    possible = (left > 0) & (right > 0)
-    left, right = left[possible], right[possible]
-    _, cells = np.unique(np.round(np.log(left) - np.log(right), _DIGITS), return_inverse=True)
-    return np.bincount(cells, left).astype(np.float64), np.bincount(cells, right).astype(np.float64)
 
 
 # Seeds of the public hash functions; few enough that the law can count them all.

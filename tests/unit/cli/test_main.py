@@ -71,7 +71,7 @@ def audit(name, *more):
         (["replay", "none.json", "zoo:svt5"], "none.json is missing"),
         (["replay", "cli_mechanisms.py", "zoo:svt5"], "not JSON"),
         (["reproduce"], "--list"),
-        (["reproduce", "self/power", "--set", "x"], "KEY=VALUE"),
+        (["reproduce", "self/power", "--set", "x"], "NAME=VALUE"),
         (["reproduce", "self/power", "--all"], "leave out NAME"),
     ],
     ids=" ".join,

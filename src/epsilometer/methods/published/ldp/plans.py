@@ -85,13 +85,13 @@ def plan_pair(
     As published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
     The default pays for all m cells (4mf); the Rényi inequality already has that factor.
     """
-    return _plan(smoothness, None, precision, confidence, order, as_published)
+    return plan_overall(smoothness, None, None, precision, confidence, order, as_published)
 
 
 def plan_overall(
     smoothness: Smoothness,
-    input_domain: tuple[float, float],
-    input_lipschitz: float,
+    input_domain: tuple[float, float] | None,
+    input_lipschitz: float | None,
     precision: float,
     confidence: float,
     order: float | None = None,
@@ -99,27 +99,18 @@ def plan_overall(
 ) -> HistogramPlan:
     """The plan of Algorithm 2: all pairs of k mid-points of the input interval, each estimated within γ/3.
 
+    Without an input interval it is that of Algorithm 1.
+
     As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for each
     cell of each mid-point once: all pairs are right if no count deviates.
     """
-    return _plan(smoothness, (input_domain, input_lipschitz), precision, confidence, order, as_published)
-
-
-def _plan(
-    smoothness: Smoothness,
-    inputs: tuple[tuple[float, float], float] | None,
-    precision: float,
-    confidence: float,
-    order: float | None,
-    as_published: bool,
-) -> HistogramPlan:
     precision, confidence = check_positive("precision", precision), check_confidence(confidence)
     order = None if order is None else check_order(order)
     midpoints, n_inputs, assumption = None, 2, smoothness.describe()
     each, pair_confidence = precision, confidence
-    if inputs is not None:
-        low, high = formulas.check_interval("input_domain", inputs[0])
-        slope = check_at_least("input_lipschitz", inputs[1], 0.0)
+    if input_domain is not None:
+        low, high = formulas.check_interval("input_domain", input_domain)
+        slope = check_at_least("input_lipschitz", input_lipschitz, 0.0)
         midpoints = n_inputs = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
         each, pair_confidence = precision / 3.0, math.sqrt(confidence) if as_published else confidence
