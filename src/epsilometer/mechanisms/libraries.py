@@ -48,7 +48,7 @@ class OpenDPMechanism(Mechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Invokes the measurement n times, each time with a copy of the dataset."""
-        return _draw_each(self.name, self.measurement, dataset, n)
+        return _draw_each(self, self.measurement, dataset, n)
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
         """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
@@ -77,14 +77,16 @@ class OpenDPMechanism(Mechanism):
         return {key: value for key, value in vars(self).items() if key != "measurement"}
 
 
-def _draw_each(name: str, draw: Callable[..., Any], dataset: Any, n: int, keywords: Mapping[str, Any] = {}) -> Outputs:
+def _draw_each(
+    mechanism: Mechanism, draw: Callable[..., Any], dataset: Any, n: int, keywords: Mapping[str, Any] = {}
+) -> Outputs:
     """n outputs, each drawn from a copy of the dataset."""
     fresh = copier(dataset)
     try:
         values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
     except Exception as error:
-        raise MechanismError(failure_text(name, dataset, error)) from error
-    return read_outputs(values, expected=n)
+        raise MechanismError(failure_text(mechanism.name, dataset, error)) from error
+    return (mechanism.features or read_outputs)(values, n)
 
 
 def from_opendp(
@@ -174,7 +176,7 @@ class ObjectMechanism(Mechanism):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the method n times, each time with a copy of the dataset."""
         keywords = {"rng": rng} if self.is_seeded else {}
-        return _draw_each(self.name, getattr(self.owner, self.method), dataset, n, keywords)
+        return _draw_each(self, getattr(self.owner, self.method), dataset, n, keywords)
 
 
 class DiffprivlibMechanism(ObjectMechanism):
@@ -203,13 +205,13 @@ class DiffprivlibMechanism(ObjectMechanism):
         epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
-    def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[type, dict[str, Any]]]":
+    def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[Any, ...]]":
         state = dict(vars(self.owner))
         generator = state.pop("_rng", None)
         if generator is not None and not isinstance(generator, secrets.SystemRandom):
             reason = "its random_state would be copied and every worker would draw the same"
             raise pickle.PicklingError(f"cannot pickle {self.name}: {reason}")
-        return _restore_diffprivlib, (type(self.owner), state)
+        return _restore_diffprivlib, (type(self.owner), state, self.features)
 
 
 def adapt(candidate: object) -> Mechanism | None:
@@ -246,10 +248,10 @@ def find_brought(name: str) -> Any:
         return known[name].load()
 
 
-def _restore_diffprivlib(kind: type, state: dict[str, Any]) -> DiffprivlibMechanism:
+def _restore_diffprivlib(kind: type, state: dict[str, Any], features: Any) -> DiffprivlibMechanism:
     owner: Any = object.__new__(kind)
     vars(owner).update(state, _rng=secrets.SystemRandom())
-    return DiffprivlibMechanism(owner)
+    return DiffprivlibMechanism(owner).with_features(features)
 
 
 def fitted(estimator: Any) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from epsilometer.auditing.judge import Question
 from epsilometer.auditing.settings import open_settings
 from epsilometer.cli import main
 from epsilometer.errors import InputError, MechanismError
+from epsilometer.mechanisms import as_mechanism
+from epsilometer.mechanisms.features import Features
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.columns import leaves_of, n_of_features
 from epsilometer.storage import code_digest
@@ -104,6 +106,22 @@ def test_a_function_that_changes_its_argument_changes_nothing():
 def counting():
     calls = iter(range(10**6))
     return lambda output: next(calls)
+
+
+def test_objects_of_other_libraries_have_features_too():
+    class Noise:
+        def randomise(self, value, rng):
+            return value + rng.laplace()
+
+    mechanism = as_mechanism(Noise()).with_features(Features.of(abs))
+    outputs = mechanism.sample(0.0, 3, np.random.default_rng(0))
+    assert [leaf.path for leaf in leaves_of(outputs.blocks[0].shape)] == ["features.abs", "output"]
+
+
+def test_a_mechanism_of_diffprivlib_takes_its_features_to_workers():
+    tools = pytest.importorskip("diffprivlib.mechanisms")
+    mechanism = as_mechanism(tools.Laplace(epsilon=1.0, sensitivity=1.0)).with_features(Features.of(abs))
+    assert pickle.loads(pickle.dumps(mechanism)).features.name == "abs"
 
 
 @pytest.mark.parametrize(
