@@ -60,7 +60,7 @@ def measure(target: Target, **flags: Any) -> int:
     from epsilometer.cli.request import find_notion, make_plan, parameters_of
 
     fixed: dict[str, Any] = parameters_of(flags)
-    kind = find_notion(flags.pop("notion"), fixed)
+    kind = None if (name := flags.pop("notion")) is None else find_notion(name)
     plan = make_plan(target, {name: value for name, value in flags.items() if name not in fixed})
     result = run(partial(measure_mechanism, plan.mechanism, plan.inputs, kind, **plan.keywords, **fixed), plan.record)
     return deliver(result, plan.files)

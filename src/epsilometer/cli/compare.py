@@ -38,7 +38,7 @@ def compare(
     if flags["notion"] is None and not given:
         raise InputError("nothing is claimed: give --epsilon (or --mu, --rho), or --notion to measure")
     measured = flags["notion"] is not None
-    claim: Any = find_notion(flags["notion"], given) if measured else from_parameters(**given)
+    claim: Any = find_notion(flags["notion"]) if measured else from_parameters(**given)
     names = ("confidence", "seed", "method", "suppress", "representation", "distance")
     keywords: dict[str, Any] = {name: flags[name] for name in names if flags[name] is not None}
     if flags["option"] is not None:

@@ -188,12 +188,10 @@ def parameters_of(flags: Mapping[str, Any]) -> dict[str, float]:
     return {name: flags[name] for name in CLAIM_KEYS if flags.get(name) is not None}
 
 
-def find_notion(name: str | None, fixed: Mapping[str, float]) -> "type[Claim]":
-    """The notion of that name; None for the one that the fixed parameters belong to."""
+def find_notion(name: str) -> "type[Claim]":
+    """The notion of that name."""
     from epsilometer.claims import NOTIONS
 
-    if name is None:
-        name = "renyi" if "order" in fixed else "approx" if fixed else "pure"
     if name not in NAMES:
         raise InputError(f"--notion {name!r} is unknown; known are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     return NOTIONS[name]
@@ -316,8 +314,7 @@ def plan_from(target: str, given: Mapping[str, Any], folders: tuple[Path, ...] =
             raise InputError(f"{option} = {value} is more than anybody can wait for")
     batch = bool(given.get("batch"))
     mechanism = open_target(target, batch, folders, given.get("features"))
-    inputs, parameters = _inputs(given, mechanism), {name: given[name] for name in CLAIM_KEYS if name in given}
-    return Plan(mechanism, inputs, parameters, keywords, record_of(target, batch), files)
+    return Plan(mechanism, _inputs(given, mechanism), parameters_of(given), keywords, record_of(target, batch), files)
 
 
 def record_of(target: str, batch: bool) -> dict[str, Any]:

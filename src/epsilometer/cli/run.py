@@ -20,6 +20,7 @@ from epsilometer.cli.request import public_target
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import EpsilometerError, InputError, public
 from epsilometer.report import ci
+from epsilometer.report.text import COLOURS
 from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_whole
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 # Rows of the table on a terminal: what runs now, and what ended last.
 _MOST_ROWS = 16
-_COLOURS = {"refuted": "red", "not refuted": "cyan", "inconclusive": "yellow", "measured": "blue", "error": "magenta"}
 
 
 @contextlib.contextmanager
@@ -91,8 +91,9 @@ class _LiveTable(_Lines):
         for header in ("audit", "verdict", "bound", "time"):
             table.add_column(header)
         for outcome in self._ended[-max(_MOST_ROWS - len(self._running), 1) :]:
-            seconds = "" if outcome.result is None else duration(outcome.result.seconds)
-            verdict = Text(outcome.word, style=_COLOURS.get(outcome.word, ""))
+            result = outcome.result
+            colour, seconds = ("magenta", "") if result is None else (COLOURS[result.verdict], duration(result.seconds))
+            verdict = Text(outcome.word, style=colour)
             table.add_row(Text(plain(outcome.name, 40)), verdict, Text(_figures(outcome)), seconds)
         for name, began in self._running.items():
             table.add_row(Text(plain(name, 40)), Text("running", style="dim"), "", duration(now - began))
@@ -149,7 +150,7 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
         result = audit(plan.mechanism, plan.inputs, plan.claim(), **plan.keywords)
     else:
         keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
-        result = measure(plan.mechanism, plan.inputs, find_notion(str(notion), plan.parameters), **keywords)
+        result = measure(plan.mechanism, plan.inputs, find_notion(str(notion)), **keywords)
     return dataclasses.replace(result, settings={**result.settings, **plan.record})
 
 
