@@ -66,8 +66,6 @@ class AutoMethod(Method):
     summary = "events, of vectors also by trees; for RenyiDP and ZCDP the better of events and renyi-bet"
     guarantee = "exact"
     is_quick = True
-    # A finding carries the name of the method that made it.
-    chooses_from = (EventsMethod.name, RenyiBetMethod.name)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""
