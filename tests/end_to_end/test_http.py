@@ -307,7 +307,7 @@ def test_addresses_that_are_not_ascii(server, url):
         ("http://a:b@host/", {}, "must not hold a name and password"),
         ("http://host/a b", {}, "must be an address"),
         ("http://host/", {"timeout": -1}, "timeout=-1 makes no sense: it must be a finite number above 0"),
-        ("http://host/", {"retries": -1}, "retries=-1 must be a number of at least 0"),
+        ("http://host/", {"retries": -1}, "retries=-1 makes no sense: it must be a finite number of at least 0"),
     ],
 )
 def test_bad_settings(address, settings, reason):
