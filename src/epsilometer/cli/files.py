@@ -196,10 +196,10 @@ def read_parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
 
 def read_text(path: Path) -> str:
     """A text file in UTF-8, or an InputError."""
-    from epsilometer.storage.exchange import check_whole, regular_file
+    from epsilometer.storage.exchange import check_readable, regular_file
 
     try:
-        return check_whole(regular_file(path)).read_text(encoding="utf-8-sig")
+        return check_readable(regular_file(path)).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8: {error}") from error
     except OSError as error:

@@ -174,9 +174,9 @@ def memory_share() -> int:
     return min(_MOST, (there if limit == resource.RLIM_INFINITY else min(there, limit)) // _SHARE)
 
 
-def check_whole(path: Path, most: int | None = None) -> Path:
+def check_readable(path: Path) -> Path:
     """Refuses a file that is read as a whole and is too large for that."""
-    most = memory_share() // 4 if most is None else most  # values take several times the room of their text
+    most = memory_share() // 4  # values take several times the room of their text
     size = path.stat().st_size
     if size > most:
         raise InputError(f"{path} has {size} bytes; a file that is read as a whole may have at most {most}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, AnyStr, TypeVar
 
 from epsilometer.errors import InputError, shown
-from epsilometer.storage.exchange import check_whole, memory_share, number_or_text, settle, settled_texts
+from epsilometer.storage.exchange import check_readable, memory_share, number_or_text, settle, settled_texts
 
 # Characters of a quoted cell: a quote that is never closed would otherwise swallow the rest of the file.
 _LONGEST_CELL = 1 << 20
@@ -266,7 +266,7 @@ class JsonList:
 
     def _values(self) -> list[Any]:
         try:
-            values = _read_json(check_whole(self.path).read_text(encoding="utf-8-sig"))
+            values = _read_json(check_readable(self.path).read_text(encoding="utf-8-sig"))
         except _KeyTwice as error:
             raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
