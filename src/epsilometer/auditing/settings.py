@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims.base import check_choice, check_confidence, check_whole
+from epsilometer.claims.base import check_confidence, check_whole
 from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, as_method, as_options, find_method
 from epsilometer.outputs import Outputs
 
+_REPRESENTATIONS = ("value", "bits", "all")
 # The fewest draws per side that can be split into learning and proving.
 FEWEST = 20
 # The fewest draws per side that say anything about a pair, and the share of all draws that explores pairs.
@@ -83,7 +84,8 @@ def open_settings(
     distance: int = 1,
 ) -> Settings:
     """The settings of an audit from its caller's arguments, or an InputError that says what is wrong."""
-    check_choice("representation", representation, ("value", "bits", "all"))
+    if representation not in _REPRESENTATIONS:
+        raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
     if stop_early or method == "sequential" or (isinstance(method, Method) and method.stops_early):
         if representation != "value":
             raise InputError(f"representation={representation!r} cannot be combined with stopping early")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.claims.base import check_choice, check_whole
+from epsilometer.claims.base import check_whole
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
@@ -34,7 +34,9 @@ class SingleMechanism(Mechanism):
     def __init__(self, function: Callable[..., Any], on_error: OnError = "raise", name: str | None = None) -> None:
         self.function, self.name, self.is_seeded = _described(function, name)
         self.chunk_size = _SINGLE_CHUNK
-        self.on_error = check_choice("on_error", on_error, ("raise", "outcome"))
+        if on_error not in ("raise", "outcome"):
+            raise InputError(f"on_error={on_error!r} must be 'raise' or 'outcome'")
+        self.on_error = on_error
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Calls the function n times, each time with a copy of the dataset."""
