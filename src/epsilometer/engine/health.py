@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.special import bdtrc, chdtrc, gammaln, ndtr, rel_entr
+from numpy.typing import NDArray
+from scipy.special import bdtrc, gammaln, ndtr
 
 from epsilometer.arrays import Booleans
 from epsilometer.bisection import rejected_end
@@ -30,19 +31,19 @@ _CONSTANT = (
     "(memoised, or from a frozen seed) cannot be told apart"
 )
 _FALSE_ALARM = 1e-9
+_PROOF = -np.log(_FALSE_ALARM)
 # From this variance on a hypergeometric count is taken as normal, at this share of its distance from the mean.
 _WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
 _LAGS = (1, 2, 3)
-# Lags at which equal outputs are looked for: enough for short chunks in which a draw comes twice. In longer chunks,
-# repeated runs show it.
-_EQUAL_LAGS = range(1, 13)
 # 2^-40 of a probability: far finer than the rate is known.
 _HALVINGS = 40
 # Outputs whose order is compared, and earlier chunks that each is looked up in: a frozen seed shows soon.
 _MOST_ORDERED, _MOST_EARLIER = 4096, 4
-# Expected hits and misses that a piece needs before its deviance is close to chi-squared, and the share of the deviance
-# that is used: far out, that of 25 expected hits is up to a tenth larger than chi-squared.
-_FEWEST_EXPECTED, _DEVIANCE_MARGIN = 25, 0.9
+# Pairs of equal outputs that are looked at, how many outputs in a row are compared with the others, and of how many:
+# correlations show in more of them.
+_MOST_TWINS, _WINDOW, _MOST_WINDOWS = 512, 8, 1024
+# How much alike the outputs of a piece may be: 1 when almost all are equal, large when the pieces differ little.
+_SPREADS = 4.0 ** np.arange(11)
 # Rows and columns looked at for correlations; more would not change the answer.
 _MOST_ROWS, _MOST_COLUMNS, _FEWEST_ROWS = 100_000, 8, 32
 # With at least this many rows, the variance of a rate of coincidences can be estimated from them.
@@ -100,10 +101,10 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
             # How often two independent outputs are equal at most, wrong by chance in one of 1e9 runs. They coincide
             # within chunks as often as between them; if chunks repeat each other, those within say more.
             coincidence = min(_upper_rate(rows), _rate_within(heads))
-            reports += _repeated(side, heads, coincidence)
-            sticking = sticking or _equal_neighbours(side, heads, coincidence)
+            reports += (repeated := _repeated(side, heads, coincidence))
+            sticking = sticking or ([] if repeated else _twins(side, heads))
         reports += sticking
-    if not reports and sum(map(_same_order, repeating)) > -np.log(_FALSE_ALARM):
+    if not reports and sum(map(_same_order, repeating)) > _PROOF:
         text = f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
         reports.append(HealthReport("repeated-chunks", text, untrusted=True))
     return reports
@@ -129,21 +130,33 @@ def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[He
     return [HealthReport("repeated-chunks", f"{text}: {_FROZEN}", untrusted=True)]
 
 
-def _equal_neighbours(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
-    """Whether outputs are equal to a neighbour in their chunk more often than to other outputs.
+def _twins(side: int, heads: Sequence[Hashes]) -> list[HealthReport]:
+    """Whether equal outputs are in the same chunk more often than chance has it: a draw was handed out again.
 
-    Where values hardly ever coincide, the few that do say more than any split of the values in two.
+    For any distribution, two equal outputs are at any two places, so half of the money can be bet on places in one
+    chunk, at the odds that the places not yet looked at give.
     """
     rows, chunk = np.concatenate(heads), np.repeat(np.arange(len(heads)), [len(head) for head in heads])
-    for lag in _EQUAL_LAGS:
-        # Every other stretch of that length starts pairs, so that no output is in two of them.
-        first = np.flatnonzero(np.arange(max(len(rows) - lag, 0)) // lag % 2 == 0)
-        first = first[chunk[first] == chunk[first + lag]]
-        same = int(np.count_nonzero(rows[first] == rows[first + lag]))
-        if same and bdtrc(same - 1, len(first), coincidence) < _FALSE_ALARM / len(_EQUAL_LAGS):
-            text = f"{same} of {len(first)} {_SIDES[side]} outputs are equal to the one {lag} after them"
-            return [HealthReport("serial-correlation", f"{text}: is a draw used again?", untrusted=True)]
-    return []
+    order = np.random.default_rng(0).permutation(len(rows))
+    order = order[np.argsort(rows[order], kind="stable")]  # equal outputs in a random order
+    new, place = np.append(True, np.diff(rows[order]) != 0), np.arange(len(rows))
+    number = place - np.maximum.accumulate(np.where(new, place, 0))  # among those that are equal
+    first = np.flatnonzero((number[:-1] % 2 == 0) & ~new[1:])
+    first = first[:: len(first) // _MOST_TWINS + 1]
+    left, n = [len(head) for head in heads], len(rows)
+    together = sum(each * (each - 1) for each in left)  # ordered pairs of places in one chunk, of n(n − 1)
+    evidence, same = 0.0, 0
+    for places in zip(chunk[order[first]].tolist(), chunk[order[first + 1]].tolist(), strict=True):
+        won = places[0] == places[1]
+        evidence += np.log(0.5 + (0.5 * n * (n - 1) / together if won else 0.0))
+        same, n = same + won, n - 2
+        for place in places:
+            left[place] -= 1
+            together -= 2 * left[place]
+    if evidence <= _PROOF:
+        return []
+    text = f"of {len(first)} pairs of equal {_SIDES[side]} outputs {same} are in the same chunk"
+    return [HealthReport("serial-correlation", f"{text}: is a draw used again?", untrusted=True)]
 
 
 def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
@@ -152,14 +165,18 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
     for side, outputs in enumerate((left, right)):
         blocks = outputs.take(slice(0, _MOST_ROWS)).blocks
         columns = [column.values for block in blocks for column in block.columns if isinstance(column, Numbers)]
-        indicators = []
+        indicators, are_alike = [], False
         for column in sorted(columns, key=len, reverse=True)[:_MOST_COLUMNS]:
             numbers = np.asarray(column, dtype=np.float64)
             values = numbers[np.isfinite(numbers)]
             if len(values) >= _FEWEST_ROWS:
                 low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
                 indicators += [values > middle, (values < low) | (values > high)]
-        reports += check_correlation(side, indicators)
+                quarter = (values > low) + 1 * (values > middle) + (values > high)
+                first = quarter[: len(values) // _WINDOW * _WINDOW][:_MOST_WINDOWS].reshape(-1, _WINDOW, 1)
+                are_alike |= _alike((first == np.arange(4)).sum(axis=1)) > _PROOF + np.log(_MOST_COLUMNS)
+        alike = HealthReport("serial-correlation", f"{_SIDES[side]} outputs drawn together are alike", untrusted=True)
+        reports += [alike] if are_alike else check_correlation(side, indicators)
     return reports
 
 
@@ -198,12 +215,14 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
         trials = [sum(chunk.trials for chunk in half) for half in halves]
         # Given all hits, those of the first half are a draw without replacement.
         if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0]) < _FALSE_ALARM:
-            how = f"{hits[0] / trials[0]:.4g} in the first half of the draws to {hits[1] / trials[1]:.4g} in the second"
-            text = f"the event's share among {_SIDES[side]} outputs moved from {how}"
-            reports.append(HealthReport("drift", text, untrusted=True))
-        elif _dispersion_tail(chunks) < _FALSE_ALARM:
-            text = f"the event's share among {_SIDES[side]} outputs varies between chunks more than chance allows"
-            reports.append(HealthReport("drift", text, untrusted=True))
+            first, second = (f"{some / of:.4g}" for some, of in zip(hits, trials, strict=True))
+            how = f"moved from {first} in the first half of the draws to {second} in the second"
+        elif _alike(np.array([(each.hits, each.trials - each.hits) for each in chunks]).reshape(-1, 2)) > _PROOF:
+            how = "varies between chunks more than chance allows"
+        else:
+            continue
+        text = f"the event's share among {_SIDES[side]} outputs {how}"
+        reports.append(HealthReport("drift", text, untrusted=True))
     return reports
 
 
@@ -273,8 +292,6 @@ def _same_order(heads: Sequence[Hashes]) -> float:
     same order as in an earlier chunk has probability 1/k!. So a bet of half the money at these odds is fair, and the
     winnings of such bets exceed 1/f with probability at most f.
     """
-    if not heads:
-        return 0.0
     heads = heads[: int(np.searchsorted(np.cumsum([len(head) for head in heads]), _MOST_ORDERED)) + 1]
     values, counts = np.unique(np.concatenate(heads), return_counts=True)
     returning = set(values[counts > 1].tolist())
@@ -320,20 +337,18 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) ->
     return min(1.0, 2.0 * float(min(mass[x <= seen].sum(), mass[x >= seen].sum())))
 
 
-def _dispersion_tail(chunks: Sequence[Counts]) -> float:
-    """Tail probability of the deviance over pieces that are large enough: single chunks, or several in a row."""
-    n_hits, n_trials = sum(chunk.hits for chunk in chunks), sum(chunk.trials for chunk in chunks)
-    if not 0 < n_hits < n_trials:
-        return 1.0
-    share = n_hits / n_trials
-    pieces, rest = [], (0, 0)
-    for chunk in chunks:
-        rest = rest[0] + chunk.hits, rest[1] + chunk.trials
-        if rest[1] * min(share, 1.0 - share) >= _FEWEST_EXPECTED:
-            pieces.append(rest)
-            rest = 0, 0
-    if len(pieces) < 3:
-        return 1.0
-    hits, trials = np.array(pieces, dtype=np.float64).T
-    deviance = rel_entr(hits, trials * share) + rel_entr(trials - hits, trials * (1.0 - share))
-    return float(chdtrc(len(pieces) - 1, 2.0 * float(deviance.sum()) * _DEVIANCE_MARGIN))
+def _alike(counts: NDArray[np.int64]) -> float:
+    """The logarithm of the evidence that outputs drawn together are alike; above `_PROOF` in one of 1e9 runs by chance.
+
+    If draws are independent, given the totals every order of them is equally likely. A Dirichlet-multinomial law of
+    every piece is another distribution of orders, so its likelihood ratio, averaged over some such laws, is a fair bet.
+
+    Args:
+        counts: a row per piece of neighbouring draws, a column per kind of output.
+    """
+    totals = counts.sum(axis=0)
+    prior = _SPREADS[:, None, None] * (totals / max(totals.sum(), 1))[totals > 0]
+    kinds = (gammaln(prior + counts[:, totals > 0]) - gammaln(prior)).sum(axis=2)
+    sizes = gammaln(_SPREADS[:, None] + counts.sum(axis=1)) - gammaln(_SPREADS[:, None])
+    orders = gammaln(totals.sum() + 1.0) - gammaln(totals + 1.0).sum()
+    return float(np.logaddexp.reduce((kinds - sizes).sum(axis=1)) - np.log(len(_SPREADS)) + orders)

@@ -129,13 +129,20 @@ class TestDependentBatches:
             lambda x, n, rng: [str(rng.integers(1000) + x)] * n,
             lambda x, n, rng: x + np.repeat(rng.laplace(size=n // 2 + 1), 2)[:n],
             lambda x, n, rng: x + np.tile(rng.laplace(size=n // 2 + 1), 2)[:n],
+            lambda x, n, rng: x + rng.permutation(np.repeat(rng.laplace(size=n // 2 + 1), 2)[:n]),
             lambda x, n, rng: x + np.cumsum(rng.laplace(size=n)),
         ],
-        ids=["one", "one vector", "one word", "twice", "tiled", "summed"],
+        ids=["one", "one vector", "one word", "twice", "tiled", "shuffled", "summed"],
     )
     def test_decide_nothing(self, mode, samples, arranged):
         result = em.audit(em.from_batch(arranged), PAIR, em.PureDP(3.0), samples=samples, seed=0, **mode)
         assert names(result) & {"serial-correlation", "repeated-chunks"}
+        assert result.verdict is em.Verdict.INCONCLUSIVE
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_refute_nothing_in_the_first_draws(self, seed):
+        twice = em.from_batch(lambda x, n, rng: rng.permutation(np.repeat(rng.laplace(size=n // 2 + 1), 2)[:n]))
+        result = em.audit(twice, PAIR, em.PureDP(0.3), samples=200, seed=seed, stop_early=True)
         assert result.verdict is em.Verdict.INCONCLUSIVE
 
     @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """Each check trips on its own fake and stays silent on healthy draws."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.special import comb
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints
 from epsilometer.engine.chunks import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
+    _alike,
     check_constant,
     check_correlation,
     check_drift,
@@ -96,6 +100,11 @@ class TestCorrelation:
 
 
 class TestOrder:
+    def test_outputs_of_a_call_that_share_a_part_of_their_noise(self, rng):
+        for scale in (0.05, 0.2):
+            shared = (rng.normal(size=(12, 8)) * scale + rng.normal(size=(12, 1))).ravel()
+            assert names(check_order(read_outputs(shared), read_outputs(rng.normal(size=96)))) == ["serial-correlation"]
+
     @pytest.mark.parametrize(
         "arranged",
         [
@@ -190,6 +199,18 @@ class TestRepeats:
         assert "serial-correlation" in checked(*(np.repeat(each, 2) for each in rng.normal(size=(5, 12))))
         assert checked(*(np.tile(each, 2) for each in rng.normal(size=(5, 32)))) == ["repeated-chunks"]
 
+    @pytest.mark.parametrize("times", [2, 3, 4, 8])
+    def test_draws_that_come_again_in_their_own_chunk_at_any_place(self, times, rng):
+        again = [np.repeat(rng.normal(size=8 // times), times) for _ in range(10)]
+        assert "serial-correlation" in checked(*(rng.permutation(each) for each in again))
+        again = [np.repeat(rng.normal(size=64 // times), times) for _ in range(12)]
+        assert "serial-correlation" in checked(*(rng.permutation(each) for each in again))
+
+    @pytest.mark.parametrize("values", [3, 50, 1000])
+    def test_equal_outputs_are_no_twins_of_their_chunk(self, values, rng):
+        for n in (8, 64, 300):
+            assert checked(*(rng.integers(values, size=n).astype(float) for _ in range(30))) == []
+
     def test_short_chunks_that_bring_outputs_back_in_the_same_order(self, rng):
         seeds = rng.integers(3, size=12)
         assert checked(*(np.random.default_rng(seed).normal(size=5) for seed in seeds)) == ["repeated-chunks"]
@@ -240,6 +261,21 @@ class TestDrift:
         assert names(check_drift([small, []])) == ["drift"]
         steady = [Counts(int(rng.binomial(64, 0.15)), 64) for _ in range(600)]
         assert check_drift([steady, []]) == []
+
+    def test_trips_on_two_chunks_and_on_rare_events(self, rng):
+        # Nothing is approximate, so neither the chunks nor the expected hits need to be many.
+        assert names(check_drift([[Counts(0, 40), Counts(1, 1), Counts(40, 40)], []])) == ["drift"]
+        rare = [Counts(12 if place in (3, 90) else 0, 64) for place in range(100)]
+        assert names(check_drift([rare, []])) == ["drift"]
+        assert check_drift([[Counts(int(place % 37 == 0), 64) for place in range(100)], []]) == []
+
+    def test_the_evidence_of_any_order_is_a_fair_bet(self):
+        pieces = [np.array(list(each)) for each in product(range(5), repeat=3)]
+        for hits in range(13):
+            tables = [each for each in pieces if each.sum() == hits]
+            chances = [float(comb(4, each).prod() / comb(12, hits)) for each in tables]
+            worth = [np.exp(_alike(np.stack([each, 4 - each], axis=1))) for each in tables]
+            assert np.dot(chances, worth) <= 1.0 + 1e-9
 
     def test_one_hit_in_a_last_chunk_of_one_is_chance(self):
         # Its probability is the event's own: 1.5 %.
