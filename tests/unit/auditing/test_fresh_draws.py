@@ -1,6 +1,7 @@
 """What proves was never drawn before: no stream serves two purposes, two sides, two pairs or two certificates."""
 
 import math
+from itertools import count
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from epsilometer.auditing.judge import judge, pay_and_prove
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.errors import BudgetError
 from epsilometer.methods import Task, find_method
+from epsilometer.methods.events import EventsMethod
 from epsilometer.outputs import read_outputs
 from epsilometer.result import HealthReport
 
@@ -160,3 +162,18 @@ def test_compare_splits_each_recording_into_two_parts_of_its_own():
 def test_a_verdict_needs_a_bound_above_the_claim_and_a_guarantee(bound, guarantee, verdict):
     claim = em.PureDP(1.0)
     assert judge(claim, em.Finding("mine", bound, guarantee, 0.95, None, claim), []) is verdict
+
+
+def test_a_method_learns_from_draws_in_random_order():
+    # Methods may fit on the first rows and choose on the rest; those must not be the early and the late draws.
+    seen = []
+
+    class Looking(EventsMethod):
+        def propose(self, left, right, task):
+            seen.extend(side.blocks[0].columns[0].values for side in (left, right))
+            return super().propose(left, right, task)
+
+    calls = count()
+    em.audit(lambda x: float(next(calls)), em.Pair(0, 1), em.PureDP(1.0), samples=300, seed=0, method=Looking())
+    for values in seen[:2]:
+        assert 0.3 < np.mean(np.diff(values) > 0) < 0.7
