@@ -138,7 +138,7 @@ def _tables_of_many(cells: Sequence[Cells], starts: Integers, weight: Floats | N
         filled[0] = 1.0
         for start, index in zip(starts.tolist(), cells, strict=False):
             filled[place[start:][index[rows]], np.arange(filled.shape[1])] = 1.0
-        both += filled @ (filled if weight is None else filled * weight[rows].astype(np.float32)).T
+        both += filled @ filled.T if weight is None else (filled * weight[rows]) @ filled.T
     turn = np.zeros((starts[-1], len(both)))
     turn[others, place[others]] = turn[starts[:-1], 0] = 1.0
     for start, stop in pairwise(starts.tolist()):

@@ -50,7 +50,7 @@ def test_the_tables_are_those_of_indicators(rng, monkeypatch, few_cells):
     hot, weight = one_hot(cuts, left), rng.random(500)
     np.testing.assert_array_equal(additive._tables(left.cells, starts_of(cuts)), hot.T @ hot)
     weighted = additive._tables(left.cells, starts_of(cuts), weight)
-    np.testing.assert_allclose(weighted, (hot * weight[:, None]).T @ hot, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(weighted, (hot * weight[:, None]).T @ hot, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shift", [0.1, 1.0])  # close laws, and those that need Newton's steps
