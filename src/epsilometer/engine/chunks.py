@@ -2,16 +2,20 @@
 
 import secrets
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
 from numpy.typing import NDArray
 
 from epsilometer.bounds import Counts
 from epsilometer.errors import InputError
-from epsilometer.outputs import Labels, Outputs
+from epsilometer.outputs import Numbers, Outputs
+from epsilometer.outputs.columns import Column
 
 
 class Phase(IntEnum):
@@ -43,6 +47,68 @@ def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.ran
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(phase, pair, side, chunk)))
 
 
+# The constants of SeedSequence, whose streams NumPy promises never to change: how words are mixed into its pool, and
+# how the pool becomes a state.
+_INTO, _OUT_OF = (0x43B0D7E5, 0x931E8875), (0x8B51F9DD, 0x58F38DED)
+_MIX_LEFT, _MIX_RIGHT, _HALF_WORD = np.uint32(0xCA01F9DD), np.uint32(0x4973F715), np.uint32(16)
+# Fewer generators than this are made one by one.
+_FEW_CHUNKS = 5
+
+
+class ChunkSeed(ISpawnableSeedSequence):
+    """The SeedSequence of a chunk, made when more is asked of it than the words that seed a generator."""
+
+    def __init__(self, seed: int, key: tuple[int, ...], words: NDArray[np.uint64]) -> None:
+        self._seed, self._key, self._words = seed, key, words
+
+    @cached_property
+    def _whole(self) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self._seed, spawn_key=self._key)
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        """As SeedSequence has it."""
+        return self._words if (n_words, dtype) == (4, np.uint64) else self._whole.generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """As SeedSequence has it."""
+        return list(self._whole.spawn(n_children))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+    def __reduce__(self) -> Any:
+        return self._whole.__reduce__()
+
+
+def chunk_rngs(seed: int, phase: int, pair: int, chunks: Sequence[tuple[int, int]]) -> list[np.random.Generator]:
+    """The same generators for many chunks, given by side and number: all at once takes a third of the time."""
+    places = np.array(chunks, dtype=np.uint64).T
+    low, high = places[1] & np.uint64(0xFFFFFFFF), places[1] >> np.uint64(32)
+    if len(chunks) < _FEW_CHUNKS or (high.any() and not high.all()):  # keys of different lengths
+        return [chunk_rng(seed, phase, pair, *each) for each in chunks]
+    before = np.random.SeedSequence(seed, spawn_key=(phase, pair))
+    pool = np.tile(before.pool, (len(chunks), 1))
+    # Every word so far was mixed into all four of the pool, and each of these into the other three.
+    mixed = 4 * sum(max(1, -(-each.bit_length() // 32)) for each in (seed >> 96, phase, pair)) + 12
+    for word in (places[0], low, high)[: 3 if high.any() else 2]:
+        factors, mixed = _factors(*_INTO, mixed), mixed + 4
+        more = (word.astype(np.uint32)[:, None] ^ factors[:4]) * factors[1:5]
+        pool = _MIX_LEFT * pool - _MIX_RIGHT * (more ^ more >> _HALF_WORD)
+        pool ^= pool >> _HALF_WORD
+    factors = _factors(*_OUT_OF, 0)
+    state = (np.tile(pool, 2) ^ factors[:8]) * factors[1:]
+    words = (state ^ state >> _HALF_WORD).astype("<u4").view("<u8").astype(np.uint64)
+    seeds = (ChunkSeed(seed, (phase, pair, *each), row) for each, row in zip(chunks, words, strict=True))
+    return [np.random.Generator(np.random.PCG64(each)) for each in seeds]
+
+
+@lru_cache(maxsize=64)
+def _factors(first: int, factor: int, skip: int) -> NDArray[np.uint32]:
+    """Nine of the numbers that SeedSequence multiplies words with, each a power of a factor."""
+    powers = (first * pow(factor, skip + place, 1 << 32) for place in range(9))
+    return np.array([each & 0xFFFFFFFF for each in powers], dtype=np.uint32)
+
+
 # The two sides of an audit are drawn in at least this many turns. If a distribution changes while it is drawn, both
 # sides see the same change, up to one turn. Turns of fewer outputs than the second number cost more than they help.
 TURNS, FEWEST_PER_TURN = 64, 64
@@ -62,23 +128,31 @@ def row_hashes(outputs: Outputs) -> Hashes:
     """A number per output: equal outputs, equal numbers; every bit of it is as good as a coin."""
     hashes = np.empty(outputs.size, dtype=np.uint64)
     for block in outputs.blocks:
-        columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
+        columns = [_bits(each) for each in block.columns] or [np.zeros(block.size, dtype=np.uint64)]
         # A row of bits per column, all mixed at once: there may be thousands of columns.
-        bits = np.zeros((max(len(columns), 1), block.size), dtype=np.uint64)
-        for row, each in zip(bits, columns, strict=False):
-            row[:] = np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
-        shape = np.uint64(zlib.crc32(block.shape.encode(errors="replace")))
-        places = np.arange(1, len(bits) + 1, dtype=np.uint64)[:, None]
-        bits += _GOLDEN * places + shape  # equal values in other places differ
+        bits = (np.stack(columns) if len(columns) > 1 else columns[0][None]) + _by_place(block.shape, len(columns))
         for shift, factor in _MIX:
             bits ^= bits >> shift
             bits *= factor
         bits ^= bits >> _LAST_SHIFT
-        hashes[slice(None) if block.rows is None else block.rows] = bits.sum(axis=0, dtype=np.uint64)
+        found = bits.sum(axis=0, dtype=np.uint64) if len(bits) > 1 else bits[0]
+        if block.rows is None:
+            return found
+        hashes[block.rows] = found
     return hashes
 
 
-def _label_bits(column: Labels) -> Hashes:
+@lru_cache(maxsize=64)
+def _by_place(shape: str, n_columns: int) -> Hashes:
+    """What is added to the bits of each column: equal values in other places, or of other shapes, differ."""
+    places = np.arange(1, n_columns + 1, dtype=np.uint64)[:, None]
+    return _GOLDEN * places + np.uint64(zlib.crc32(shape.encode(errors="replace")))
+
+
+def _bits(column: Column) -> Hashes:
+    if isinstance(column, Numbers):
+        values = column.values
+        return np.ascontiguousarray(values).view(np.uint64) if values.dtype.itemsize == 8 else values.astype(np.uint64)
     used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more labels than there are rows
     table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
     return np.array(table, dtype=np.uint64)[place.ravel()]

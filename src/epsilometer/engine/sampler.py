@@ -34,9 +34,9 @@ T = TypeVar("T")
 Reductions = tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]]
 # Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less. So workers get up
 # to 8 blocks of such a mechanism at a time, as long as enough tasks remain to keep them all busy and the progress
-# moving; blocks that take a while need more of them.
+# moving; blocks that take a while need more of them. Without workers, watching over a task is all that it costs.
 _MANY_AT_ONCE, _MOST_TOGETHER = 4096, 8
-_LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS = 1 << 14, 16, 128
+_LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS, _LEAST_SERIAL_TASKS = 1 << 14, 16, 128, 4
 # Coins that are tossed at a time: tossing one costs as much.
 _COINS = 64
 
@@ -108,9 +108,9 @@ class _Drawing:
     def __call__(self, task: Sequence[ChunkRequest]) -> list[Chunk[Any]]:
         """Draws some chunks, in the given order."""
         chunks = []
+        rngs = seeded.chunk_rngs(*self.stream, [(piece.side, piece.chunk) for piece in task])
         with own_tools(self.mechanism.name, [self.inputs[piece.side] for piece in task]):
-            for piece in task:
-                rng = seeded.chunk_rng(*self.stream, piece.side, piece.chunk)
+            for piece, rng in zip(task, rngs, strict=True):
                 with contained(self.mechanism.name, self.inputs[piece.side]):
                     outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
                 chunks.append(Chunk(self.reductions[piece.side](outputs), outputs.size, seeded.fingerprint(outputs)))
@@ -226,12 +226,12 @@ class _Kept:
         return self.reduce(outputs), kept
 
 
-def _pieces_together(size: int, n: int) -> int:
+def _pieces_together(size: int, n: int, is_serial: bool) -> int:
     """How many chunks of many outputs a worker gets at a time; the results do not depend on it.
 
     Both sides of a block go to one worker, so that they are drawn one right after the other.
     """
-    least = _LEAST_LARGE_TASKS if size >= _LARGE_BLOCK else _LEAST_TASKS
+    least = _LEAST_LARGE_TASKS if size >= _LARGE_BLOCK else _LEAST_SERIAL_TASKS if is_serial else _LEAST_TASKS
     return 2 * max(1, min(n // size // least, _MOST_TOGETHER))
 
 
@@ -304,7 +304,9 @@ class Sampler:
         drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
         sent, awaited = tee(pieces)
         # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
-        together = 1 if self.mechanism.chunk_size < _MANY_AT_ONCE else _pieces_together(self.block_size(n), n)
+        together, is_serial = 1, isinstance(self.runner, SerialRunner)
+        if self.mechanism.chunk_size >= _MANY_AT_ONCE:
+            together = _pieces_together(self.block_size(n), n, is_serial)
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
             self.drawn[piece.side] += chunk.size

@@ -297,7 +297,10 @@ class Outputs:
 
     def copied(self) -> "Outputs":
         """A copy that does not change when the mechanism reuses its arrays."""
-        copies = [replace(block, columns=tuple(column.copied() for column in block.columns)) for block in self.blocks]
+        copies = []
+        for block in self.blocks:
+            columns = tuple([column.copied() for column in block.columns])
+            copies.append(Block(block.shape, block.rows, columns, block.size))
         return Outputs(tuple(copies), self.size)
 
     def take(self, rows: Integers | slice) -> "Outputs":

@@ -173,7 +173,7 @@ class Event:
     def contains(self, outputs: object) -> Booleans:
         """Whether each output lies in the event, shape (n,). Takes `Outputs` or anything a mechanism may return."""
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
-        inside = np.full(read.size, self.chosen[-1])
+        inside = None
         for first, part, block in self.partition.matches(read):
             if part.is_single_line:  # comparing numbers on one line is faster than finding their cells
                 group = part.groups[0]
@@ -183,8 +183,9 @@ class Event:
                 found = self.chosen[first + part.index(block)]
             if block.rows is None:
                 return found
+            inside = np.full(read.size, self.chosen[-1]) if inside is None else inside
             inside[block.rows] = found
-        return inside
+        return np.full(read.size, self.chosen[-1]) if inside is None else inside
 
     @property
     def n_parts(self) -> int:

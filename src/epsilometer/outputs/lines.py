@@ -131,13 +131,15 @@ class Line:
 
     def contains(self, values: NDArray[np.generic], chosen: Booleans) -> Booleans:
         """Whether each value falls into a chosen cell, shape (n,)."""
-        change = np.flatnonzero(chosen[:-2] != chosen[1:-1])
-        if len(change) > _FEW_ENDS:
+        ends = self.edges[chosen[:-2] != chosen[1:-1]]
+        if len(ends) > _FEW_ENDS:
             return chosen[self.index(values)]
         numbers = np.asarray(values, dtype=np.float64)
-        inside = np.full(len(numbers), chosen[0])
-        for edge in self.edges[change]:
+        inside = numbers >= ends[0] if len(ends) else np.zeros(len(numbers), dtype=np.bool_)
+        for edge in ends[1:]:
             inside ^= numbers >= edge
+        if chosen[0]:
+            np.logical_not(inside, out=inside)
         if chosen[-1] != chosen[0]:  # NaN is at or above no edge
             inside[np.isnan(numbers)] = chosen[-1]
         return inside

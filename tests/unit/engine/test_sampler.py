@@ -87,21 +87,22 @@ def first_value(outputs):
 
 
 @pytest.mark.parametrize(
-    ("chunk_size", "n", "expected"),
+    ("chunk_size", "n", "expected", "serial"),
     [
-        (65_536, 70_000, 8),
-        (65_536, 5_000_000, 2),
-        (65_536, 2**24, 4),
-        (65_536, 10**9, 16),
-        (8192, 1, 2),
+        (65_536, 70_000, 8, 16),
+        (65_536, 5_000_000, 2, 2),
+        (65_536, 2**24, 4, 4),
+        (65_536, 10**9, 16, 16),
+        (8192, 1, 2, 2),
     ],
 )
-def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected):
+def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected, serial):
     size = Sampler(blocks_of(chunk_size), 0).block_size(n)
-    assert sampler._pieces_together(size, n) == expected
+    assert sampler._pieces_together(size, n, is_serial=False) == expected
+    assert sampler._pieces_together(size, n, is_serial=True) == serial
 
 
-@pytest.mark.parametrize(("chunk_size", "expected"), [(256, 1), (4095, 1), (4096, 8)])
+@pytest.mark.parametrize(("chunk_size", "expected"), [(256, 1), (4095, 1), (4096, 16)])
 def test_outputs_that_are_drawn_one_at_a_time_are_asked_for_one_chunk_at_a_time(chunk_size, expected):
     sizes = []
 
