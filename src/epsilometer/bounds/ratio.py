@@ -39,6 +39,7 @@ class RatioTest:
         self.level = failure_probability - failure_probability * _NUISANCE_SHARE
         self.q_range = _restricted(right, failure_probability)
         self.region = region
+        self._right: supremum.RightSide | None = None
         self._is_large = min(min(side.hits, side.trials - side.hits) for side in (left, right)) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -53,8 +54,13 @@ class RatioTest:
         """How far the p-value is above the level, in normal quantiles, at a few values of q only: a mere guide."""
         null = supremum.NullLine(_grow(epsilon), delta)
         q = supremum.evenly_spread(self.q_range, _ROUGH_POINTS)
-        likely = supremum.normal_probability if self._is_large else supremum.region_probability
-        p_value = float(likely(self.region, null.power(q), q, _BLOCKS if self._is_large else _ROUGH_BLOCKS).max())
+        if self._is_large:
+            p_value = float(supremum.normal_probability(self.region, null.power(q), q, _BLOCKS).max())
+        else:
+            self._right = self._right or supremum.right_side(self.region, q, _ROUGH_BLOCKS)
+            p_value = float(
+                supremum.region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS, self._right).max()
+            )
         return float(ndtri(min(max(p_value, 1e-300), 1.0 - 1e-16))) - float(ndtri(self.level))
 
     def rejects(self, epsilon: float, delta: float) -> bool:
@@ -103,7 +109,7 @@ def epsilon_lower(
         return least
     test = epsilon_test(left, right, failure_probability, delta)
     # No smaller share than this is ever excluded on the right, so no larger ε is ever rejected.
-    top = math.log((left.share - delta) / max(right.share, 0.05 / right.trials))
+    top = math.log((left.hits / left.trials - delta) * right.trials / max(right.hits, 0.05))
     return least + _largest_rejected(test, lambda beyond: (least + beyond, delta), top - least)
 
 
