@@ -3,6 +3,7 @@
 Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -34,6 +35,8 @@ _FALSE_ALARM = 1e-9
 _PROOF = -np.log(_FALSE_ALARM)
 # From this variance on a hypergeometric count is taken as normal, at this share of its distance from the mean.
 _WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
+# Within this many spreads of the mean, no tail is as thin as an alarm needs it.
+_USUAL = 3.0
 _LAGS = (1, 2, 3)
 # 2^-40 of a probability: far finer than the rate is known.
 _HALVINGS = 40
@@ -191,12 +194,14 @@ def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthR
         indicators: whether each draw (in order) fell into an event, for some events.
     """
     threshold = _FALSE_ALARM / max(1, len(indicators))
+    firsts = [hits[:_MOST_ROWS] for hits in indicators]
+    counted = [(hits, len(hits), int(np.count_nonzero(hits))) for hits in firsts]
     for lag in _LAGS:
-        for hits in indicators:
-            order = np.concatenate([hits[start:_MOST_ROWS:lag] for start in range(lag)])
-            n_hits = int(np.count_nonzero(order))
-            followed = int(np.count_nonzero(order[1:] & order[:-1]))
-            if n_hits > 1 and hypergeometric_tails(followed, len(order), n_hits - 1, n_hits) < threshold:
+        for hits, n, n_hits in counted:
+            # Each stretch begins where the one before it has ended.
+            ends = [(start + (n - 1 - start) // lag * lag, start + 1) for start in range(min(lag, n) - 1)]
+            followed = int(np.count_nonzero(hits[lag:] & hits[:-lag])) + sum(int(hits[a] and hits[b]) for a, b in ends)
+            if n_hits > 1 and hypergeometric_tails(followed, n, n_hits - 1, n_hits, _USUAL) < threshold:
                 text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
                 return [HealthReport("serial-correlation", text, untrusted=True)]
     return []
@@ -214,7 +219,7 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
         hits = [sum(chunk.hits for chunk in half) for half in halves]
         trials = [sum(chunk.trials for chunk in half) for half in halves]
         # Given all hits, those of the first half are a draw without replacement.
-        if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0]) < _FALSE_ALARM:
+        if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0], _USUAL) < _FALSE_ALARM:
             first, second = (f"{some / of:.4g}" for some, of in zip(hits, trials, strict=True))
             how = f"moved from {first} in the first half of the draws to {second} in the second"
         elif _alike(np.array([(each.hits, each.trials - each.hits) for each in chunks]).reshape(-1, 2)) > _PROOF:
@@ -315,14 +320,16 @@ def _same_order(heads: Sequence[Hashes]) -> float:
     return evidence
 
 
-def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int) -> float:
+def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int, usual: float = 0.0) -> float:
     """Twice the smaller tail of the number of marked items among the drawn, at the number seen.
 
     Exact up to a variance of `_WIDE`; beyond, by the normal distribution with its threshold moved from 6.1 to 7
-    spreads, which more than covers the difference.
+    spreads, which more than covers the difference. Or 1 within so many `usual` spreads of the mean.
     """
     mean = drawn * marked / population
     variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
+    if abs(seen - mean) < usual * math.sqrt(variance):
+        return 1.0
     if variance > _WIDE:
         return float(2.0 * ndtr(-abs(seen - mean) / np.sqrt(variance) * _NORMAL_MARGIN))
     low, high = max(0, drawn + marked - population), min(marked, drawn)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import comb
 
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints
+from epsilometer.engine import Fingerprints, health
 from epsilometer.engine.chunks import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
@@ -291,3 +291,42 @@ def test_row_hashes_know_equal_outputs():
     hashes = row_hashes(read_outputs([1.0, "1", (1.0, "x"), None, 1.0, "1", (1.0, "x"), None, (1.0, "y"), 1]))
     assert np.array_equal(hashes[:4], hashes[4:8])
     assert len(set(hashes.tolist())) == 6
+
+
+def slow_followed(hits, lag):
+    order = np.concatenate([hits[start::lag] for start in range(lag)])
+    return int(np.count_nonzero(order[1:] & order[:-1]))
+
+
+def test_neighbours_a_lag_apart_are_counted_as_if_they_were_laid_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 4, 5, 7, 100, 101, 102):
+        hits, seen = rng.random(n) < 0.6, []
+        hits[0] = hits[-1] = True
+        monkeypatch.setattr(
+            health, "hypergeometric_tails", lambda followed, *rest, seen=seen: seen.append(followed) or 1.0
+        )
+        health.check_correlation(0, [hits])
+        if np.count_nonzero(hits) > 1:
+            assert seen == [slow_followed(hits, lag) for lag in (1, 2, 3)]
+
+
+def test_no_tail_within_the_usual_spreads_would_be_an_alarm():
+    """The shortcut never hides an alarm: all small populations, and some large ones."""
+    sizes = [
+        (population, marked, drawn)
+        for population in range(1, 24)
+        for marked in range(population + 1)
+        for drawn in range(population + 1)
+    ]
+    sizes += [
+        (10_000, marked, drawn) for marked in (1, 3, 10, 100, 1600) for drawn in (1, 3, 10, 100, 1600, 9000, 9999)
+    ]
+    for population, marked, drawn in sizes:
+        mean = drawn * marked / population
+        variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
+        for seen in range(max(0, drawn + marked - population), min(marked, drawn) + 1):
+            if abs(seen - mean) < health._USUAL * np.sqrt(variance) and abs(seen - mean) > (
+                health._USUAL - 0.5
+            ) * np.sqrt(variance):
+                assert health.hypergeometric_tails(seen, population, marked, drawn) > 1e-6
