@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer.arrays import Booleans
 from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, leaves_of
 from epsilometer.outputs.events import Event, LogRatio, name_of_part, score_words
-from epsilometer.outputs.lines import number_text
+from epsilometer.outputs.lines import crowded, number_text, places
 
 # Enough for the eye; as JSON about 1 kB per side.
 BINS = 96
@@ -42,7 +42,7 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
         return data | _atoms_of(left, right)
     values = [np.asarray(column.values, np.float64) for column in columns if isinstance(column, Numbers)]
     pooled = np.concatenate(values)
-    pooled = np.sort(pooled[np.isfinite(pooled)])
+    pooled = np.sort(crowded(pooled[np.isfinite(pooled)], _REPEATS))
     late = pooled[_REPEATS - 1 :]
     # A value that occurs k times equals the one _REPEATS - 1 places before it k + 1 - _REPEATS times.
     often, more = np.unique(late[late == pooled[: len(late)]], return_counts=True)
@@ -64,8 +64,8 @@ def binned_densities(left: Outputs, right: Outputs) -> dict[str, Any] | None:
     for name, side, quartiles in zip(("left", "right"), sides, ends[:, 2:], strict=True):
         # Unlike numpy's histogram, this works even with fewer floats than bins between the ends.
         inside = side[(side >= low) & (side <= high)]
-        places = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
-        data[name] = np.bincount(places, minlength=BINS).tolist()
+        bins = np.minimum(((inside - low) / (high - low) * BINS).astype(np.int64), BINS - 1)
+        data[name] = np.bincount(bins, minlength=BINS).tolist()
         # The bandwidth by Silverman's rule of thumb, as `bw.nrd0` of R has it: 0.9 · spread · n^(−1/5).
         with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
             deviation = float(side.std(ddof=1))
@@ -87,6 +87,8 @@ def _atoms_of(left: Outputs, right: Outputs) -> dict[str, Any]:
 
 # Draws per side in the picture of the outputs, its bins, the values that get a bar of their own, and its columns.
 _MOST_SEEN, _HISTOGRAM, _MOST_BARS, _MOST_COLUMNS = 20_000, 40, 12, 3
+# Outputs that show whether there are more values than bars.
+_FEW_SEEN = 64
 
 Flags = tuple[Booleans, Booleans]
 
@@ -147,13 +149,16 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
         sides = [[side.labels[code] for code in side.codes] for side in (left, right) if isinstance(side, Labels)]
         return _bars(name, sides[0], sides[1], inside)
     values = [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
-    distinct = np.unique(np.concatenate(values), return_counts=True)[0]  # or it would use a slow hash table
-    known = distinct[np.isfinite(distinct)]
-    if len(distinct) <= _MOST_BARS or len(known) < 2 or not np.ptp(known) < np.inf:
+    every = np.concatenate(values)
+    known = every[np.isfinite(every)]
+    distinct = np.unique(every[:_FEW_SEEN], return_counts=True)[0]  # or it would use a slow hash table
+    if len(distinct) <= _MOST_BARS or not np.ptp(known) < np.inf:
+        distinct = np.unique(every, return_counts=True)[0]
+    if len(distinct) <= _MOST_BARS or not np.ptp(known) < np.inf:
         order = [number_text(each, kind) for each in distinct.tolist()]
         # The place of every value; NaN, which is the last of them, is equal to none.
-        places = [np.minimum(np.searchsorted(distinct, side), len(order) - 1).tolist() for side in values]
-        texts = [[order[place] for place in side] for side in places]
+        found = [np.minimum(np.searchsorted(distinct, side), len(order) - 1).tolist() for side in values]
+        texts = [[order[place] for place in side] for side in found]
         return _bars(name, texts[0], texts[1], inside, order[:_MOST_BARS])
     finite = [np.isfinite(side) for side in values]
     known_of = [side[mask] for side, mask in zip(values, finite, strict=True) if mask.any()]
@@ -164,11 +169,12 @@ def _column(name: str, kind: str, left: Column, right: Column, inside: Flags) ->
         edges = np.arange(np.floor(low), high + width + 0.5, width) - 0.5
     else:
         edges = np.linspace(low, high if high > low else low + 1.0, _HISTOGRAM + 1)
-    kept = *finite, *(mask & flag for mask, flag in zip(finite, inside, strict=True))
-    drawn = (side[mask] for side, mask in zip((*values, *values), kept, strict=True))
-    counts = [np.histogram(np.clip(each, edges[0], edges[-1]), edges)[0] for each in drawn]
-    seen = counts[0] + counts[1]
-    share = (counts[2] + counts[3]) / np.maximum(seen, 1)
+    last = len(edges) - 2
+    bins = [(places(edges, side[mask]) - 1).clip(0, last) for side, mask in zip(values, finite, strict=True)]
+    counts = [np.bincount(each, minlength=last + 1) for each in bins]
+    within = (each[flag[mask]] for each, flag, mask in zip(bins, inside, finite, strict=True))
+    seen, chosen = counts[0] + counts[1], np.bincount(np.concatenate(list(within)), minlength=last + 1)
+    share = chosen / np.maximum(seen, 1)
     known_bins = np.flatnonzero(seen)
     share = share[known_bins[np.abs(np.arange(len(seen))[:, None] - known_bins).argmin(axis=1)]]  # as its neighbours
     about = {"name": name, "kind": kind, "n": [len(side) for side in values], "edges": edges.tolist()}

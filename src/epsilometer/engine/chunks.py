@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from epsilometer.bounds import Counts
 from epsilometer.errors import InputError
-from epsilometer.outputs import Numbers, Outputs
-from epsilometer.outputs.columns import Column
+from epsilometer.outputs import Labels, Outputs
 
 
 class Phase(IntEnum):
@@ -85,7 +84,8 @@ def chunk_rngs(seed: int, phase: int, pair: int, chunks: Sequence[tuple[int, int
     places = np.array(chunks, dtype=np.uint64).T
     low, high = places[1] & np.uint64(0xFFFFFFFF), places[1] >> np.uint64(32)
     if len(chunks) < _FEW_CHUNKS or (high.any() and not high.all()):  # keys of different lengths
-        return [chunk_rng(seed, phase, pair, *each) for each in chunks]
+        keys = ((phase, pair, *each) for each in chunks)
+        return [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)) for key in keys]
     before = np.random.SeedSequence(seed, spawn_key=(phase, pair))
     pool = np.tile(before.pool, (len(chunks), 1))
     # Every word so far was mixed into all four of the pool, and each of these into the other three.
@@ -128,14 +128,18 @@ def row_hashes(outputs: Outputs) -> Hashes:
     """A number per output: equal outputs, equal numbers; every bit of it is as good as a coin."""
     hashes = np.empty(outputs.size, dtype=np.uint64)
     for block in outputs.blocks:
-        columns = [_bits(each) for each in block.columns] or [np.zeros(block.size, dtype=np.uint64)]
+        columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
+        rows: list[Hashes] = [
+            np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
+            for each in columns or [np.zeros(block.size, dtype=np.uint64)]
+        ]
         # A row of bits per column, all mixed at once: there may be thousands of columns.
-        bits = (np.stack(columns) if len(columns) > 1 else columns[0][None]) + _by_place(block.shape, len(columns))
+        bits: Hashes = (np.stack(rows) if len(rows) > 1 else rows[0][None]) + _by_place(block.shape, len(rows))
         for shift, factor in _MIX:
             bits ^= bits >> shift
             bits *= factor
         bits ^= bits >> _LAST_SHIFT
-        found = bits.sum(axis=0, dtype=np.uint64) if len(bits) > 1 else bits[0]
+        found: Hashes = bits.sum(axis=0, dtype=np.uint64) if len(bits) > 1 else bits[0]
         if block.rows is None:
             return found
         hashes[block.rows] = found
@@ -149,10 +153,7 @@ def _by_place(shape: str, n_columns: int) -> Hashes:
     return _GOLDEN * places + np.uint64(zlib.crc32(shape.encode(errors="replace")))
 
 
-def _bits(column: Column) -> Hashes:
-    if isinstance(column, Numbers):
-        values = column.values
-        return np.ascontiguousarray(values).view(np.uint64) if values.dtype.itemsize == 8 else values.astype(np.uint64)
+def _label_bits(column: Labels) -> Hashes:
     used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more labels than there are rows
     table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
     return np.array(table, dtype=np.uint64)[place.ravel()]

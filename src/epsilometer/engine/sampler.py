@@ -304,9 +304,8 @@ class Sampler:
         drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
         sent, awaited = tee(pieces)
         # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
-        together, is_serial = 1, isinstance(self.runner, SerialRunner)
-        if self.mechanism.chunk_size >= _MANY_AT_ONCE:
-            together = _pieces_together(self.block_size(n), n, is_serial)
+        size, is_serial = self.block_size(n), isinstance(self.runner, SerialRunner)
+        together = 1 if self.mechanism.chunk_size < _MANY_AT_ONCE else _pieces_together(size, n, is_serial)
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         for piece, chunk in zip(awaited, chain.from_iterable(self.runner.map(drawing, tasks)), strict=True):
             self.drawn[piece.side] += chunk.size

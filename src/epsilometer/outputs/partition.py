@@ -156,13 +156,9 @@ class Partition:
         """How many outputs fall into each cell, shape (n_cells,)."""
         counts = np.zeros(self.n_cells, dtype=np.int64)
         for first, partition, block in self.matches(outputs):
-            if partition.is_single_line:
-                group = partition.groups[0]
-                assert group.line is not None
-                counts[first : first + group.n_cells] = group.line.count(group.numbers(block))
-            else:
-                n_cells = partition.n_cells
-                counts[first : first + n_cells] = np.bincount(partition.index(block), minlength=n_cells)
+            line, n_cells = partition.groups[0].line if partition.is_single_line else None, partition.n_cells
+            cells = line.index(partition.groups[0].numbers(block)) if line else partition.index(block)
+            counts[first : first + n_cells] = np.bincount(cells, minlength=n_cells)
         counts[-1] = outputs.size - counts.sum()
         return counts
 

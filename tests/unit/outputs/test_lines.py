@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from epsilometer.outputs import Line
-from epsilometer.outputs.lines import describe_intervals
+from epsilometer.outputs.lines import crowded, describe_intervals
 
 
 def atom(value):
@@ -28,8 +28,8 @@ def test_cells_are_closed_on_the_left():
 def test_no_edges_is_one_cell_and_nan():
     line = Line(np.empty(0))
     assert line.index(np.array([3.0, np.nan])).tolist() == [0, 1]
-    assert line.count(np.array([3.0, np.nan, 4.0])).tolist() == [2, 1]
-    assert line.count(np.empty(0)).tolist() == [0, 0]
+    assert np.bincount(line.index(np.array([3.0, np.nan, 4.0])), minlength=line.n_cells).tolist() == [2, 1]
+    assert np.bincount(line.index(np.empty(0)), minlength=line.n_cells).tolist() == [0, 0]
 
 
 def test_both_zeros_are_one_value():
@@ -43,7 +43,7 @@ def test_booleans_and_integers_are_numbers():
     many = Line(np.array([-1.0, 0.0, np.nextafter(0.0, 1.0), 0.5, 1.0, 2.0]))
     bits = np.array([[True, False], [False, True], [True, True]])[:, 0]  # a column of a table, not contiguous
     assert many.index(bits).tolist() == many.index(bits.astype(float)).tolist()
-    assert line.count(np.array([0, 1, 1, 5])).tolist() == [1, 3, 0]
+    assert np.bincount(line.index(np.array([0, 1, 1, 5])), minlength=line.n_cells).tolist() == [1, 3, 0]
 
 
 def test_intervals_join_neighbours():
@@ -88,3 +88,18 @@ class TestWords:
         line = Line(np.unique([-np.inf, *atom(-np.inf), 0.0, np.inf]))
         assert words(line, 1) == "output = -inf"
         assert words(line, line.n_cells - 2) == "output = inf"
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_values_that_occur_often_are_among_the_crowded(times):
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate(
+        [rng.normal(size=50_000), [-0.0] * times, [0.0] * (times - 1), [3.5] * times, [-1e300] * times]
+    )
+    numbers = rng.permutation(numbers)
+    values, counts = np.unique(numbers, return_counts=True)
+    found = crowded(numbers, times)
+    assert set(values[counts >= times]) <= set(found)
+    assert np.all(np.isin(found, numbers))
+    assert len(found) < (0.5 if times == 2 else 0.05) * len(numbers)
+    assert len(crowded(numbers[:0], times)) == 0

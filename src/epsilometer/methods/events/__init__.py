@@ -32,8 +32,8 @@ class EventProposal(CandidateProposal):
 
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        claim, (above, below) = self.task.claim, self.candidate.oriented(left, right)
-        bound, details = 0.0, dict[str, Any]()
+        claim, bound, details = self.task.claim, 0.0, dict[str, Any]()
+        above, below = (right, left) if self.candidate.flipped else (left, right)
         if isinstance(claim, PureDP | ApproxDP):
             bound = certified_value(claim, above, below, failure_probability)
         elif line := refuted_line(claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)):
@@ -108,8 +108,9 @@ def _expected(found: Found, task: Task) -> float:
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
     """Every way of cutting the outputs that may be best."""
-    few = min(len(left), len(right)) < FEW
-    return [*learn_by_values(left, right), *learn_scores(left, right), *(learn_orders(left, right) if few else ())]
+    few, scores = min(len(left), len(right)) < FEW, learn_scores(left, right)
+    ordered = scores[0].whole if scores and scores[0].is_line else None
+    return [*learn_by_values(left, right, ordered), *scores, *(learn_orders(left, right) if few else ())]
 
 
 def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Event, Choice] | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, next_float
+from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, crowded, next_float
 from epsilometer.outputs.partition import hash_signatures
 from epsilometer.outputs.scores import Term
 
@@ -21,22 +21,24 @@ _MOST_ATOMS = 4096
 # Look for repeated values among this many draws of each side before paying for a full sort.
 _FIRST_LOOK = 16_384
 # Quantiles and repeats are learned from at most this many draws of each side: more would not move them.
-_MOST_ROWS = 250_000
+MOST_ROWS = 1 << 18
 # A bin with fewer training draws than this shows chance rather than the distribution.
 _PER_BIN = 40
 
 
-def learn_line(left: Array, right: Array, most_bins: int = 512) -> Line:
+def learn_line(left: Array, right: Array, most_bins: int = 512, ordered: Floats | None = None) -> Line:
     """Cuts numbers: each repeated value is a cell of its own, the rest goes into bins of equal mass.
 
     Args:
         left: shape (n,), training values of one side.
         right: shape (m,), of the other.
         most_bins: never more bins than this.
+        ordered: the first `MOST_ROWS` of both, sorted, where they are sorted already.
     """
     atoms, pooled = _repeated(left, right)
+    pooled = np.sort(pooled) if ordered is None else ordered
     rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
-    rest = np.sort(rest[np.isfinite(rest)])
+    rest = rest[np.isfinite(rest)]
     # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
     wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))
     ranks = np.linspace(0, len(rest), max(min(wanted, len(rest) // _PER_BIN), 1) + 1).astype(np.int64)[1:-1]
@@ -102,9 +104,10 @@ def _empty_like(block: Block) -> Block:
 
 def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
     """The values that repeat often enough, ascending, and all values; infinities that were seen always are atoms."""
-    pooled = np.concatenate([np.asarray(side[:_MOST_ROWS], dtype=np.float64) for side in (left, right)])
-    look = np.sort(np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]))
+    pooled = np.concatenate([np.asarray(side[:MOST_ROWS], dtype=np.float64) for side in (left, right)])
+    look = np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)])
     infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]
+    look = np.sort(crowded(look, 2))
     if not np.any(look[1:] == look[:-1]):
         return np.array(infinite), pooled
     values, count = np.unique(pooled[~np.isnan(pooled)], return_counts=True)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.outputs.lines import places
 
 # Slices in which draws are counted: by size from either end, and evenly between.
 _BY_SIZE, _EVEN = 56, 33
@@ -65,7 +66,7 @@ class Sliced:
         ends = np.unique(np.searchsorted(ordered, ordered[ranks]))
         cuts = ends[ends > 0]
         at = np.concatenate([[0], cuts, [total]])
-        lefts = np.concatenate([[0], np.searchsorted(np.sort(left), ordered[cuts]), [len(left)]])
+        lefts = np.concatenate([[0], np.cumsum(np.bincount(places(ordered[cuts], left), minlength=len(cuts) + 1))])
         middle = ordered[(at[1:] + at[:-1]) // 2]
         return cls(at, lefts, middle, np.diff(lefts).astype(np.float64), np.diff(at).astype(np.float64))
 
@@ -109,10 +110,10 @@ def fit_curves(sliced: Sliced) -> Curves:
     return Curves(every / every.sum(), np.pad(np.concatenate(lefts), ((0, 0), (1, 0))))
 
 
-def _families(sliced: Sliced) -> list[Floats]:
+def _families(sliced: Sliced, only_first: bool = False) -> list[Floats]:
     """The bases of the curves, each family of shape (curves, slices, coefficients).
 
-    A constant, then features with mean 0 and variance 1 over the draws.
+    A constant, then features with mean 0 and variance 1 over the draws; the curves of the first family have one.
     """
     total = float(sliced.at[-1])
     share = 0.5 * (sliced.at[1:] + sliced.at[:-1]) / total
@@ -124,14 +125,16 @@ def _families(sliced: Sliced) -> list[Floats]:
     ends = np.interp(_KNOTS, share, x)[:, None]
     plateaus = [np.clip(depth, knots[first, None], knots[last, None]), x[None]]
     plateaus += [np.logaddexp(_BLUNT * sign * x, _BLUNT * sign * ends) for sign in (-1.0, 1.0)]
-    away = [t - knot for t in (x, depth) for knot in np.interp(_BENDS, share, t)]
-    bends = [[np.maximum(t, 0.0), np.minimum(t, 0.0)] for t in away]
-    tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
-    steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
-    curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
-    more = [np.stack([np.stack(each, axis=1) for each in family]) for family in (bends, steep + curved)]
+    families = [np.concatenate(plateaus)[..., None]]
+    if not only_first:
+        away = [t - knot for t in (x, depth) for knot in np.interp(_BENDS, share, t)]
+        bends = [[np.maximum(t, 0.0), np.minimum(t, 0.0)] for t in away]
+        tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
+        steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
+        curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
+        families += [np.array(each).transpose(0, 2, 1) for each in (bends, steep + curved)]
     bases, weight = [], sliced.sizes / sliced.sizes.sum()
-    for features in (np.concatenate(plateaus)[..., None], *more):
+    for features in families:
         centred = features - (weight @ features)[:, None]
         spread = np.sqrt(weight @ centred**2)[:, None]
         ones = np.ones((*features.shape[:2], 1))
@@ -152,7 +155,7 @@ def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, flo
 def tells_sides(left: Floats, right: Floats) -> float:
     """The evidence that a score of some draws tells the sides apart."""
     sliced = Sliced.of(left, right)
-    return _around_none(_families(sliced)[0], sliced.hits, sliced.sizes)[0]
+    return _around_none(_families(sliced, only_first=True)[0], sliced.hits, sliced.sizes)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,7 @@ class _Fit:
         offset = float(np.log(n / m))
         found, expected = np.zeros((len(basis), basis.shape[2])), np.full(basis.shape[:2], offset)
         for _ in range(_NEWTON):
-            share = expit(expected)
+            share = 1.0 / (1.0 + np.exp(-expected))
             slope = ((hits - sizes * share)[:, None] @ basis)[:, 0] - precision * found
             scaled = basis * (sizes * share * (1.0 - share))[..., None]
             information = np.swapaxes(scaled, 1, 2) @ basis + np.diag(precision)
@@ -192,7 +195,7 @@ class _Fit:
             expected = np.clip((basis @ found[..., None])[..., 0], -_FAR, _FAR) + offset
             if size.max() < _SHORT:
                 break
-        likelihood = -(np.logaddexp(0.0, -expected) @ hits + np.logaddexp(0.0, expected) @ (sizes - hits))
+        likelihood = -(np.logaddexp(0.0, -expected) @ sizes + expected @ (sizes - hits))
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
         evidence = likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
         return cls(basis, found, information, likelihood, evidence, offset)

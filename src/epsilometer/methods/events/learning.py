@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epsilometer.arrays import Array, Integers
+from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.methods.events.additive import fit_score
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
@@ -52,10 +52,10 @@ class Learned:
         return (a, b), (c, d)
 
 
-def learn_by_values(left: Outputs, right: Outputs) -> list[Learned]:
-    """Cells by repeated values, also with scores inside."""
+def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> list[Learned]:
+    """Cells by repeated values, also with scores inside; `ordered` are single numbers that are sorted already."""
     pairs = blocks_of_both(left, right)
-    by_values = [_by_values(a, b) for a, b in pairs]
+    by_values = [_by_values(a, b, ordered=ordered) for a, b in pairs]
     ways = [Learned(Partition(tuple(by_values)), left, right)]
     parts = zip(by_values, pairs, strict=True)
     if any(len(part.groups) > 1 and _needs_score(part, a, b) for part, (a, b) in parts):
@@ -153,11 +153,13 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     return replace(group, line=learn_line(a, b), score=score)
 
 
-def _by_values(left: Block, right: Block, with_scores: bool = False) -> BlockPartition:
+def _by_values(left: Block, right: Block, with_scores: bool = False, ordered: Floats | None = None) -> BlockPartition:
     """Cells by repeated values; a group that varies in one column is cut there, in more at best by a score."""
     one, other = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
     if isinstance(one, Numbers) and isinstance(other, Numbers):
-        return BlockPartition(left.shape, (None,), (Group((-1,), learn_line(one.values, other.values)),))
+        return BlockPartition(
+            left.shape, (None,), (Group((-1,), learn_line(one.values, other.values, ordered=ordered)),)
+        )
     place = line_of_long_numbers(left, right) if is_long_number(left.shape) else None
     if place is not None:
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))

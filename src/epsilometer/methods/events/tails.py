@@ -9,7 +9,7 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task, one_thread
 from epsilometer.methods.events.additive import GRAM_ROWS, Folds, Side, as_score, fit, folds_of, starts_of
-from epsilometer.methods.events.cells import blocks_of_both, cut_columns
+from epsilometer.methods.events.cells import MOST_ROWS, blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.prediction import expected_bounds
@@ -89,7 +89,7 @@ def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST) -> list[S
     pairs = blocks_of_both(left, right)
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
         columns = [side.columns[0] for side in pairs[0] if len(side.columns) == 1] if len(pairs) == 1 else []
-        numbers = [np.asarray(each.values[:_MOST_DRAWS], np.float64) for each in columns if isinstance(each, Numbers)]
+        numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
         if len(numbers) < 2:
             return []
         return _lines(pairs[0][0].shape, *numbers)
@@ -121,8 +121,6 @@ def _lines(shape: str, left: Floats, right: Floats) -> list[Scored]:
 _DENSEST = 0.1
 # Draws per side that decide between numbers and distances.
 _LOOK = 1 << 12
-# Single numbers: so many of each side tell where a tail begins, and millions would only take memory.
-_MOST_DRAWS = 1 << 18
 # Cells in which a score is compared with others.
 _CELLS = 32
 # Shapes that get a score of their own, the most frequent first, and draws that one must have.
