@@ -39,7 +39,7 @@ class RatioTest:
         self.level = failure_probability - failure_probability * _NUISANCE_SHARE
         self.q_range = _restricted(right, failure_probability)
         self.region = region
-        self._right: list[supremum.RightSide] = []
+        self._right: supremum.RightSide | None = None
         self._is_large = min(min(side.hits, side.trials - side.hits) for side in (left, right)) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -57,6 +57,7 @@ class RatioTest:
         if self._is_large:
             p_value = float(supremum.normal_probability(self.region, null.power(q), q, _BLOCKS).max())
         else:
+            self._right = self._right or supremum.right_side(self.region, q, _ROUGH_BLOCKS)
             p_value = float(
                 supremum.region_probability(self.region, null.power(q), q, _ROUGH_BLOCKS, self._right).max()
             )

@@ -54,7 +54,7 @@ RightSide = tuple[Floats, Floats, Floats]
 
 
 def region_probability(
-    region: Region, p: Floats, q: Floats, blocks: int | Floats, kept: list[RightSide] | None = None
+    region: Region, p: Floats, q: Floats, blocks: int | Floats, right: RightSide | None = None
 ) -> Floats:
     """P(X ≥ threshold(Y)) for each (p, q), from above (equal to it where a block is one value of Y).
 
@@ -63,29 +63,32 @@ def region_probability(
         q: shape (k,), right probabilities.
         blocks: the largest number of blocks for the bulk of Y, for each q on its own; or the lowest values of blocks
             that all q share, which makes it the probability of one fixed region that contains this one.
-        kept: keeps what was computed for these q and blocks, half of the work and the same for every p.
+        right: the `right_side` of these q and blocks, where it is known.
     """
-    kept, n, m = [] if kept is None else kept, float(region.n_left), float(region.n_right)
-    if not kept:
-        edges = _block_edges(m, q, blocks, region.reach) if isinstance(blocks, int) else np.tile(blocks, (len(q), 1))
-        # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is wrong in the
-        # third digit at 1e7 trials.
-        inner = np.clip(edges, 1.0, m)
-        if m <= _ROUNDED_Q * float(q.min()):  # 4 times as fast as the complement
-            below = betainc(m - inner + 1.0, inner, 1.0 - q[:, None])
-        else:
-            below = betaincc(inner, m - inner + 1.0, q[:, None])
-        below = np.where(edges <= 0.0, 0.0, np.where(edges > m, 1.0, below))
-        mass = np.diff(np.concatenate([below, np.ones((len(q), 1))], axis=1), axis=1)
-        # A real threshold just above an integer through rounding must not push that integer out of the region.
-        needed = np.maximum(np.ceil(region.threshold(edges) * (1.0 - 1e-12) - 1e-9), 0.0)
-        kept.append((below[:, 0], np.maximum(mass, 0.0), needed))
-    first, mass, needed = kept[0]
+    n, (below, mass, needed) = float(region.n_left), right or right_side(region, q, blocks)
     inside = np.clip(needed, 1.0, n)
     tail = betainc(inside, n - inside + 1.0, p[:, None])
     tail = np.where(needed <= 0.0, 1.0, np.where(needed > n, 0.0, tail))
-    total = (first + (mass * tail).sum(axis=1)) * (1.0 + ROUNDING)
+    total = (below + (mass * tail).sum(axis=1)) * (1.0 + ROUNDING)
     return np.asarray(np.minimum(total, 1.0), dtype=np.float64)
+
+
+def right_side(region: Region, q: Floats, blocks: int | Floats) -> RightSide:
+    """What `region_probability` needs to know of Y: half of its work, and the same for every p."""
+    m = float(region.n_right)
+    edges = _block_edges(m, q, blocks, region.reach) if isinstance(blocks, int) else np.tile(blocks, (len(q), 1))
+    # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is wrong in the third
+    # digit at 1e7 trials.
+    inner = np.clip(edges, 1.0, m)
+    if m <= _ROUNDED_Q * float(q.min()):  # 4 times as fast as the complement
+        below = betainc(m - inner + 1.0, inner, 1.0 - q[:, None])
+    else:
+        below = betaincc(inner, m - inner + 1.0, q[:, None])
+    below = np.where(edges <= 0.0, 0.0, np.where(edges > m, 1.0, below))
+    mass = np.diff(np.concatenate([below, np.ones((len(q), 1))], axis=1), axis=1)
+    # A real threshold just above an integer through rounding must not push that integer out of the region.
+    needed = np.maximum(np.ceil(region.threshold(edges) * (1.0 - 1e-12) - 1e-9), 0.0)
+    return below[:, 0], np.maximum(mass, 0.0), needed
 
 
 def _block_edges(m: float, q: Floats, blocks: int, reach: float) -> Floats:
