@@ -28,7 +28,7 @@ from epsilometer.inputs import Pair
 from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, choose, ladder_of
+from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, choose, guesses, ladder_of
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
@@ -114,7 +114,8 @@ class SequentialRun:
             return
         self._choose_again()
         size = min(max(1, int(self.options.growth * state.spent)), left_over)
-        bets = [place_bets(self.ladder.lines, *stake.guess(), size, size) for stake in state.stakes]
+        found = np.transpose(guesses(state.stakes, self.ladder.claim_lines())).tolist()
+        bets = [place_bets(self.ladder.lines, p, q, size, size) for p, q in found]
         # The money is split by the growth that each bet promises against the claim.
         growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
         shares = [each / sum(growth) for each in growth]
@@ -123,8 +124,8 @@ class SequentialRun:
             state.batch -= 1  # the batch was not finished, so it never happened
             state.stopped = "seconds"
             return
-        places = enumerate(zip(shares, bets, strict=True))
-        won = [self._count(place, share, bet, *draws) for place, (share, bet) in places]
+        places = enumerate(zip(shares, found, bets, strict=True))
+        won = [self._count(place, share, guess, bet, *draws) for place, (share, guess, bet) in places]
         # Their winnings are added up again.
         state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
         if len(state.left) < _MOST_LEARNED:
@@ -149,20 +150,18 @@ class SequentialRun:
         state.chosen_at = len(state.left)
         lines = self.ladder.claim_lines()
         found = choose(state.left, state.right, lines)
-        p, q = np.array([stake.guess() for stake in state.stakes]).T
-        now = float(growth_rate(lines, p, q).sum())
+        now = float(growth_rate(lines, *guesses(state.stakes, lines)).sum())
         if sum(each.candidate.predicted for each in found) > _BETTER * now:
             state.change(found)
 
-    def _count(self, place: int, share: float, bet: Bets, left: Outputs, right: Outputs) -> Floats:
+    def _count(self, place: int, share: float, guess: list[float], bet: Bets, left: Outputs, right: Outputs) -> Floats:
         """What one bet won on a batch; its counts improve the next guess."""
         state, stake = self.state, self.state.stakes[place]
         inside = [stake.candidate.event.contains(side) for side in (left, right)]
         counts = [Counts(int(np.count_nonzero(side)), len(side)) for side in inside]
-        p, q = stake.guess()
         about = {"batch": state.batch, "stake": place, "share": share, "flipped": stake.candidate.flipped}
         left_counts, right_counts = ([each.hits, each.trials] for each in counts)
-        state.batches.append({**about, "p1": p, "q1": q, "left": left_counts, "right": right_counts})
+        state.batches.append({**about, "p1": guess[0], "q1": guess[1], "left": left_counts, "right": right_counts})
         stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
         return bet.log_wealth(*stake.candidate.oriented(*counts))
 
@@ -195,7 +194,7 @@ class SequentialRun:
             raise OutOfTime(f"{self.late}. {text}")
         failure = self.run.budget.spend(self.run.budget.total, "bets")
         finding, stake = self._finding(failure), state.stakes[0]
-        n, (p, q) = max(stake.left.trials, 1), stake.guess()
+        n, (p, q) = max(stake.left.trials, 1), stake.estimate()
         task = Task(question.claim, (n, n), failure)
         proposal = EventProposal(replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task)
         # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.

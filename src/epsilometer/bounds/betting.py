@@ -175,12 +175,19 @@ def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int 
     return np.where(below, p1, np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)), np.where(below, q1, q)
 
 
-def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
-    """The log-wealth per pair of draws that guesses p, q (shape (k,)) earn against one claim, if they are right."""
+def nearest(lines: Lines, p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
+    """The nearest probabilities that one claim allows, and the log-wealth per pair of draws, all of shape (k,)."""
     shape = (len(p), lines.slopes.shape[1])
     p1, q1 = (np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q))
     p0, q0 = project(p1, q1, Lines(*(np.broadcast_to(each[0], shape) for each in (lines.slopes, lines.shifts))))
-    return np.asarray(np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0).max(axis=1), dtype=np.float64)
+    rates = np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0)
+    best = np.argmax(rates, axis=1)[:, None]
+    return np.take_along_axis(p0, best, 1)[:, 0], np.take_along_axis(q0, best, 1)[:, 0], rates.max(axis=1)
+
+
+def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
+    """The log-wealth per pair of draws that guesses p, q (shape (k,)) earn against one claim, if they are right."""
+    return nearest(lines, p, q)[2]
 
 
 def anytime_lower(counts: Counts, failure_probability: float) -> float:

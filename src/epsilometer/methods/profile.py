@@ -14,7 +14,7 @@ from epsilometer.claims import TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.choosing import Layout, lay_out, orderings
-from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Event, Line, Outputs, Partition
 from epsilometer.result import Finding, Witness
 
@@ -106,10 +106,10 @@ def reach_of(order: Integers, pooled: Integers, masses: Floats) -> Integers:
     return np.asarray(np.minimum(reach, len(order) - 1), dtype=np.int64)
 
 
-def rankings(left: Outputs, right: Outputs) -> list[Ranking]:
-    """All candidate orders of all ways to cut the training draws, in both directions."""
+def rankings(ways: list[Learned]) -> list[Ranking]:
+    """All candidate orders of the given ways to cut the training draws, in both directions."""
     found = []
-    for learned in learn_partitions(left, right):
+    for learned in ways:
         # The same way to cut with more edges where a shape lies on one line.
         draws = [{block.shape: block for block in side} for side in (learned.left, learned.right)]
         parts = [_finer_block(part, *(side.get(part.shape) for side in draws)) for part in learned.partition.blocks]
@@ -235,7 +235,7 @@ class ProfileMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ProfileProposal:
         """The nested events of the order that promises most."""
         shares = _shares(len(left) + len(right), (len(left) + len(right)) / max(sum(task.n_fresh), 1))
-        found = rankings(left, right)
+        found = rankings(learn_partitions(left, right))
         # One from end to end of a line unless another promises clearly more.
         handicap = [1.0 + _SIMPLER if ranking.rule in SIMPLE_RULES else 1.0 for ranking in found]
         merit = [sum(_promise(each, shares, task)) * extra for each, extra in zip(found, handicap, strict=True)]

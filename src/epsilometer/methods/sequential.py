@@ -17,11 +17,12 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import Lines, growth_rate, lines_of, place_bets
+from epsilometer.bounds.betting import Lines, growth_rate, lines_of, nearest, place_bets
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
+from epsilometer.methods.events.learning import learn_by_values
 from epsilometer.methods.events.tails import Scored, learn_scores
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
@@ -41,10 +42,10 @@ _SECOND = 0.25
 # So many at most, each larger or smaller than the others of its direction by this factor: which size is best is learned
 # slowly (svt6, median of 15 runs: 597 draws with one event, 470 with four).
 _MOST_STAKES, _APART = 4, 1.6
-# Spreads by which a guess about an event is moved towards the claim before it is bet on: a bet that is too bold loses.
-_CAUTION = 0.4
-# The weight of a draw that chose the event in the guess about it.
+# The weight of a draw that chose the event in the estimate about it.
 _WEIGHT = 0.5
+# How large a violation may be before anything is seen of it: normal with a spread of one draw, over the root of these.
+_PRECISIONS: Floats = np.array([4.0, 30.0, 300.0, 3000.0])
 
 
 _NOTHING_SEEN = Counts(0, 0)
@@ -71,12 +72,11 @@ class Stake:
         """How many draws the guess is worth by now."""
         return self.weight + self.left.trials
 
-    def guess(self) -> tuple[float, float]:
-        """The event's probabilities under the larger and the other distribution, cautiously, from earlier draws."""
+    def estimate(self) -> tuple[float, float]:
+        """The event's frequencies under the larger and the other distribution, from earlier draws."""
         above, below = self.candidate.oriented(self.left, self.right)
-        p, q = self.weight * self.candidate.p + above.hits, self.weight * self.candidate.q + below.hits
-        low, high = moved_together(np.array(p / self.worth), np.array(q / self.worth), self.worth, _CAUTION)
-        return max(float(low), float(high)), float(high)
+        hits = self.weight * self.candidate.p + above.hits, self.weight * self.candidate.q + below.hits
+        return hits[0] / self.worth, hits[1] / self.worth
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
@@ -129,16 +129,18 @@ class _Family:
 def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     """The events with the best cautious growth against the claim: one, or a few of different sizes, the best first."""
     fewest = min(len(left), len(right))
-    # Scores are learned below, from all draws: also from fewer than an event of a fixed size asks for, since a bet that
-    # grows slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
-    orders = [ranking for ranking in rankings(left, right) if not ranking.cut.layout.n_scores]
-    scores = [scored for scored in learn_scores(left, right, fewest=0) if scored.has_terms]
+    # Scores are learned from all draws: also from fewer than an event of a fixed size asks for, since a bet that grows
+    # slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
+    orders = [each for each in rankings(learn_by_values(left, right)) if not each.cut.layout.n_scores]
+    scores = [scored for scored in learn_scores(left, right, fewest=0, lines=False) if scored.has_terms]
     found = [_Family.of_ranking(ranking, fewest >= _ENOUGH_TO_HALVE) for ranking in orders]
     found += [_Family.of_score(scored, upper) for scored in scores for upper in (True, False)]
     # Half a hit and half a miss more: an event never seen is rare, not impossible.
     shares = (np.concatenate([family.p for family in found]), np.concatenate([family.q for family in found]))
     p, q = ((each * fewest + 0.5) / (fewest + 1.0) for each in shares)
-    low, high = moved_together(p, q, fewest, np.repeat([family.doubt for family in found], len(_MASSES)))
+    doubt = np.repeat([family.doubt for family in found], len(_MASSES))
+    low = np.clip(p - doubt * np.sqrt(p * (1.0 - p) / fewest), 1e-9, 1.0)
+    high = np.clip(q + doubt * np.sqrt(q * (1.0 - q) / fewest), 0.0, 1.0 - 1e-9)
     rates = np.where(low > high, growth_rate(lines, low, high), 0.0)
     flipped = np.repeat([family.flipped for family in found], len(_MASSES))
     # Where no bet grows, the widest gap is the best start.
@@ -151,20 +153,27 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
         kept.append(place)
         alike = (p + q < _APART * (p + q)[place]) & ((p + q)[place] < _APART * (p + q))
         merit = np.where(alike & (flipped == flipped[place]), -np.inf, merit)
-    weight = _WEIGHT * fewest
-    return [_stake(found, place, float(p[place]), float(q[place]), float(rates[place]), weight) for place in kept]
+    stakes = []
+    for place in kept:
+        family, guess = found[place // len(_MASSES)], (float(p[place]), float(q[place]), float(rates[place]))
+        candidate = Candidate(family.event(place % len(_MASSES)), family.flipped, *guess)
+        stakes.append(Stake(candidate, _WEIGHT * fewest))
+    return stakes
 
 
-def _stake(found: list[_Family], place: int, p: float, q: float, rate: float, weight: float) -> Stake:
-    family = found[place // len(_MASSES)]
-    return Stake(Candidate(family.event(place % len(_MASSES)), family.flipped, p, q, rate), weight)
+def guesses(stakes: list[Stake], lines: Lines) -> tuple[Floats, Floats]:
+    """What to bet on: the probabilities of each event, of its violation only as much as is believed.
 
-
-def moved_together(p: Floats, q: Floats, n: float, doubt: float | Floats) -> tuple[Floats, Floats]:
-    """Both probabilities moved towards each other by `doubt` spreads of n draws."""
-    low = p - doubt * np.sqrt(p * (1.0 - p) / n)
-    high = q + doubt * np.sqrt(q * (1.0 - q) / n)
-    return np.clip(low, 1e-9, 1.0), np.clip(high, 0.0, 1.0 - 1e-9)
+    A violation is seen as z spreads of n draws. If it was drawn from a normal distribution of known spread around the
+    claim, its mean given z is a known part of it; the spreads of `_PRECISIONS` are mixed by how likely each makes z.
+    """
+    p, q = np.array([stake.estimate() for stake in stakes]).T
+    n = np.array([stake.worth for stake in stakes])[:, None]
+    p0, q0, rates = nearest(lines, p, q)
+    doubted = _PRECISIONS / (n + _PRECISIONS)
+    weights = np.sqrt(doubted) * np.exp(-n * rates[:, None] * doubted)
+    believed = 1.0 - (weights * doubted).sum(axis=1) / weights.sum(axis=1)
+    return p0 + believed * (p - p0), q0 + believed * (q - q0)
 
 
 def _doubt(ranking: Ranking) -> float:

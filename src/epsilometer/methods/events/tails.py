@@ -79,10 +79,10 @@ class Scored:
 _FEWEST = 400
 
 
-def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST) -> list[Scored]:
+def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST, lines: bool = True) -> list[Scored]:
     """The scores that may be best: of the columns, and of what each column adds to those before it.
 
-    None of fewer than `fewest` draws per side.
+    None of fewer than `fewest` draws per side, and without `lines` none of single numbers, which are their own score.
     """
     if min(len(left), len(right)) < fewest:
         return []
@@ -90,7 +90,7 @@ def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST) -> list[S
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
         columns = [side.columns[0] for side in pairs[0] if len(side.columns) == 1] if len(pairs) == 1 else []
         numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
-        if len(numbers) < 2:
+        if len(numbers) < 2 or not lines:
             return []
         return _lines(pairs[0][0].shape, *numbers)
     with one_thread():
