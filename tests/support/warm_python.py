@@ -2,7 +2,8 @@
 
 Most of the time of a short audit on the command line goes into importing NumPy and SciPy. Where a test is about what
 the command does, and not about how it starts, it runs in such a fork: a process with its own folder, environment,
-streams and search path, which may crash or exit as it likes.
+streams and search path, which may crash or exit as it likes. The first worker processes that it asks for (`--jobs`) are
+forks, too, made before it has done anything.
 """
 
 import gc
@@ -18,8 +19,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 
 
@@ -204,6 +206,68 @@ def run_program(argv: Sequence[str]) -> None:
         exec(compile(what, "<string>", "exec"), main.__dict__)
 
 
+# For two workers at a time, and for those that take their place where mechanisms end them.
+SPARE = 6
+
+
+class SpareWorker(subprocess.Popen):
+    """A child of a program that waits to become a worker of `epsilometer.engine.local_worker`."""
+
+    def __init__(self) -> None:
+        self._wire, there = socket.socketpair()
+        self.args, self.stdin, self.stdout, self.stderr = "a spare worker", None, None, None
+        self.returncode, self._waitpid_lock, self._child_created = None, threading.Lock(), True
+        parent, self.pid = os.getpid(), os.fork()
+        if not self.pid:
+            self._wire.close()
+            with suppress(BaseException):
+                _become_worker(there, parent)
+            os._exit(0)
+        there.close()
+
+    def employ(self, channel: socket.socket, *told: object) -> None:
+        content = json.dumps(told).encode()
+        with self._wire:
+            socket.send_fds(self._wire, [len(content).to_bytes(8, "big")], [channel.fileno()])
+            self._wire.sendall(content)
+
+
+def _become_worker(wire: socket.socket, parent: int) -> None:
+    import numpy as np
+
+    from epsilometer.engine import local_worker
+
+    os.setsid()
+    with wire, wire.makefile("rb") as stream:
+        head, channels, *_ = socket.recv_fds(wire, 8, 1)
+        if not head:
+            return  # nobody wanted one
+        sys.path[:], sys.argv[:], environment = json.loads(stream.read(int.from_bytes(head, "big")))
+    os.environ.clear()
+    os.environ.update(environment)
+    random.seed()
+    np.random.seed()  # noqa: NPY002
+    local_worker.serve(channels[0], parent)
+
+
+def spare_workers(argv: Sequence[str]) -> None:
+    """Keeps some workers ready for a program that says it will ask for them."""
+    from epsilometer.engine import local_worker
+
+    has_workers = "--jobs" in argv and argv[argv.index("--jobs") + 1 :][:1] != ["1"]
+    spare = [SpareWorker() for _ in range(SPARE if has_workers else 0)]
+    start_fresh = local_worker._start
+
+    def start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen:
+        if not spare:
+            return start_fresh(there, environment)
+        worker = spare.pop()
+        worker.employ(there, local_worker.surroundings()[1], sys.argv, dict(environment))
+        return worker
+
+    local_worker._start = start
+
+
 def load() -> None:
     """Imports what a short audit on the command line imports, by running one."""
     from epsilometer.cli import main
@@ -216,4 +280,6 @@ def load() -> None:
 
 if __name__ == "__main__":
     load()
-    run_program(serve(int(sys.argv[1])))
+    program = serve(int(sys.argv[1]))
+    spare_workers(program)
+    run_program(program)
