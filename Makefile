@@ -68,6 +68,8 @@ check: setup ## lint, formatting, types, import contracts
 	@echo "check: mypy" && $(VENV)/bin/mypy
 	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo --no-cache
 
+# Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: check ## the checks, then all tests
 	@echo "test: pytest on $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
