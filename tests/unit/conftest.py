@@ -7,7 +7,7 @@ from epsilometer.auditing.power import Rehearsal
 
 @pytest.fixture(autouse=True)
 def quick_rehearsals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a result could have refuted, which costs as much as a hundred audits, is told without finding it out.
+    """What a result could have refuted, which costs as much as dozens of audits, is told without finding it out.
 
     Whatever prints or stores a result that did not refute asks for it. Tests of the figure itself are marked
     `rehearses`.

@@ -166,8 +166,7 @@ def _greatest_value(claim: Claim, shares: Floats) -> float:
         return max(_divergence(sides, order) / order for order in _ORDERS for sides in (shares, shares[::-1]))
     p, q = np.cumsum(shares[:, np.argsort(np.log(shares[1]) - np.log(shares[0]), kind="stable")[:-1]], axis=1)
     # Both directions: the names at the end of the order are the likelier ones on the right.
-    events = [*zip(p.tolist(), q.tolist(), strict=True), *zip((1.0 - q).tolist(), (1.0 - p).tolist(), strict=True)]
-    return float(max(claim.least_value(above, below) for above, below in events))
+    return float(claim.least_values(np.concatenate([p, 1.0 - q]), np.concatenate([q, 1.0 - p])).max())
 
 
 def _divergence(shares: Floats, order: float) -> float:
@@ -194,8 +193,7 @@ def _normal_value(claim: Claim, shift: float) -> float:
     """By thresholds, the best events of two normal distributions; those that round to certainty are skipped."""
     p, q = ndtr(0.5 * shift - _THRESHOLDS), ndtr(-0.5 * shift - _THRESHOLDS)
     possible = (p < 1.0 - _CERTAIN) & (q > 0.0)
-    pairs = zip(p[possible].tolist(), q[possible].tolist(), strict=True)
-    return max(claim.least_value(above, below) for above, below in pairs)
+    return float(claim.least_values(p[possible], q[possible]).max())
 
 
 @dataclass(frozen=True, slots=True)

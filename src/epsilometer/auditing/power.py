@@ -1,14 +1,15 @@
 """What an audit could have found: the other half of "not refuted".
 
 The audit is rehearsed, learning included, on leaks of known size planted into outputs like its own
-(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That takes about as long
-as a hundred audits, so it is done only on request.
+(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That takes as long as some
+dozens of audits, so it is done only on request.
 """
 
 import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ from epsilometer.outputs import Outputs
 # True values that are tried, by their excess over the claim: each a quarter larger than the one before.
 _RUNGS = 50
 _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
-# A few rehearsals find roughly where the power is reached, many confirm it. All of them must refute: a value with a
-# power of 85 % is confirmed with a probability of 4 %, one of 90 % with 12 %, one of 97 % with 54 %.
-_FEW, _MANY = 5, 20
+# So many rehearsals must all refute at an excess; then one that is larger by a rung is told. Where the power is 70 %
+# they do so once in 70 times, and there a rung more makes it 87 %; where it is 80 % and stays there, once in 15 times.
+_REHEARSALS, _MARGIN = 12, 1.25
 # Larger audits are rehearsed at these sizes: for outputs of one number, and of several.
 _MOST_DRAWS, _MOST_VECTORS = 10_000, 5_000
 # The detectable excess over the claim falls with the square root of the draws, or a little slower where more draws make
@@ -106,7 +107,7 @@ class Rehearsal:
                 return None
             # Among numbers, an event may be a slice that chance cut out of a larger one. If it cannot even be found
             # again, it says nothing about leaks.
-        return self.task.claim.value + _EXCESSES[rung] * float(share**_RATE)
+        return self.task.claim.value + _MARGIN * _EXCESSES[rung] * float(share**_RATE)
 
     def shrunk(self, share: float) -> "Rehearsal":
         """The same audit with a share of its draws."""
@@ -128,7 +129,6 @@ class PlantedLadder:
     def __init__(self, audit: Rehearsal, soil: Soil, plant: Plant, number: int) -> None:
         self.audit, self.plant, self.number = audit, plant, number
         self.draw = soil.ready()
-        self.known: dict[int, list[bool]] = {}
         self.pairs: dict[int, DrawRows | None] = {}
 
     @property
@@ -137,23 +137,27 @@ class PlantedLadder:
         return self._pair(0) is not None
 
     def least(self, low: int) -> int:
-        """The lowest rung, from `low` on, that is refuted with enough power; past the last if none is."""
-        if low < _RUNGS and self._passes(low, _MANY):
-            return low
+        """The lowest rung, from `low` on, where no rehearsal fails to refute; past the last if there is none.
+
+        Each rehearsal begins where those before it have ended: the same numbers on every rung make a larger leak
+        easier to find, so what was refuted stays refuted.
+        """
         end = bisect_left(range(_RUNGS), True, low, key=lambda rung: self._pair(rung) is None)
-        low = bisect_left(range(end), True, min(low + 1, end), key=lambda rung: self._passes(rung, _FEW))
-        while low < end and not self._passes(low, _MANY):
-            low += 1
+        for number in range(_REHEARSALS):
+            low = self._first(partial(self._refutes, number), low, end)
         return low if low < end else _RUNGS
 
-    def _passes(self, rung: int, runs: int) -> bool:
-        known = self.known.setdefault(rung, [])
-        while len(known) < runs and all(known):
-            pair = self._pair(rung)
-            # The same numbers on every rung: then the power grows with the leak, as it should.
-            rng = np.random.default_rng([self.audit.seed, _STREAM, self.number, len(known)])
-            known.append(pair is not None and self.audit.refutes(pair, self.draw, rng))
-        return all(known[:runs])
+    def _first(self, refutes: Callable[[int], bool], low: int, end: int) -> int:
+        """The lowest rung in low … end where it does, by steps that double; few are taken where low is right."""
+        high, step = low, 1 if low else _RUNGS // 4
+        while high < end and not refutes(high):
+            low, high, step = high + 1, high + step, 2 * step
+        return bisect_left(range(end), True, low, min(high, end), key=refutes)
+
+    def _refutes(self, number: int, rung: int) -> bool:
+        pair = self._pair(rung)
+        rng = np.random.default_rng([self.audit.seed, _STREAM, self.number, number])
+        return pair is not None and self.audit.refutes(pair, self.draw, rng)
 
     def _pair(self, rung: int) -> DrawRows | None:
         if rung not in self.pairs:
