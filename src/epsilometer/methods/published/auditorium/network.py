@@ -3,9 +3,10 @@
 The optimum of both directions is the same log-ratio, up to its sign: one network is trained on the sum of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,9 +52,16 @@ def _train(
     left: Floats, right: Floats, order: float, bound: float, units: tuple[int, ...], steps: int
 ) -> list[tuple[Floats, Floats]]:
     """Adam on batches; the same draws give the same weights."""
-    jax, optax = _import_jax()
     # At least one batch.
     sides = [np.tile(side, (-(-_BATCH // len(side)), 1)) if len(side) < _BATCH else side for side in (left, right)]
+    layers = _trainer(order, bound, steps)(_first_layers(left.shape[1], units), *sides)
+    return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
+
+
+@cache
+def _trainer(order: float, bound: float, steps: int) -> Callable[..., Any]:
+    """Compiled once for draws of one size, which takes longer than to train."""
+    jax, optax = _import_jax()
     optimiser, warm = optax.adam(optax.cosine_decay_schedule(_RATE, steps)), int(_WARM_SHARE * steps)
 
     def loss(layers: Any, x: Any, y: Any, step: Any) -> Any:
@@ -62,18 +70,17 @@ def _train(
         logistic = jax.nn.softplus(-at_x).mean() + jax.nn.softplus(at_y).mean()
         return jax.numpy.where(step < warm, logistic, -both)
 
-    def advance(step: Any, state: Any) -> Any:
-        layers, memory = state
-        starts = [(step * _BATCH) % (len(side) - _BATCH + 1) for side in sides]
-        x, y = (jax.lax.dynamic_slice_in_dim(*each, _BATCH) for each in zip(sides, starts, strict=True))
-        change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
-        return optax.apply_updates(layers, change), memory
+    def train(first: Any, *sides: Any) -> Any:
+        def advance(step: Any, state: Any) -> Any:
+            layers, memory = state
+            starts = [(step * _BATCH) % (len(side) - _BATCH + 1) for side in sides]
+            x, y = (jax.lax.dynamic_slice_in_dim(*each, _BATCH) for each in zip(sides, starts, strict=True))
+            change, memory = optimiser.update(jax.grad(loss)(layers, x, y, step), memory)
+            return optax.apply_updates(layers, change), memory
 
-    def train(layers: Any) -> Any:
-        return jax.lax.fori_loop(0, steps, advance, (layers, optimiser.init(layers)))[0]
+        return jax.lax.fori_loop(0, steps, advance, (first, optimiser.init(first)))[0]
 
-    layers = jax.jit(train)(_first_layers(left.shape[1], units))
-    return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
+    return cast(Callable[..., Any], jax.jit(train))
 
 
 def _first_layers(inputs: int, units: tuple[int, ...]) -> list[tuple[Any, Any]]:
