@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -66,10 +65,6 @@ def laplace(*more):
     return ["audit", "zoo:laplace", "--epsilon", "1", "--samples", "400", "--seed", "0", "--stop-early", *more]
 
 
-def limit_files(size):
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 def closed(descriptor):
     return lambda: os.close(descriptor)
 
@@ -84,7 +79,7 @@ def test_a_full_disk_leaves_whole_files_and_is_no_verdict(run, tmp_path, size):
         (tmp_path / name).write_text("OLD")
     flags = zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = run(*laplace(*(each for flag in flags for each in flag)), preexec_fn=limit_files(size), env=environment)
+    ended = run(*laplace(*(each for flag in flags for each in flag)), file_size=size, env=environment)
     assert ended.returncode == 2
     assert "r.html cannot be written: File too large" in ended.stderr
     assert ended.stderr.count("epsilometer: ") == 1  # beside signs of life, which it gives on a busy machine
@@ -100,7 +95,7 @@ def test_a_profile_and_its_picture_survive_a_full_disk(run, tmp_path):
         (tmp_path / name).write_text("OLD")
     arguments = ["profile", "zoo:laplace", "--samples", "400", "--json", "p.json", "--plot", "p.svg"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = run(*arguments, preexec_fn=limit_files(500), env=environment)
+    ended = run(*arguments, file_size=500, env=environment)
     assert ended.returncode == 2
     assert "p.json cannot be written" in ended.stderr
     assert "p.svg cannot be written" in ended.stderr
@@ -113,7 +108,7 @@ def test_a_suite_survives_a_full_disk(run, tmp_path):
     out = tmp_path / "epsilometer-report"
     before = {path: path.read_bytes() for path in out.iterdir()}
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = run("run", "s.toml", "--jobs", "1", preexec_fn=limit_files(500), env=environment)
+    ended = run("run", "s.toml", "--jobs", "1", file_size=500, env=environment)
     assert ended.returncode == 2
     assert "s.history.sqlite" in ended.stderr
     assert {path: path.read_bytes() for path in out.iterdir()} == before

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import random
+import resource
 import runpy
 import select
 import selectors
@@ -19,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 from collections.abc import Mapping, Sequence
@@ -79,14 +81,18 @@ class WarmPython:
         self._process = self._wire = None
 
     def start(
-        self, *arguments: object, cwd=None, env=None, stdout=None, stderr=None, start_new_session=False
+        self, *arguments: object, cwd=None, env=None, stdout=None, stderr=None, start_new_session=False, file_size=None
     ) -> WarmProgram:
-        """Starts `-m module …` or `-c code …`; what it writes goes to pipes, or to open files if they are given."""
+        """Starts `-m module …` or `-c code …`; what it writes goes to pipes, or to open files if they are given.
+
+        No file that it writes can be larger than `file_size`.
+        """
         request = {
             "argv": [str(each) for each in arguments],
             "cwd": str(cwd or os.getcwd()),
             "env": dict(os.environ if env is None else env),
             "leads": start_new_session,
+            "file_size": file_size,
         }
         readers, sent = {}, []
         for name, file in (("stdout", stdout), ("stderr", stderr)):
@@ -169,6 +175,8 @@ def serve(channel: int) -> Sequence[str]:
     os.close(told)
     if request["leads"]:
         os.setsid()
+    if request["file_size"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_size"],) * 2)
     for number, each in enumerate(descriptors, start=1):
         os.dup2(each, number)
         os.close(each)
@@ -186,6 +194,7 @@ def _settle(folder: str, environment: dict[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
     encoding = environment.get("PYTHONIOENCODING") or "utf-8"
     sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
@@ -228,7 +237,7 @@ class SpareWorker(subprocess.Popen):
     def employ(self, channel: socket.socket, *told: object) -> None:
         content = json.dumps(told).encode()
         with self._wire:
-            socket.send_fds(self._wire, [len(content).to_bytes(8, "big")], [channel.fileno()])
+            socket.send_fds(self._wire, [len(content).to_bytes(8, "big")], [channel.fileno(), 1, 2])
             self._wire.sendall(content)
 
 
@@ -239,15 +248,20 @@ def _become_worker(wire: socket.socket, parent: int) -> None:
 
     os.setsid()
     with wire, wire.makefile("rb") as stream:
-        head, channels, *_ = socket.recv_fds(wire, 8, 1)
+        head, descriptors, *_ = socket.recv_fds(wire, 8, 3)
         if not head:
             return  # nobody wanted one
-        sys.path[:], sys.argv[:], environment = json.loads(stream.read(int.from_bytes(head, "big")))
+        surroundings, sys.argv[:], environment = json.loads(stream.read(int.from_bytes(head, "big")))
+    channel, *streams = descriptors
+    for number, each in enumerate(streams, start=1):  # as they are now: the program may have changed them
+        os.dup2(each, number)
+        os.close(each)
+    local_worker.settle(*surroundings)
     os.environ.clear()
     os.environ.update(environment)
     random.seed()
     np.random.seed()  # noqa: NPY002
-    local_worker.serve(channels[0], parent)
+    local_worker.serve(channel, parent)
 
 
 def spare_workers(argv: Sequence[str]) -> None:
@@ -262,18 +276,19 @@ def spare_workers(argv: Sequence[str]) -> None:
         if not spare:
             return start_fresh(there, environment)
         worker = spare.pop()
-        worker.employ(there, local_worker.surroundings()[1], sys.argv, dict(environment))
+        worker.employ(there, local_worker.surroundings(), sys.argv, dict(environment))
         return worker
 
     local_worker._start = start
 
 
 def load() -> None:
-    """Imports what a short audit on the command line imports, by running one."""
+    """Imports what a short audit on the command line and its report import, by running one."""
     from epsilometer.cli import main
 
-    with redirect_stdout(io.StringIO()):
-        main(["audit", "zoo:laplace", "--epsilon", "0.1", "--samples", "1000", "--seed", "0"])
+    with redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
+        report = ["--html", f"{folder}/report.html", "--json", f"{folder}/result.json"]
+        main(["audit", "zoo:laplace", "--epsilon", "0.1", "--samples", "1000", "--seed", "0", *report])
     gc.collect()
     gc.freeze()  # what is never looked at again is never copied
 
