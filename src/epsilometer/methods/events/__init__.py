@@ -110,7 +110,7 @@ def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
     """Every way of cutting the outputs that may be best."""
     few, scores = min(len(left), len(right)) < FEW, learn_scores(left, right)
     ordered = scores[0].whole if scores and scores[0].is_line else None
-    return [*learn_by_values(left, right, ordered), *scores, *(learn_orders(left, right) if few else ())]
+    return [learn_by_values(left, right, ordered), *scores, *(learn_orders(left, right) if few else ())]
 
 
 def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Event, Choice] | None:

@@ -13,11 +13,9 @@ from epsilometer.outputs import Partition
 from epsilometer.outputs.lines import next_float
 
 # Widths (in bins) of the smoothing along a line; 0 trusts every bin by itself.
-_BIN_WIDTHS, _ATOM_WIDTHS = (0, 1, 2, 4, 8), (1, 3)
+_BIN_WIDTHS = (0, 1, 2, 4, 8)
 # Pseudo-counts: many for rare atoms, whose ratio is mostly chance.
 _BIN_PRIORS, _ATOM_PRIORS = (1.0,), (0.5, 3.0, 12.0)
-# (width, pseudo-counts) of the orderings that pull each cell towards the ratio of its group.
-_GROUP_SETTINGS = ((0, 4.0), (0, 16.0), (0, 64.0), (0, 1e7), (3, 4.0), (12, 4.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +75,10 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
         for prior in priors:
             ratio = np.log((smooth_above + prior) / (smooth_below + prior))
             found["bins", width, prior] = np.argsort(-ratio, kind="stable")
-    if any(len(line) > 4 for line in layout.atoms):
-        for width in _ATOM_WIDTHS:
-            smooth_above, smooth_below = (smooth_lines(count, layout.atoms, width) for count in (above, below))
-            ratio = np.log((smooth_above + 1.0) / (smooth_below + 1.0))
-            found["atoms", width] = np.argsort(-ratio, kind="stable")
-    if layout.group[-1] > 3:
-        found |= _group_orderings(above, below, layout)
     if len(layout.bins) == 1:  # along the line from one end to the other, the cells outside it last
         line = np.sort(np.concatenate([layout.bins[0], layout.atoms[0][:-1]]))
         rest = np.setdiff1d(np.arange(len(layout.group)), line)
         found |= {"rising": np.concatenate([line[::-1], rest]), "falling": np.concatenate([line, rest])}
-    return found
-
-
-def _group_orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable, Integers]:
-    totals = [np.bincount(layout.group, count) + 0.5 for count in (above, below)]
-    share_above, share_below = ((2.0 * each / (totals[0] + totals[1]))[layout.group] for each in totals)
-    found: dict[Hashable, Integers] = {}
-    for width, prior in _GROUP_SETTINGS:
-        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
-        ratio = np.log((smooth_above + prior * share_above) / (smooth_below + prior * share_below))
-        found["group", width, prior] = np.argsort(-ratio, kind="stable")
     return found
 
 

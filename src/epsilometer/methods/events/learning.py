@@ -52,23 +52,15 @@ class Learned:
         return (a, b), (c, d)
 
 
-def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> list[Learned]:
-    """Cells by repeated values, also with scores inside; `ordered` are single numbers that are sorted already."""
-    pairs = blocks_of_both(left, right)
-    by_values = [_by_values(a, b, ordered=ordered) for a, b in pairs]
-    ways = [Learned(Partition(tuple(by_values)), left, right)]
-    parts = zip(by_values, pairs, strict=True)
-    if any(len(part.groups) > 1 and _needs_score(part, a, b) for part, (a, b) in parts):
-        # A group has few draws however many there are in all, so those that fit its score must not be counted in it.
-        (fit_left, left), (fit_right, right) = ((half_of(side, 0), half_of(side, 1)) for side in (left, right))
-        fitted = (_by_values(a, b, with_scores=True) for a, b in blocks_of_both(fit_left, fit_right))
-        ways.append(Learned(Partition(tuple(fitted)), left, right))
-    return ways
+def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> Learned:
+    """Cells by repeated values; `ordered` are single numbers that are sorted already."""
+    blocks = tuple(_by_values(a, b, ordered) for a, b in blocks_of_both(left, right))
+    return Learned(Partition(blocks), left, right)
 
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
-    """Every way that may be best: by repeated values, by a score over everything, by values with scores inside."""
-    ways = learn_by_values(left, right)
+    """Every way that may be best: by repeated values, by a score over everything."""
+    ways = [learn_by_values(left, right)]
     pairs = blocks_of_both(left, right)
     if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
         fit, rest = _for_scores(left, right, pairs)
@@ -76,7 +68,7 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
         wide = [len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in fit]
         cut = zip(wide, fit, strict=True)
         blocks = [_by_score(*pair, fit_score) if is_wide else _by_values(*pair) for is_wide, pair in cut]
-        ways.insert(1, Learned(Partition(tuple(blocks)), *rest))
+        ways.append(Learned(Partition(tuple(blocks)), *rest))
     return ways
 
 
@@ -153,8 +145,8 @@ def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_s
     return replace(group, line=learn_line(a, b), score=score)
 
 
-def _by_values(left: Block, right: Block, with_scores: bool = False, ordered: Floats | None = None) -> BlockPartition:
-    """Cells by repeated values; a group that varies in one column is cut there, in more at best by a score."""
+def _by_values(left: Block, right: Block, ordered: Floats | None = None) -> BlockPartition:
+    """Cells by repeated values; a group that varies in one column is cut there."""
     one, other = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
     if isinstance(one, Numbers) and isinstance(other, Numbers):
         return BlockPartition(
@@ -166,12 +158,10 @@ def _by_values(left: Block, right: Block, with_scores: bool = False, ordered: Fl
     partition, varying = learn_groups(left, right)
     groups = list(partition.groups)
     for number, left_rows, right_rows in varying:
-        group, columns = groups[number], _varying(groups[number])
-        a, b = _rows_of(left, left_rows), _rows_of(right, right_rows)
+        columns = _varying(groups[number])
         if len(columns) == 1:
-            groups[number] = _cut_by_value(group, a, b, columns[0])
-        elif with_scores:
-            groups[number] = _cut_by_score(group, a, b)
+            a, b = _rows_of(left, left_rows), _rows_of(right, right_rows)
+            groups[number] = _cut_by_value(groups[number], a, b, columns[0])
     return replace(partition, groups=tuple(groups))
 
 
