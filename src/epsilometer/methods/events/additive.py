@@ -15,11 +15,13 @@ from scipy.special import expit
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.methods.base import one_thread
-from epsilometer.methods.events.cells import Cells, ColumnCells, cut_columns
+from epsilometer.methods.events.cells import Cells, ColumnCells, ProductCells, cut_columns
 from epsilometer.outputs import Block, Line
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 Folds = Sequence[Integers]
+# Columns, then products of them.
+Cuts = Sequence[ColumnCells | ProductCells]
 
 FOLDS = 5
 _ALL = slice(None)
@@ -28,7 +30,7 @@ GRAM_ROWS = 30_000
 # With fewer cells per column than this, products of matrices count faster how cells go together; rows at a time.
 _FEW_CELLS, _AT_ONCE = 5, 4096
 # Weights that are estimated together; with more, columns are taken as independent.
-_MOST_WEIGHTS = 512
+MOST_WEIGHTS = 512
 # Steps of the iteration for the prior's variances, and the change at which it ends, in directions that are explained:
 # SVT3 and LaplaceParallel are there after 8 steps, and lack .1 of their final log-likelihood.
 _STEPS, _STEADY = 15, 0.5
@@ -56,20 +58,36 @@ class _Part:
     kernel: Floats
 
 
-def _own_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
-    """Each column has a function of its own: single values unrelated (or by rank, if many), intervals smooth."""
+def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
+    """Each column has a function of its own; of two together, so has the second for each known value of the first.
+
+    Most values may have none, and one the opposite of all others, like the last position of a sparse vector.
+    """
     found = []
     for cut, start in zip(cuts, starts.tolist(), strict=False):
-        m = len(cut.atoms)
-        for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, m, 3.0), 0.3)] if m > 4 else [])):
-            kernel = np.zeros((cut.size, cut.size))
-            kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, cut.size - m, pull)
-            found.append(_Part(slice(start, start + cut.size), kernel))
+        if isinstance(cut, ColumnCells):
+            found += [_Part(slice(start, start + cut.size), kernel) for kernel in _kernels(cut)]
+        else:
+            size, kernel = cut.other.size, _kernels(cut.other)[0]
+            ends = start + size * np.arange(len(cut.key.known) + 1)
+            found += [_Part(slice(*each), kernel) for each in pairwise(ends.tolist())]
     return found
 
 
-def _common_parts(cuts: Sequence[ColumnCells], starts: Integers) -> list[_Part]:
+def _kernels(cut: ColumnCells) -> list[Floats]:
+    """Single values unrelated (or by rank, if many), intervals smooth."""
+    found, m = [], len(cut.atoms)
+    for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, m, 3.0), 0.3)] if m > 4 else [])):
+        kernel = np.zeros((cut.size, cut.size))
+        kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, cut.size - m, pull)
+        found.append(kernel)
+    return found
+
+
+def _common_parts(every: Cuts, starts: Integers) -> list[_Part]:
     """All columns share a function, or one that drifts along them: smooth, level, a step in the middle, by value."""
+    cuts = [cut for cut in every if isinstance(cut, ColumnCells)]
+    starts = starts[: len(cuts) + 1]
     if len(cuts) < 3:
         return []
     n_atoms = [len(cut.atoms) for cut in cuts]
@@ -213,13 +231,13 @@ class _Fitted:
     without: Floats
 
 
-def fit(cuts: Sequence[ColumnCells], left: "Side", right: "Side") -> _Fitted:
+def fit(cuts: Cuts, left: "Side", right: "Side") -> _Fitted:
     """The weights of all cells."""
     starts = starts_of(cuts)
     sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
     every = np.ones(FOLDS, dtype=np.bool_)
     keeps = [every, *(np.arange(FOLDS) != fold for fold in range(FOLDS))]
-    if starts[-1] > _MOST_WEIGHTS:
+    if starts[-1] > MOST_WEIGHTS:
         weights = _independent(cuts, starts, sums, keeps)
         return _Fitted(weights[0], weights[1:])
     head = _heads(left, right)
@@ -246,7 +264,7 @@ class Side:
     folds: Folds
 
     @classmethod
-    def of(cls, cuts: Sequence[ColumnCells], block: Block, folds: Folds) -> "Side":
+    def of(cls, cuts: Cuts, block: Block, folds: Folds) -> "Side":
         """The draws of a block in cells."""
         return cls([cut.index(block.columns) for cut in cuts], folds)
 
@@ -288,7 +306,7 @@ def folds_of(block: Block) -> Folds:
     return tuple(np.flatnonzero(block.places() % FOLDS == fold) for fold in range(FOLDS))
 
 
-def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
+def _independent(cuts: Cuts, starts: Integers, sums: _Sums, keeps: list[Booleans]) -> Floats:
     """Many columns, one by one: all with one variance of their functions, or each with its own; by likelihood.
 
     Returns:
@@ -322,7 +340,7 @@ def _independent(cuts: Sequence[ColumnCells], starts: Integers, sums: _Sums, kee
     return np.concatenate([theta * back @ (z / (noises + theta * values)) for theta, (values, back, z) in fits]).T
 
 
-def starts_of(cuts: Sequence[ColumnCells]) -> Integers:
+def starts_of(cuts: Cuts) -> Integers:
     """Where the weights of each column begin, and where the last end."""
     return np.cumsum([0, *(cut.size for cut in cuts)])
 

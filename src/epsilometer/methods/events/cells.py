@@ -148,6 +148,14 @@ class ColumnCells:
         """Its weights."""
         return len(self.used)
 
+    @property
+    def known(self) -> Atoms:
+        """The single values as atoms; their codes are the first places among `used`."""
+        names = [name for name in self.atoms if name is not None]  # None is any other label
+        if isinstance(self.term.cells, LabelAtoms):
+            return LabelAtoms(tuple(map(str, names)))
+        return NumberAtoms(np.array([np.nan if name == "NaN" else name for name in names], dtype=np.float64))
+
     def index(self, columns: Sequence[Column]) -> Cells:
         """The position of each row's cell among `used`."""
         place = np.zeros(len(self.term.weights), dtype=np.int32)
@@ -159,6 +167,23 @@ class ColumnCells:
         every = np.zeros(len(self.term.weights))
         every[self.used] = weights
         return replace(self.term, weights=every)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductCells:
+    """Two columns together: each cell of `other` within each of `key`."""
+
+    key: ColumnCells
+    other: ColumnCells
+
+    @property
+    def size(self) -> int:
+        """Its weights."""
+        return self.key.size * self.other.size
+
+    def index(self, columns: Sequence[Column]) -> Cells:
+        """The position of each row's cell, those of the first cell of `key` first."""
+        return np.asarray(self.key.index(columns) * np.int32(self.other.size) + self.other.index(columns))
 
 
 def _cut(term: Term, left: Block, right: Block) -> ColumnCells:

@@ -45,6 +45,16 @@ def _spreads(p: Floats, q: Floats, slope: Floats, n: Sizes) -> Two:
     return np.sqrt(p * (1.0 - p) / n[0]), slope * np.sqrt(q * (1.0 - q) / n[1])
 
 
+def still_ranked(bound: Floats, spread: Floats) -> Floats:
+    """Bounds that are expected to prove something, and far below them the others by what they may prove with luck.
+
+    Where every prediction is negative, the surest event would look best: the one that can prove nothing.
+    """
+    away = bound / spread
+    lucky = bound * ndtr(away) + spread * np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi)
+    return np.where(bound > 0.0, bound, np.where(away > -8.0, 1e-3 * lucky, bound))
+
+
 def few_doubt(n_train: Sizes) -> float:
     """How many spreads to subtract with few training draws: 0.1 with 10 draws, 0.8 with 100, 3 with 3000.
 

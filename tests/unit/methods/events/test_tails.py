@@ -9,15 +9,18 @@ from scipy.special import ndtr
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.methods.base import Task
+from epsilometer.methods.events.prediction import still_ranked
 from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
-from epsilometer.outputs import read_outputs
+from epsilometer.outputs import BlockPartition, Group, read_outputs
 
 TASK = Task(em.PureDP(1.0), (7000, 7000), 0.05)
+# Single numbers are one group, and nothing is added to their score.
+NUMBERS = [(BlockPartition("float", (None,), (Group((-1,)),)), np.zeros(1))]
 
 
 def normal_scores(rng, n=3000, shift=1.0):
     left, right = shift + rng.normal(size=n), rng.normal(size=n)
-    return Scored({"float": (1, None, 0.0)}, left, right, np.sort(np.concatenate([left, right])), is_line=True)
+    return Scored(NUMBERS, left, right, np.sort(np.concatenate([left, right])), is_line=True)
 
 
 def worth(p, q, n=7000):
@@ -40,14 +43,14 @@ def test_the_tail_of_normal_noise_is_nearly_the_best_one(rng):
 def test_equal_scores_are_inside_or_outside_together(rng):
     scores = [rng.integers(0, 4, 2000).astype(float) + s for s in (0.0, 0.0)]
     scores[0][:600] = 3.0
-    scored = Scored({"float": (1, None, 0.0)}, *scores, np.sort(np.concatenate(scores)), is_line=True)
+    scored = Scored(NUMBERS, *scores, np.sort(np.concatenate(scores)), is_line=True)
     event, choice = choose_tail(scored, TASK)
     inside = event.contains(read_outputs(np.concatenate(scores)))
     assert inside.mean() == pytest.approx((choice.p + choice.q) / 2, abs=1e-9)
 
 
 def test_scores_that_do_not_vary():
-    scored = Scored({"float": (1, None, 0.0)}, np.zeros(500), np.zeros(500), np.zeros(1000))
+    scored = Scored(NUMBERS, np.zeros(500), np.zeros(500), np.zeros(1000))
     assert choose_tail(scored, TASK) is None
 
 
@@ -63,7 +66,7 @@ def test_columns_that_add_up_are_taken_apart(rng):
     left, right = (np.cumsum(s + rng.laplace(scale=5.0, size=(20_000, 10)), axis=1) for s in (0.0, 1.0))
     raw, mixed = learn_scores(read_outputs(left), read_outputs(right))
     assert choose_tail(mixed, TASK)[1].predicted > choose_tail(raw, TASK)[1].predicted
-    for term in mixed.shapes[next(iter(mixed.shapes))][1].terms:
+    for term in mixed.shapes[0][0].groups[0].score.terms:
         shares = term.mix / np.abs(term.mix).max()
         assert shares[term.column] == pytest.approx(1.0, abs=0.1)
         if term.column:
@@ -98,3 +101,35 @@ def test_infinite_and_missing_numbers_are_left_to_the_cells(rng):
     numbers = rng.normal(size=1000)
     for odd in (math.inf, math.nan):
         assert learn_scores(read_outputs(np.append(numbers, odd)), read_outputs(np.append(numbers, odd))) == []
+
+
+def test_a_column_may_mean_the_opposite_beside_one_value_of_another(rng):
+    """As in sparse vectors, where the last query falls while all others rise."""
+
+    def draw(shift):
+        key = rng.integers(0, 5, 20_000)
+        value = rng.laplace(size=len(key)) + np.where(key == 3, -shift, shift)
+        return read_outputs(np.stack([key, value], axis=1).astype(float))
+
+    (scored,) = learn_scores(draw(0.4), draw(0.0))
+    event, choice = choose_tail(scored, TASK)
+    probe = np.array([[key, value] for key in range(5) for value in (-3.0, 3.0)], dtype=float)
+    inside = event.contains(read_outputs(probe)).reshape(5, 2)
+    is_high = (np.arange(5) == 3) == choice.flipped
+    assert (inside[:, 1] == is_high).all()
+    assert (inside[:, 0] == ~is_high).all()
+
+
+def test_of_a_few_values_one_in_the_middle_may_be_the_leak(rng):
+    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.03, 0.02])
+    left = np.where(np.arange(6) == 4, 3.0, 1.0) * shares
+    draws = [read_outputs(rng.choice(6, 20_000, p=each / each.sum())) for each in (left, shares)]
+    found = [choose_tail(scored, TASK) for scored in learn_scores(*draws)]
+    event, _ = max(found, key=lambda each: each[1].predicted)
+    assert event.contains(read_outputs(np.arange(6))).tolist() == [False] * 4 + [True, False]
+
+
+def test_where_nothing_is_expected_the_surest_event_is_not_the_best():
+    bounds, spreads = np.array([-0.001, -0.02, -9.0]), np.array([0.002, 0.04, 0.1])
+    assert np.argmax(still_ranked(bounds, spreads)) == 1
+    assert still_ranked(np.array([0.1, -0.1]), np.array([0.5, 0.5])).tolist()[0] == 0.1
