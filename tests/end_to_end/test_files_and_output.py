@@ -125,6 +125,32 @@ def test_json_on_standard_output_is_nothing_but_json(run, tmp_path, extra):
         assert f"chatter of {text}\n" in ended.stderr
 
 
+LATE = """
+import atexit, threading, time
+over = threading.Event()
+def last_words():
+    over.wait()
+    print("x" * 1_000_000, flush=True)
+threading.Thread(target=last_words, daemon=True).start()
+atexit.register(time.sleep, 0.2)  # the thread gets hold of the stream
+atexit.register(over.set)
+def noisy(x, rng): return x + rng.laplace()
+"""
+
+
+def test_a_thread_that_prints_at_the_end_does_not_cost_the_exit_status(tmp_path):
+    """Python aborts if one does so for a second longer while it shuts down."""
+    (tmp_path / "m.py").write_text(LATE)
+    command = [*COMMAND, "measure", "m:noisy", *INPUTS, "--samples", "100", "--json", "-"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # streams with locks
+    with subprocess.Popen(command, cwd=tmp_path, env=buffered, **pipes) as program:
+        assert json.loads(program.stdout.read())
+        time.sleep(2.0)  # nobody reads what it prints: the thread must wait
+        assert len(program.stderr.read()) > 1_000_000
+    assert program.returncode == 0
+
+
 @pytest.mark.parametrize("command", ["measure", "profile", "replay", "compare", "run"])
 def test_no_command_lets_a_mechanism_print(run, tmp_path, command):
     (tmp_path / "m.py").write_text(CHATTER)

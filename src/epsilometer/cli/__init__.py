@@ -1,7 +1,10 @@
 """The command line. `main` is the console script; each command has its own file and imports what it needs late."""
 
+import atexit
+import contextlib
 import os
 import sys
+import threading
 from collections.abc import Sequence
 
 _BAD_INPUT = 2
@@ -26,8 +29,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from epsilometer.cli import files
     from epsilometer.cli.application import run_command
 
-    files.for_good = arguments is None
-    return run_command(given)
+    if arguments is not None:
+        return run_command(given)
+    files.for_good, status = True, list[int]()
+    atexit.register(_leave, status)  # what is registered first runs last
+    status.append(run_command(given))
+    return status[0]
+
+
+def _leave(status: list[int]) -> None:
+    """Ends the program while threads of a mechanism still run.
+
+    Python waits for none of them, and aborts if one is in the middle of printing: the exit status would be lost.
+    """
+    if not status or threading.active_count() == 1:
+        return
+    import ctypes
+
+    for flush in (sys.stdout.flush, sys.stderr.flush, lambda: ctypes.CDLL(None).fflush(None)):
+        with contextlib.suppress(OSError, ValueError):  # closed, or nobody listens any more
+            flush()
+    os._exit(status[0])
 
 
 def _print_version() -> int:
