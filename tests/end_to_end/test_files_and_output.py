@@ -147,7 +147,7 @@ def test_a_thread_that_prints_at_the_end_does_not_cost_the_exit_status(tmp_path)
     with subprocess.Popen(command, cwd=tmp_path, env=buffered, **pipes) as program:
         assert json.loads(program.stdout.read())
         time.sleep(2.0)  # nobody reads what it prints: the thread must wait
-        assert len(program.stderr.read()) > 1_000_000
+        assert len(program.stderr.read()) >= 1_000_000
     assert program.returncode == 0
 
 
