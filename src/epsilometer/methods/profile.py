@@ -32,25 +32,8 @@ SIMPLE_RULES = ("rising", "falling")
 _MOST_ROWS = 250_000
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A way to cut the outputs, with the training counts of its cells in two halves.
-
-    Attributes:
-        partition: the cells.
-        layout: which of them are neighbours.
-        left: two arrays of shape (cells,).
-        right: two arrays of shape (cells,).
-    """
-
-    partition: Partition
-    layout: Layout
-    left: tuple[Integers, Integers]
-    right: tuple[Integers, Integers]
-
-    def sizes(self) -> tuple[int, int]:
-        """Draws of each side."""
-        return int(sum(half.sum() for half in self.left)), int(sum(half.sum() for half in self.right))
+# Counts of the cells in two halves of the training draws; two arrays of shape (cells,).
+Halves = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +41,51 @@ class Ranking:
     """One order of the cells, with what each half of the draws says about it.
 
     Attributes:
-        cut: whose cells.
+        partition: the cells.
+        layout: which of them are neighbours.
         rule: the name of the order.
         flipped: False when the left distribution should be the larger one on the first cells.
+        above: counts of the distribution that should be the larger one.
+        below: counts of the other.
         order: shape (cells,), learned from all training draws.
         halves: the same, learned from one half alone, to be counted on the other.
     """
 
-    cut: Cut
+    partition: Partition
+    layout: Layout
     rule: Hashable
     flipped: bool
+    above: Halves
+    below: Halves
     order: Integers
-    halves: tuple[Integers, Integers]
-
-    def counts(self, half: int) -> tuple[Integers, Integers]:
-        """Counts of one half under the larger distribution and the other, shape (cells,) each."""
-        left, right = self.cut.left[half], self.cut.right[half]
-        return (right, left) if self.flipped else (left, right)
+    halves: Halves
 
     @property
     def pooled(self) -> Integers:
         """Counts of all draws of both sides, shape (cells,)."""
-        return np.asarray(sum(self.counts(half)[side] for half in (0, 1) for side in (0, 1)))
+        return np.asarray(sum((*self.above, *self.below)))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Draws of the distribution that should be the larger one, and of the other."""
+        return int(sum(half.sum() for half in self.above)), int(sum(half.sum() for half in self.below))
 
     def out_of_fold(self, masses: Floats) -> tuple[Floats, Floats]:
         """Shares (p, q) of the first cells up to each share of all draws: ordered on one half, counted on the other."""
         hits, misses = np.zeros(len(masses)), np.zeros(len(masses))
         for half, order in enumerate(self.halves):
-            learned, fresh = self.counts(half), self.counts(1 - half)
-            reach = reach_of(order, learned[0] + learned[1], masses)
-            hits += np.cumsum(fresh[0][order])[reach]
-            misses += np.cumsum(fresh[1][order])[reach]
-        sizes = self.cut.sizes()[::-1] if self.flipped else self.cut.sizes()
-        return hits / max(sizes[0], 1), misses / max(sizes[1], 1)
+            reach = reach_of(order, self.above[half] + self.below[half], masses)
+            hits += np.cumsum(self.above[1 - half][order])[reach]
+            misses += np.cumsum(self.below[1 - half][order])[reach]
+        n, m = self.sizes
+        return hits / max(n, 1), misses / max(m, 1)
 
     def in_sample(self, masses: Floats) -> tuple[Floats, Floats]:
         """The same, ordered and counted on all training draws: flattering, but less noisy for few draws."""
-        above, below = (self.counts(0)[side] + self.counts(1)[side] for side in (0, 1))
-        reach = reach_of(self.order, above + below, masses)
-        shares = [np.cumsum(side[self.order])[reach] / max(int(side.sum()), 1) for side in (above, below)]
-        return shares[0], shares[1]
+        reach = reach_of(self.order, self.pooled, masses)
+        hits, misses = (np.cumsum((side[0] + side[1])[self.order])[reach] for side in (self.above, self.below))
+        n, m = self.sizes
+        return hits / max(n, 1), misses / max(m, 1)
 
 
 def reach_of(order: Integers, pooled: Integers, masses: Floats) -> Integers:
@@ -114,12 +102,14 @@ def rankings(ways: list[Learned]) -> list[Ranking]:
         draws = [{block.shape: block for block in side} for side in (learned.left, learned.right)]
         parts = [_finer_block(part, *(side.get(part.shape) for side in draws)) for part in learned.partition.blocks]
         finer = replace(learned, partition=Partition(tuple(parts)))
-        cut = Cut(finer.partition, lay_out(finer.partition), *finer.halves())
+        layout, counts = lay_out(finer.partition), finer.halves()
         for flipped in (False, True):
-            above, below = (cut.right, cut.left) if flipped else (cut.left, cut.right)
-            whole = orderings(above[0] + above[1], below[0] + below[1], cut.layout)
-            halves = [orderings(above[half], below[half], cut.layout) for half in (0, 1)]
-            found += [Ranking(cut, rule, flipped, whole[rule], (halves[0][rule], halves[1][rule])) for rule in whole]
+            above, below = counts[::-1] if flipped else counts
+            whole = orderings(above[0] + above[1], below[0] + below[1], layout)
+            halves = [orderings(above[half], below[half], layout) for half in (0, 1)]
+            for rule, order in whole.items():
+                learned_by = order, (halves[0][rule], halves[1][rule])
+                found.append(Ranking(finer.partition, layout, rule, flipped, above, below, *learned_by))
     return found
 
 
@@ -245,7 +235,7 @@ class ProfileMethod(Method):
         level[best.order] = np.searchsorted(reach, np.arange(len(best.order)), side="left")
         p, q = (side.tolist() for side in _expected_band(best, shares, task))
         predicted = Band(tuple(p), tuple(q)).value(task.claim)
-        return ProfileProposal(best.cut.partition, level, len(shares), best.flipped, task, predicted)
+        return ProfileProposal(best.partition, level, len(shares), best.flipped, task, predicted)
 
 
 def _shares(n_train: int, train_per_fresh: float) -> Floats:
@@ -259,7 +249,7 @@ def _shares(n_train: int, train_per_fresh: float) -> Floats:
 def _expected_band(ranking: Ranking, shares: Floats, task: Task) -> tuple[Floats, Floats]:
     """Roughly what the band will be, from training draws counted out of fold."""
     p, q = ranking.out_of_fold(shares)
-    n_train, m_train = ranking.cut.sizes()[::-1] if ranking.flipped else ranking.cut.sizes()
+    n_train, m_train = ranking.sizes
     # Rare events look best by chance: one spread of the training draws is subtracted, and nothing is impossible.
     p = p - np.sqrt(p * (1.0 - p) / max(n_train, 1))
     q = (q * m_train + np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)

@@ -179,7 +179,7 @@ def guesses(stakes: list[Stake], lines: Lines) -> tuple[Floats, Floats]:
 def _doubt(ranking: Ranking) -> float:
     if ranking.rule in SIMPLE_RULES:
         return _DOUBT_SIMPLE
-    layout = ranking.cut.layout
+    layout = ranking.layout
     if len(layout.bins) != 1 or layout.n_scores:
         return _DOUBT_ATOMS
     # Between repeated values there are bins, too, which stay empty.
@@ -192,7 +192,7 @@ def _first_cells(ranking: Ranking, place: int) -> Event:
     chosen = np.zeros(len(ranking.order), dtype=np.bool_)
     chosen[ranking.order[: last + 1]] = True
     # Cells without a training draw stay outside: nothing is known about them.
-    return Event(ranking.cut.partition, chosen & (pooled > 0)).simplified()
+    return Event(ranking.partition, chosen & (pooled > 0)).simplified()
 
 
 def _end_of_score(scored: Scored, upper: bool, place: int) -> Event:

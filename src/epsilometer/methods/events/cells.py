@@ -120,8 +120,8 @@ def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
 
 # Draws per side that place the cells of a column: more would not move them.
 _EDGE_ROWS = 20_000
-# A value is a cell of its own if this share of the draws take it (and at least five of them); of more than so many
-# such values, only those that would fill a bin.
+# A value is a cell of its own if this share of the draws take it (and at least five of them); of more such values
+# than the second number, only those that would fill a bin.
 _SINGLE_SHARE, _MOST_SINGLE = 0.002, 24
 # What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest of them.
 _FAR_SHARE, _FAR_DRAWS = 0.01, 20
@@ -212,7 +212,7 @@ def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | N
         if isinstance(a, Labels) or isinstance(b, Labels):
             labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
             names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_SINGLE])
-            blank.append(Term(number, names, np.zeros(len(names) + 1)))
+            blank.append(Term(number, names, np.empty(0)))
             continue
         mixed = Term(number, Line(np.empty(0)), np.empty(0), mix)
         values = np.concatenate([np.asarray(mixed.numbers(side.columns), np.float64)[head] for side in (left, right)])
@@ -221,9 +221,8 @@ def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | N
         blank.append(Term(number, _line_with(atoms, _quantiles(rest, bins)), np.empty(0), mix))
     for place, edges in _shared_edges([rest for _, rest in numbers.values()], list(numbers), bins).items():
         blank[place] = replace(blank[place], cells=_line_with(numbers[place][0], edges))
-    sizes = [each.cells.n_cells if isinstance(each.cells, Line) else len(each.cells) + 1 for each in blank]
-    terms_of = (replace(each, weights=np.zeros(size)) for each, size in zip(blank, sizes, strict=True))
-    return [cut for cut in (_cut(each, left, right) for each in terms_of) if cut.size > 1]
+    cuts = (_cut(replace(each, weights=np.zeros(each.n_codes)), left, right) for each in blank)
+    return [cut for cut in cuts if cut.size > 1]
 
 
 def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:

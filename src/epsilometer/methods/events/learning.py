@@ -15,7 +15,7 @@ from epsilometer.outputs.scores import Score
 
 # Cells per column, for judging how many draws a score needs.
 MOST_BINS = 32
-# A group with fewer training draws than this stays one cell: too little to learn a score from.
+# A shape with fewer training draws than this stays one cell: too little to learn a score from.
 _ENOUGH_FOR_SCORE = 200
 # Draws per side that place the cells of a score: more would not move them, and trees are slow.
 _LINE_ROWS = 40_000
@@ -28,7 +28,9 @@ _MANY_GROUPS = 64
 
 # Makes a score of the given columns from training outputs of one shape, left and right.
 FitScore = Callable[[Block, Block, Sequence[int]], Score]
-Pairs = list[tuple[Block, Block]]
+# Which rows of the left and of the right.
+Rows = Sequence[Integers | slice]
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,14 @@ def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     ways = [learn_by_values(left, right)]
     pairs = blocks_of_both(left, right)
     if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
-        fit, rest = _for_scores(left, right, pairs)
+        rest = left, right
+        # Counting on the draws that fitted a score flatters it, so few draws are halved; many do both (measured on
+        # 5-dimensional Laplace at 1e5: 1.370 ± 0.048 whole, 1.363 ± 0.062 halved).
+        if min(len(left), len(right)) < _ENOUGH_PER_WEIGHT * MOST_BINS * max(len(a.columns) for a, _ in pairs):
+            pairs, rest = blocks_of_both(half_of(left, 0), half_of(right, 0)), (half_of(left, 1), half_of(right, 1))
         # A score over all columns, where there are several.
-        wide = [len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in fit]
-        cut = zip(wide, fit, strict=True)
+        wide = [len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs]
+        cut = zip(wide, pairs, strict=True)
         blocks = [_by_score(*pair, fit_score) if is_wide else _by_values(*pair) for is_wide, pair in cut]
         ways.append(Learned(Partition(tuple(blocks)), *rest))
     return ways
@@ -109,40 +115,18 @@ def learn_scored(left: Outputs, right: Outputs, fit: FitScore, fewest_columns: i
     return Learned(Partition(tuple(blocks)), half_of(left, 1), half_of(right, 1))
 
 
-def _for_scores(left: Outputs, right: Outputs, pairs: Pairs) -> tuple[Pairs, tuple[Outputs, Outputs]]:
-    """The draws that fit scores, and those that are counted in their cells.
-
-    Counting on the draws that fitted a score flatters it, so few draws are halved; many do both (measured on
-    5-dimensional Laplace at 1e5: 1.370 ± 0.048 whole, 1.363 ± 0.062 halved).
-    """
-    weights = MOST_BINS * max(len(a.columns) for a, _ in pairs)
-    if min(len(left), len(right)) >= _ENOUGH_PER_WEIGHT * weights:
-        return pairs, (left, right)
-    return blocks_of_both(half_of(left, 0), half_of(right, 0)), (half_of(left, 1), half_of(right, 1))
-
-
 def half_of(outputs: Outputs, number: int) -> Outputs:
     """The first or the second half of some draws."""
     middle = len(outputs) // 2
     return outputs.take(slice(middle, len(outputs)) if number else slice(0, middle))
 
 
-def _cut_by_value(group: Group, left: Block, right: Block, column: int) -> Group:
-    """Cuts a group along one column of numbers; names stay one cell."""
+def _cut_by_value(group: Group, left: Block, right: Block, column: int, rows: Rows = (_ALL, _ALL)) -> Group:
+    """Cuts a group, which has the given rows, along one column of numbers; names stay one cell."""
     a, b = left.columns[column], right.columns[column]
     if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
         return group
-    return replace(group, line=learn_line(a.values, b.values), column=column)
-
-
-def _cut_by_score(group: Group, left: Block, right: Block, fit: FitScore = fit_score) -> Group:
-    """Cuts a group that varies in several columns by a score of them."""
-    if min(left.size, right.size) < _ENOUGH_FOR_SCORE:
-        return group
-    score = fit(left, right, _varying(group))
-    heads = ([column.take(slice(0, _LINE_ROWS)) for column in side.columns] for side in (left, right))
-    a, b = map(score.evaluate, heads)
-    return replace(group, line=learn_line(a, b), score=score)
+    return replace(group, line=learn_line(a.values[rows[0]], b.values[rows[1]]), column=column)
 
 
 def _by_values(left: Block, right: Block, ordered: Floats | None = None) -> BlockPartition:
@@ -157,16 +141,11 @@ def _by_values(left: Block, right: Block, ordered: Floats | None = None) -> Bloc
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))
     partition, varying = learn_groups(left, right)
     groups = list(partition.groups)
-    for number, left_rows, right_rows in varying:
+    for number, *rows in varying:
         columns = _varying(groups[number])
         if len(columns) == 1:
-            a, b = _rows_of(left, left_rows), _rows_of(right, right_rows)
-            groups[number] = _cut_by_value(groups[number], a, b, columns[0])
+            groups[number] = _cut_by_value(groups[number], left, right, columns[0], rows)
     return replace(partition, groups=tuple(groups))
-
-
-def _rows_of(block: Block, rows: Integers) -> Block:
-    return Block(block.shape, None, tuple(column.take(rows) for column in block.columns), len(rows))
 
 
 def line_of_long_numbers(left: Block, right: Block) -> int | None:
@@ -187,9 +166,15 @@ def _values(block: Block, column: int) -> Array:
 
 
 def _by_score(left: Block, right: Block, fit: FitScore) -> BlockPartition:
-    """Cells of one score over all columns."""
-    whole = Group((-1,) * len(left.columns))
-    return BlockPartition(left.shape, (None,) * len(left.columns), (_cut_by_score(whole, left, right, fit),))
+    """Cells of one score over all columns; a single cell if there are too few draws to learn it from."""
+    n_columns = len(left.columns)
+    group = Group((-1,) * n_columns)
+    if min(left.size, right.size) >= _ENOUGH_FOR_SCORE:
+        score = fit(left, right, range(n_columns))
+        heads = ([column.take(slice(0, _LINE_ROWS)) for column in side.columns] for side in (left, right))
+        a, b = map(score.evaluate, heads)
+        group = replace(group, line=learn_line(a, b), score=score)
+    return BlockPartition(left.shape, (None,) * n_columns, (group,))
 
 
 def _varying(group: Group) -> list[int]:

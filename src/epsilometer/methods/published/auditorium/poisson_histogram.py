@@ -215,7 +215,7 @@ class PoissonHistogramMethod(Method):
         for a, b in blocks_of_both(left, right):
             numbers = [c.values for side in (a, b) for c in side.columns if isinstance(c, Numbers)]
             if len(a.columns) != 1 or len(numbers) != 2:
-                return learn_partitions(left, right)[:2][-1]
+                return learn_partitions(left, right)[-1]
             if self.options.bounds is None:
                 line = learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
             else:
