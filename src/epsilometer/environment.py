@@ -70,3 +70,16 @@ def _commit(path: Path, changed: int) -> dict[str, Any]:
         return {"file": str(path.resolve().relative_to(Path(top).resolve())), "commit": commit, "dirty": bool(told[1])}
     except (OSError, subprocess.SubprocessError, ValueError):
         return {"file": path.name}
+
+
+@cache
+def _libraries() -> Any:
+    import scipy.linalg  # noqa: F401  # SciPy has a BLAS library of its own: loaded first, it is found, too
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # searches for libraries, so only once
+
+
+def one_thread() -> Any:
+    """A context in which linear algebra does not start threads."""
+    return _libraries().limit(limits=1, user_api="blas")

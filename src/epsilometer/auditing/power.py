@@ -27,8 +27,9 @@ from epsilometer.outputs import Outputs
 # True values that are tried, by their excess over the claim: each a quarter larger than the one before.
 _RUNGS = 50
 _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
-# So many rehearsals must all refute at an excess; then one that is larger by a rung is told. Where the power is 70 %
-# they do so once in 70 times, and there a rung more makes it 87 %; where it is 80 % and stays there, once in 15 times.
+# This many rehearsals must all refute at an excess; the result then gives one that is larger by a rung. Where the power
+# is 70 % they do so once in 70 times, and there a rung more makes it 87 %; where it is 80 % and stays there, once in 15
+# times.
 _REHEARSALS, _MARGIN = 12, 1.25
 # Larger audits are rehearsed at these sizes: for outputs of one number, and of several.
 _MOST_DRAWS, _MOST_VECTORS = 10_000, 5_000
@@ -100,7 +101,7 @@ class Rehearsal:
             return math.inf if share == 1.0 else None  # what a smaller audit misses, this one may find
         for number, plant in enumerate(special):
             ladder = PlantedLadder(audit, soil, plant, len(plain) + number)
-            further = ladder.least(rung) if ladder.is_possible else rung
+            further = rung if ladder.pair(0) is None else ladder.least(rung)
             if further < _RUNGS:
                 rung = further
             elif not any(isinstance(each, LinePlant) for each in plain):
@@ -131,18 +132,13 @@ class PlantedLadder:
         self.draw = soil.ready()
         self.pairs: dict[int, DrawRows | None] = {}
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether this leak can be as large as the claim at all."""
-        return self._pair(0) is not None
-
     def least(self, low: int) -> int:
         """The lowest rung, from `low` on, where no rehearsal fails to refute; past the last if there is none.
 
         Each rehearsal begins where those before it have ended: the same numbers on every rung make a larger leak
         easier to find, so what was refuted stays refuted.
         """
-        end = bisect_left(range(_RUNGS), True, low, key=lambda rung: self._pair(rung) is None)
+        end = bisect_left(range(_RUNGS), True, low, key=lambda rung: self.pair(rung) is None)
         for number in range(_REHEARSALS):
             low = self._first(partial(self._refutes, number), low, end)
         return low if low < end else _RUNGS
@@ -155,11 +151,12 @@ class PlantedLadder:
         return bisect_left(range(end), True, low, min(high, end), key=refutes)
 
     def _refutes(self, number: int, rung: int) -> bool:
-        pair = self._pair(rung)
+        pair = self.pair(rung)
         rng = np.random.default_rng([self.audit.seed, _STREAM, self.number, number])
         return pair is not None and self.audit.refutes(pair, self.draw, rng)
 
-    def _pair(self, rung: int) -> DrawRows | None:
+    def pair(self, rung: int) -> DrawRows | None:
+        """The leak at a rung; None where it cannot be as large."""
         if rung not in self.pairs:
             claim = self.audit.task.claim
             try:

@@ -68,7 +68,7 @@ class Settings:
 
 
 def open_settings(
-    samples: int,
+    samples: float,
     confidence: float,
     seed: int | None,
     method: object,
@@ -99,7 +99,13 @@ def open_settings(
         seed = stored_seed(checkpoint)
     if options is not None:
         options = as_options(method, options)
-    numbers = check_samples(samples), check_confidence(confidence), check_seed(seed)
+    if isinstance(samples, float) and samples.is_integer():  # 1e5 is a whole number, too
+        samples = int(samples)
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
+        raise InputError(f"samples={samples!r} must be a whole number")
+    if samples < FEWEST:
+        raise InputError(f"samples={samples} is too few: at least {FEWEST} draws per side are needed")
+    numbers = int(samples), check_confidence(confidence), check_seed(seed)
     found = find_method(method, options) if isinstance(method, str) else as_method(method, options)
     if progress is True or (progress is None and "IPython" in sys.modules):  # unasked, only the reader of a notebook
         from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
@@ -148,17 +154,6 @@ def _seen_as(representation: str, method: object) -> Method:
         raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
     values, bits = (ProfileMethod(), BitsProfileMethod()) if method == "profile" else (EventsMethod(), BitsMethod())
     return bits if representation == "bits" else WithBits(values, bits)
-
-
-def check_samples(samples: float) -> int:
-    """A whole number that can be split; 1e5 is one, too."""
-    if isinstance(samples, float) and samples.is_integer():
-        samples = int(samples)
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
-        raise InputError(f"samples={samples!r} must be a whole number")
-    if samples < FEWEST:
-        raise InputError(f"samples={samples} is too few: at least {FEWEST} draws per side are needed")
-    return int(samples)
 
 
 def check_enough_for(n_pairs: int, samples: int) -> None:

@@ -21,7 +21,7 @@ from epsilometer.outputs.columns import FEATURED, n_of_features
 Sides = tuple[Outputs, Outputs]
 Way = Learned | Ordered | Scored
 
-# Draws per side that are compared: with so many, chance matters little.
+# Draws per side that are compared: with this many, chance matters little.
 _MOST_ROWS = 40_000
 
 

@@ -5,7 +5,6 @@ proposal sees them only as tallies.
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,19 +16,6 @@ from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
 
 T = TypeVar("T")
-
-
-@cache
-def _libraries() -> Any:
-    import scipy.linalg  # noqa: F401  # SciPy has a BLAS library of its own: loaded first, it is found, too
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()  # searches for libraries, so only once
-
-
-def one_thread() -> Any:
-    """A context in which linear algebra does not start threads."""
-    return _libraries().limit(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,6 @@ class BetProposal(Proposal):
         flipped: False when the left distribution is the larger one.
         task: what is to be proved.
         predicted: the bound to expect.
-        n_train: draws per side behind the score's expected frequencies.
     """
 
     score: LogRatio
@@ -171,7 +170,6 @@ class BetProposal(Proposal):
     flipped: bool
     task: Task
     predicted: float
-    n_train: int
 
     @property
     def event(self) -> Event:
@@ -225,4 +223,4 @@ def restored_bet(score: LogRatio, flipped: bool, task: Task, predicted: float, n
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     counts = score.p * n_train, score.q * n_train
     bounds, stakes = predict(score.scores[None, :], score.order, *counts, n_fresh, task.failure_probability, _STAKES)
-    return BetProposal(score, float(stakes[int(np.argmax(bounds))]), flipped, task, predicted, n_train)
+    return BetProposal(score, float(stakes[int(np.argmax(bounds))]), flipped, task, predicted)

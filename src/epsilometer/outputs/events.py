@@ -196,7 +196,9 @@ class Event:
             total += int(rest[0])
             for group, mask in zip(block.groups, masks, strict=True):
                 if mask.any():
-                    total += 10 if group.score else len(group.line.intervals(mask)) if group.line else 1
+                    # An interval begins where a chosen cell follows one that is not; the last cell is NaN.
+                    begins = np.count_nonzero(np.diff(mask[:-1].astype(np.int8), prepend=0) > 0)
+                    total += 10 if group.score else int(begins) if group.line else 1
         return total
 
     def simplified(self) -> "Event":

@@ -43,7 +43,7 @@ class MechanismConformance:
         for n in _SIZES:
             outputs = _draw(mechanism, dataset, n)
             assert len(outputs) == n, f"asked for {n} outputs, got {len(outputs)}"
-            rows = [np.arange(block.size) if block.rows is None else block.rows for block in outputs]
+            rows = [block.places() for block in outputs]
             assert np.array_equal(np.sort(np.concatenate(rows)), np.arange(n)), "the blocks do not cover the outputs"
             for block in outputs:
                 assert all(len(column) == block.size for column in block.columns), f"uneven columns in {block.shape}"

@@ -3,7 +3,6 @@
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from typing import Any, Unpack
 
@@ -13,6 +12,7 @@ from scipy.special import ndtr
 
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_choice
+from epsilometer.environment import one_thread
 from epsilometer.errors import MissingExtraError
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.domains.numbers import Domain
@@ -136,7 +136,7 @@ def greatest_improvement(told: list[Told], coordinates: tuple[Coordinate, ...], 
     """Fits a Gaussian process to all scores and looks for the greatest expected improvement on it."""
     points, scores = remembered(told)
     # Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads, 0.06 s without).
-    with _libraries().limit(limits=1, user_api="blas"):
+    with one_thread():
         process = fit(points, standardised(scores), coordinates)
         mean, _ = process.predict(points)
         best = float(mean.max()) + _MARGIN  # of the signal, because the best score itself may be luck
@@ -148,13 +148,6 @@ def greatest_improvement(told: list[Told], coordinates: tuple[Coordinate, ...], 
             # Some coordinates stay: most of a good point is often right already.
             found = np.concatenate([kept, np.where(rng.random(centres.shape) < 0.5, moved, centres)])
         return np.asarray(found[int(np.argmax(expected_improvement(process, found, best)))])
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController  # searches for libraries, so only once
-
-    return ThreadpoolController()
 
 
 def remembered(told: list[Told], most: int = _MOST_TRIALS) -> tuple[Floats, Floats]:

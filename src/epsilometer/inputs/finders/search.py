@@ -88,10 +88,6 @@ class Search(DomainFinder):
         """The next pair, the same until its score is told; None after the last trial, or when all pairs were tried."""
         return super().ask() if self.round() else None
 
-    def attempt(self, number: int) -> Attempt:
-        """The pair of a trial, taken apart. All earlier rounds must have been told."""
-        return self._attempts[number]
-
     def round(self) -> list[Attempt]:
         """What is left of the round under way, for callers that look at several pairs at once."""
         number = len(self._told)
@@ -120,7 +116,7 @@ class Search(DomainFinder):
         return None if pair.has_equal_sides else pair
 
     def _pair(self, point: tuple[float, ...]) -> Pair:
-        pair = self.made(self.attempt(int(point[0])))
+        pair = self.made(self._attempts[int(point[0])])
         assert pair is not None  # a round holds only attempts that could be made
         return pair
 
@@ -141,10 +137,10 @@ class Search(DomainFinder):
         if not self._families:
             self._families = self._all_families()
         known = sorted(((told.score, number) for number, told in enumerate(self._told) if told.score), reverse=True)
-        best = [self.attempt(number) for _, number in known[:_BEST] if self.attempt(number).point is None]
+        best = [each for _, number in known[:_BEST] if (each := self._attempts[number]).point is None]
         shown: dict[str, float] = {}
         for score, number in known:
-            shown.setdefault(self.attempt(number).family, score)
+            shown.setdefault(self._attempts[number].family, score)
         groups = [[name for name in self._families if name.startswith(BEYOND) == far] for far in (False, True)]
         share = 0.0 if not groups[1] else _BEYOND_SHARE if self.beyond and turn > 1 else _PASSING_SHARE
         chosen: list[Attempt] = []

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from epsilometer.arrays import Booleans, Floats, Integers
-from epsilometer.methods.base import one_thread
+from epsilometer.environment import one_thread
 from epsilometer.methods.events.cells import Cells, ColumnCells, ProductCells, cut_columns
 from epsilometer.outputs import Block, Line
 from epsilometer.outputs.scores import AdditiveScore, Term
@@ -45,9 +45,9 @@ def _ranks(n: int) -> Floats:
     return (np.arange(n) + 0.5) / max(n, 1)
 
 
-def _alike(n: int, m: int, pull: float) -> Floats:
-    """How alike the functions' values are at ranks of n and of m cells."""
-    return np.exp(-pull * np.abs(_ranks(n)[:, None] - _ranks(m)))
+def _alike(n: int, pull: float) -> Floats:
+    """How alike a function's values are at the ranks of n cells."""
+    return np.exp(-pull * np.abs(_ranks(n)[:, None] - _ranks(n)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
 def _kernels(cut: ColumnCells) -> list[Floats]:
     """Single values unrelated (or by rank, if many), intervals smooth."""
     found, m = [], len(cut.atoms)
-    for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, m, 3.0), 0.3)] if m > 4 else [])):
+    for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, 3.0), 0.3)] if m > 4 else [])):
         kernel = np.zeros((cut.size, cut.size))
-        kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, cut.size - m, pull)
+        kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, pull)
         found.append(kernel)
     return found
 
@@ -223,23 +223,14 @@ class _Posterior:
 # --- the fit ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Fitted:
-    """Weights of all cells: from all draws, shape (weights,), and without each fold, shape (folds, weights)."""
-
-    whole: Floats
-    without: Floats
-
-
-def fit(cuts: Cuts, left: "Side", right: "Side") -> _Fitted:
-    """The weights of all cells."""
+def fit(cuts: Cuts, left: "Side", right: "Side") -> Floats:
+    """The weights of all cells: from all draws, and then without each fold; shape (1 + folds, weights)."""
     starts = starts_of(cuts)
     sums = _Sums(left.sums(starts), right.sums(starts), left.sizes(), right.sizes())
     every = np.ones(FOLDS, dtype=np.bool_)
     keeps = [every, *(np.arange(FOLDS) != fold for fold in range(FOLDS))]
     if starts[-1] > MOST_WEIGHTS:
-        weights = _independent(cuts, starts, sums, keeps)
-        return _Fitted(weights[0], weights[1:])
+        return _independent(cuts, starts, sums, keeps)
     head = _heads(left, right)
     own, common = _own_parts(cuts, starts), _common_parts(cuts, starts)
     frequency = _tables(head, starts) / len(head[0])
@@ -248,7 +239,7 @@ def fit(cuts: Cuts, left: "Side", right: "Side") -> _Fitted:
     weights = np.array([found.mean(sums.difference(keep), sums.noise(keep)) for keep in keeps])
     if sum(np.ptp(weights[0][start:stop]) for start, stop in pairwise(starts)) > _CLOSE:
         return _newton(left, right, starts, found.prior, weights[0])
-    return _Fitted(weights[0], weights[1:])
+    return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +284,7 @@ class Side:
             total += weights[start:][index[rows]]
         return total
 
-    def left_out(self, starts: Integers, without: Floats) -> Floats:
+    def left_out(self, starts: Integers, without: Sequence[Floats]) -> Floats:
         """Each draw's score by the weights that were fitted without its fold."""
         total = np.zeros(len(self))
         for rows, weights in zip(self.folds, without, strict=True):
@@ -349,7 +340,7 @@ def _heads(left: Side, right: Side) -> list[Cells]:
     return [np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]]) for a, b in zip(left.cells, right.cells, strict=True)]
 
 
-def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: Floats) -> _Fitted:
+def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: Floats) -> Floats:
     """The mode of the logistic posterior, for laws that are not close; one step from there leaves a fold out."""
     total = starts[-1]
     root = np.linalg.cholesky(prior + 1e-8 * np.trace(prior) / total * np.eye(total))
@@ -381,7 +372,7 @@ def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: F
     slopes, curvature = _slopes(left, right, starts, logit)
     inside = (1.0 - 1.0 / FOLDS) * (root.T @ curvature @ root) + np.eye(total)
     without = v[:, None] - np.linalg.solve(inside, root.T @ (slopes.sum(axis=0) - slopes).T + v[:, None])
-    return _Fitted(root @ v, (root @ without).T)
+    return np.vstack([root @ v, (root @ without).T])
 
 
 def _slopes(left: Side, right: Side, starts: Integers, logit: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -406,7 +397,7 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
         cuts = cut_columns(left, right, [(column, None) for column in columns])
         if not cuts:
             return AdditiveScore((Term(columns[0], Line(np.empty(0)), np.zeros(2)),))
-        weights = fit(cuts, *(Side.of(cuts, side, folds_of(side)) for side in (left, right))).whole
+        weights = fit(cuts, *(Side.of(cuts, side, folds_of(side)) for side in (left, right)))[0]
     return as_score(cuts, weights)
 
 

@@ -74,7 +74,7 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
         smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
         for prior in priors:
             ratio = np.log((smooth_above + prior) / (smooth_below + prior))
-            found["bins", width, prior] = np.argsort(-ratio, kind="stable")
+            found[width, prior] = np.argsort(-ratio, kind="stable")
     if len(layout.bins) == 1:  # along the line from one end to the other, the cells outside it last
         line = np.sort(np.concatenate([layout.bins[0], layout.atoms[0][:-1]]))
         rest = np.setdiff1d(np.arange(len(layout.group)), line)

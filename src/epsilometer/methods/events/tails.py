@@ -7,7 +7,8 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
-from epsilometer.methods.base import Task, one_thread
+from epsilometer.environment import one_thread
+from epsilometer.methods.base import Task
 from epsilometer.methods.events.additive import GRAM_ROWS, MOST_WEIGHTS, Folds, Side, as_score, fit, folds_of, starts_of
 from epsilometer.methods.events.cells import MOST_ROWS, ColumnCells, ProductCells, blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
@@ -131,7 +132,7 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     return [*lines, *values]
 
 
-# Outputs with so many values have an order to learn that is not theirs; more have too many.
+# Outputs that take this many different values have an order to be learned; with more there are too few draws of each.
 _FEW_VALUES = range(4, 25)
 # Single numbers are densest in the shortest interval with this share of them: a spike holds it whole, and that of plain
 # noise wanders little.
@@ -141,7 +142,7 @@ _DENSEST = 0.1
 _LOOK, _UNUSUAL = 1 << 12, 2.0
 # Cells in which a score is compared with others.
 _CELLS = 32
-# Of at most so many columns, some are also scored together.
+# Of at most this many columns, some are also scored together.
 _MOST_TOGETHER = 4
 # Shapes that get a score of their own, the most frequent first, and draws that one must have.
 _MOST_SHAPES, _ENOUGH = 16, 60
@@ -179,11 +180,11 @@ def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: b
     products = _products(cuts)
     every: list[ColumnCells | ProductCells] = [*cuts, *products]
     left, right = (Side.of(every, block, fold) for block, fold in zip(pair, folds, strict=True))
-    fitted, starts = fit(every, left, right), starts_of(every)
-    own = left.left_out(starts, fitted.without), right.left_out(starts, fitted.without)
-    whole = np.concatenate([side.score(starts, fitted.whole) for side in (left, right)])
-    weights = np.split(fitted.whole, starts[1:-1])
-    by_key = _by_key(pair[0], cuts, products, weights) if products else _whole(pair[0], as_score(cuts, fitted.whole))
+    (fitted, *without), starts = fit(every, left, right), starts_of(every)
+    own = left.left_out(starts, without), right.left_out(starts, without)
+    whole = np.concatenate([side.score(starts, fitted) for side in (left, right)])
+    weights = np.split(fitted, starts[1:-1])
+    by_key = _by_key(pair[0], cuts, products, weights) if products else _whole(pair[0], as_score(cuts, fitted))
     return by_key, own, whole
 
 
@@ -237,7 +238,7 @@ def _log_odds(sizes: Integers) -> Floats:
     return np.asarray(odds - np.log((seen[:, 1] + 0.5) / (seen[:, 1].sum(axis=0) + 1.0)))
 
 
-# Columns that may be told by those before them: at most so many, correlated by more than chance.
+# Columns that those before them may forecast: at most the first number of them, correlated by more than the second.
 _MOST_MIXED, _CORRELATED = 64, 0.05
 # Columns whose spread, or the inverse of whose size, is smaller than this are not multiplied.
 _TINY = 1e-100

@@ -57,14 +57,14 @@ def test_the_tables_are_those_of_indicators(rng, monkeypatch, few_cells):
 def test_a_draw_is_scored_without_itself(rng, shift):
     """Other draws in fold 0 change the weights without fold 0 only through what chooses the prior."""
     cuts, left, right = sides_of(*close_laws(rng, n=20_000, d=3, shift=shift))
-    fitted, starts = fit(cuts, left, right), starts_of(cuts)
-    scores = left.left_out(starts, fitted.without), right.left_out(starts, fitted.without)
+    (_, *without), starts = fit(cuts, left, right), starts_of(cuts)
+    scores = left.left_out(starts, without), right.left_out(starts, without)
     for scored, side in zip(scores, (left, right), strict=True):
         for fold, rows in enumerate(side.folds):
-            np.testing.assert_allclose(scored[rows], side.score(starts, fitted.without[fold])[rows])
+            np.testing.assert_allclose(scored[rows], side.score(starts, without[fold])[rows])
     # Noise fitted to the left-out draws themselves would order them better than it orders new ones.
     again = [Side.of(cuts, block(s + rng.laplace(size=(20_000, 3))), left.folds) for s in (0.0, shift)]
-    new = [np.mean([side.score(starts, weights) for weights in fitted.without], axis=0) for side in again]
+    new = [np.mean([side.score(starts, weights) for weights in without], axis=0) for side in again]
     own_gap, new_gap = scores[0].mean() - scores[1].mean(), new[0].mean() - new[1].mean()
     assert own_gap == pytest.approx(new_gap, rel=0.2)
 
@@ -110,12 +110,12 @@ def test_many_columns_take_little_time_and_sparse_weights(rng, monkeypatch):
     """The independent fit agrees with the joint one where columns are independent."""
     left, right = close_laws(rng, n=8000, d=4, shift=0.2)
     cuts, a, b = sides_of(left, right)
-    joint = fit(cuts, a, b).whole
+    joint = fit(cuts, a, b)[0]
     monkeypatch.setattr(additive, "MOST_WEIGHTS", 1)
     monkeypatch.setattr(additive, "_common_parts", lambda *_: [])
     alone = fit(cuts, a, b)
-    assert np.corrcoef(joint, alone.whole)[0, 1] > 0.95
-    assert alone.without.shape == (FOLDS, len(joint))
+    assert np.corrcoef(joint, alone[0])[0, 1] > 0.95
+    assert alone.shape == (1 + FOLDS, len(joint))
 
 
 def test_a_mixed_term_is_stored_and_read_back(rng):

@@ -19,9 +19,10 @@ from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.claims.base import check_choice
+from epsilometer.environment import one_thread
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Proposal, Task, one_thread
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.learning import half_of
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium import kernel_space

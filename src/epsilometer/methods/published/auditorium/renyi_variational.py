@@ -14,9 +14,10 @@ import numpy as np
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
 from epsilometer.claims import Claim, PureDP, RenyiDP
+from epsilometer.environment import one_thread
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.methods.base import Method, Proposal, Task, one_thread
+from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
@@ -180,7 +181,7 @@ def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) 
 
 def _with_value(bet: BetProposal, claim: Claim, threshold: str) -> VariationalProposal:
     predicted = _value_of(claim, bet.predicted, bet.score.order, threshold) + min(bet.predicted, 0.0)
-    return VariationalProposal(bet.score, bet.stake, bet.flipped, bet.task, predicted, bet.n_train, claim, threshold)
+    return VariationalProposal(bet.score, bet.stake, bet.flipped, bet.task, predicted, claim, threshold)
 
 
 def _inner_task(task: Task, order: float, threshold: str) -> Task:
