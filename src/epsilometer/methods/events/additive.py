@@ -59,9 +59,9 @@ class _Part:
 
 
 def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
-    """Each column has a function of its own; of two together, so has the second for each known value of the first.
+    """Each column has a function of its own; in a product, so has the other column for each known value of the key.
 
-    Most values may have none, and one the opposite of all others, like the last position of a sparse vector.
+    For most values it may be 0, and for one the opposite of all others, as at the last position of a sparse vector.
     """
     found = []
     for cut, start in zip(cuts, starts.tolist(), strict=False):

@@ -89,7 +89,7 @@ _FEWEST = 400
 def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST, lines: bool = True) -> list[Scored]:
     """The scores that may be best: of the columns, and of what each column adds to those before it.
 
-    None of fewer than `fewest` draws per side, and without `lines` none of single numbers, which are their own score.
+    With fewer than `fewest` draws per side there are none, nor without `lines` for single numbers, their own score.
     """
     if min(len(left), len(right)) < fewest:
         return []
@@ -132,7 +132,7 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     return [*lines, *values]
 
 
-# Outputs that take this many different values have an order to be learned; with more there are too few draws of each.
+# Outputs that take this many different values are also put into a learned order; more are too many for that.
 _FEW_VALUES = range(4, 25)
 # Single numbers are densest in the shortest interval with this share of them: a spike holds it whole, and that of plain
 # noise wanders little.

@@ -17,7 +17,7 @@ from epsilometer.methods.published.renyi.densities import (
     spread_of,
     undersmoothed,
 )
-from epsilometer.methods.published.renyi.samples import count_values, read_densities
+from epsilometer.methods.published.renyi.samples import read_densities
 
 
 def quantiles(n, centre=0.0, scale=1.0):
@@ -119,7 +119,7 @@ def test_two_dimensions_are_a_product():
 def test_rows_are_counted():
     left = np.array([[0, 1], [0, 1], [1, 0], [0, 0]])
     right = np.array([[1, 0], [1, 0], [1, 1], [1, 1]], dtype=bool)
-    found = count_values(left, right.astype(int))
+    found = read_densities(left, right.astype(int), Smoothing())
     assert sorted(zip(found.p, found.q, strict=True)) == [(0.0, 0.5), (0.25, 0.0), (0.25, 0.5), (0.5, 0.0)]
 
 

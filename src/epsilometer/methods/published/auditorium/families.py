@@ -12,7 +12,7 @@ from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
-from epsilometer.methods.events.learning import FitScore, Learned, learn_partitions, learn_scored
+from epsilometer.methods.events.learning import FitScore, Learned, learn_by_values, learn_partitions, learn_scored
 from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_line, way_of
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
@@ -155,7 +155,7 @@ def learn_functions(left: Outputs, right: Outputs, order: float, options: Option
 
         learned = learn_scored(left, right, network_fit(order, bound, options.units, options.steps), fewest_columns=1)
         # Outputs that hold no values give a network nothing to learn from.
-        return [way_of(learn_partitions(left, right)[0] if learned is None else learned)]
+        return [way_of(learn_by_values(left, right) if learned is None else learned)]
     ways: list[Way] = []
     if options.family in ("auto", "chebyshev"):
         ways += _polynomial_ways(left, right, order, bound, options.degree)

@@ -13,7 +13,7 @@ from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import lay_out
-from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.events.learning import learn_by_values
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
@@ -85,7 +85,7 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
     if len(pairs) == 1 and _has_density(*pairs[0]):
         a, b = pairs[0]
         return GridView(a.shape, grid_over(_finite_rows(a), _finite_rows(b), _MARGIN))
-    partition = learn_partitions(left, right)[0].partition
+    partition = learn_by_values(left, right).partition
     counts = partition.count(left) + partition.count(right)
     varying = sum(int(counts[line].sum()) for line in lay_out(partition).bins) + int(counts[-1])
     if varying > _STRAY * counts.sum():

@@ -28,7 +28,8 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
     if left.shape[1:] != right.shape[1:]:
         raise InputError(f"left_outputs have shape {left.shape[1:]} and right_outputs {right.shape[1:]} each")
     if _is_discrete(left, right):
-        return count_values(left, right)
+        outcomes = count_outcomes(read_outputs(left), read_outputs(right))
+        return Densities.of_counts(outcomes.left, outcomes.right)
     values = [np.asarray(side, dtype=np.float64) for side in (left, right)]
     if values[0].shape[1] not in GRID_POINTS:
         raise InputError(
@@ -37,12 +38,6 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
         )
     grid = grid_over(values[0], values[1])
     return grid.densities(grid.count(values[0]), grid.count(values[1]), smoothing)
-
-
-def count_values(left: Array, right: Array) -> Densities:
-    """Relative frequencies of the distinct rows."""
-    outcomes = count_outcomes(read_outputs(left), read_outputs(right))
-    return Densities.of_counts(outcomes.left, outcomes.right)
 
 
 def _read(name: str, outputs: object) -> Array:
