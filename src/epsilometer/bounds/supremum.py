@@ -173,7 +173,7 @@ def _chord_excess(region: Region, null: NullLine, a: Floats, b: Floats) -> Float
 
 
 # What the interpolation may add to the supremum, as a share of the level.
-_TOLERANCE = 2e-3
+TOLERANCE = 2e-3
 # Ellipses that are tried, by the sum ρ of their half axes.
 _ELLIPSES: Floats = np.linspace(1.04, 8.0, 175)
 # Beyond this degree cutting the range into intervals is no slower.
@@ -182,7 +182,9 @@ _MOST_DEGREE = 100
 _LOOKS_PER_DEGREE = 16
 
 
-def interpolated_supremum(region: Region, null: NullLine, q_range: Range, level: float, blocks: int) -> float | None:
+def interpolated_supremum(
+    region: Region, null: NullLine, q_range: Range, level: float, blocks: int, tolerance: float = TOLERANCE
+) -> float | None:
     """An upper bound on the region's probability over the null with q in `q_range`, a little above the supremum.
 
     None where it would need too many values, or where the null is cut at p = 1 within the range.
@@ -192,14 +194,14 @@ def interpolated_supremum(region: Region, null: NullLine, q_range: Range, level:
     low, high = (math.sqrt(end) for end in q_range)
     if null.slope * q_range[1] + null.shift >= 1.0:
         return None
-    degree = needed_degree(region, null, (low, high), _TOLERANCE * level)
+    degree = needed_degree(region, null, (low, high), tolerance * level)
     if degree is None:
         return None
     angles = np.arange(0.5, degree + 1.0) * (np.pi / (degree + 1))
     q = (0.5 * (low + high) + 0.5 * (high - low) * np.cos(angles)) ** 2
     values = region_probability(region, null.power(q), q, common_edges(region, q_range, blocks))
     # The rounding of the values, at most doubled a few times by the interpolation.
-    return min(_greatest_between(values, angles) + _TOLERANCE * level + 10.0 * ROUNDING * float(values.max()), 1.0)
+    return min(_greatest_between(values, angles) + tolerance * level + 10.0 * ROUNDING * float(values.max()), 1.0)
 
 
 def needed_degree(region: Region, null: NullLine, ends: Range, tolerance: float) -> int | None:
