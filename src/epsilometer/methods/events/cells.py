@@ -33,11 +33,11 @@ def learn_line(left: Array, right: Array, most_bins: int = 512, ordered: Floats 
         left: shape (n,), training values of one side.
         right: shape (m,), of the other.
         most_bins: never more bins than this.
-        ordered: the first `MOST_ROWS` of both, sorted, where they are sorted already.
+        ordered: some of both, where they are sorted already.
     """
     atoms, pooled = _repeated(left, right)
-    pooled = np.sort(pooled) if ordered is None else ordered
-    rest = pooled[~np.isin(pooled, atoms)] if len(atoms) else pooled
+    ordered = np.sort(pooled) if ordered is None else ordered
+    rest = ordered[~np.isin(ordered, atoms)] if len(atoms) else ordered
     rest = rest[np.isfinite(rest)]
     # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
     wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))

@@ -43,11 +43,12 @@ class Sliced:
     """Training draws in the order of their scores, cut between ties into slices.
 
     Attributes:
-        at: shape (slices + 1,), ranks of the cuts among all draws.
+        at: shape (slices + 1,), draws below each cut.
         lefts: shape (slices + 1,), left draws below each cut.
         middle: shape (slices,), a typical score of each slice.
         hits: shape (slices,), left draws in each slice.
         sizes: shape (slices,), all draws in each slice.
+        shares: shape (slices - 1,), the share below each inner cut of the draws that placed it.
     """
 
     at: Integers
@@ -55,20 +56,21 @@ class Sliced:
     middle: Floats
     hits: Floats
     sizes: Floats
+    shares: Floats
 
     @classmethod
     def of(cls, left: Floats, right: Floats, ordered: Floats | None = None) -> "Sliced":
-        """Slices of the scores of both sides; `ordered` are all of them, where they are sorted already."""
+        """Slices of the scores of both sides; `ordered`, all or some of them sorted, place the cuts."""
         ordered = np.sort(np.concatenate([left, right])) if ordered is None else ordered
         total = len(ordered)
         sizes = np.concatenate([np.geomspace(4.0, 0.5 * total, _BY_SIZE), np.linspace(0.04, 0.96, _EVEN) * total])
         ranks = np.unique(np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1))
         ends = np.unique(np.searchsorted(ordered, ordered[ranks]))
         cuts = ends[ends > 0]
-        at = np.concatenate([[0], cuts, [total]])
-        lefts = np.concatenate([[0], np.cumsum(np.bincount(places(ordered[cuts], left), minlength=len(cuts) + 1))])
-        middle = ordered[(at[1:] + at[:-1]) // 2]
-        return cls(at, lefts, middle, np.diff(lefts).astype(np.float64), np.diff(at).astype(np.float64))
+        middle = ordered[(np.append(cuts, total) + np.append(0, cuts)) // 2]
+        hits, others = (np.bincount(places(ordered[cuts], side), minlength=len(cuts) + 1) for side in (left, right))
+        at, lefts = (np.append(0, np.cumsum(each)) for each in (hits + others, hits))
+        return cls(at, lefts, middle, hits.astype(np.float64), (hits + others).astype(np.float64), cuts / total)
 
 
 @dataclass(frozen=True, slots=True)

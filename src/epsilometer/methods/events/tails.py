@@ -30,7 +30,7 @@ class Scored:
         shapes: how each shape is scored.
         left: shape (n,), scores of the left draws.
         right: shape (m,).
-        whole: the scores of all draws by the final weights, sorted.
+        whole: the scores of all draws by the final weights, sorted; along a line, of the first ones of either side.
         is_line: whether the score is the output itself, a number.
         centre: where the score is the distance of a number from here.
     """
@@ -117,8 +117,11 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
         with one_thread():
             values.append(_learn(pairs, mixed=False))
     numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
-    whole = np.sort(np.concatenate(numbers)) if len(numbers) == 2 else np.zeros(1)
-    if not (np.abs(whole[[0, -1]]).max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)):
+    if len(numbers) < 2:
+        return values
+    whole = np.sort(np.concatenate([each[:_PLACED] for each in numbers]))
+    ends = np.abs([(each.min(), each.max()) for each in numbers])
+    if not (ends.max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)):
         return values
     left, right = numbers
     reach = int(_DENSEST * len(whole))
@@ -137,6 +140,8 @@ _FEW_VALUES = range(4, 25)
 # Single numbers are densest in the shortest interval with this share of them: a spike holds it whole, and that of plain
 # noise wanders little.
 _DENSEST = 0.1
+# Draws per side that are sorted to place cuts: more would hardly move them, and all are counted between them.
+_PLACED = 1 << 15
 # Draws per side that decide between numbers and distances, and the logarithm of the odds, before any draw, that it is
 # not the distance (noisy_gradient_descent at 1e4 draws: one seed in 16 took it by chance, and proved nothing).
 _LOOK, _UNUSUAL = 1 << 12, 2.0
@@ -318,16 +323,16 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     return event, Choice(event.chosen, flipped, predicted, p, q, luck)
 
 
-# Prediction, share of all training draws, p and q to expect, spread of their log-ratio.
+# Prediction, share of `Scored.whole`, p and q to expect, spread of their log-ratio.
 Tail = tuple[float, float, float, float, float]
 
 
 def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flipped: bool) -> Tail | None:
     """The best size of one end of a score, `flipped` where the right distribution should be the larger one."""
     total, n_left = int(sliced.at[-1]), int(sliced.lefts[-1])
-    below, lefts, guesses = sliced.at[1:-1], sliced.lefts[1:-1], curves.lefts[:, 1:-1]
+    below, lefts, guesses, shares = sliced.at[1:-1], sliced.lefts[1:-1], curves.lefts[:, 1:-1], sliced.shares
     if upper:
-        below, lefts, guesses = total - below, n_left - lefts, curves.lefts[:, -1:] - guesses
+        below, lefts, guesses, shares = total - below, n_left - lefts, curves.lefts[:, -1:] - guesses, 1.0 - shares
     mass = below.astype(np.float64)
     inside = np.flatnonzero(mass >= _FEWEST_INSIDE)
     if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
@@ -358,4 +363,4 @@ def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flippe
         predicted = still_ranked(predicted, np.sqrt(fresh + 1.0 / precision))
     best = int(np.argmax(predicted))
     chances, uncertain = (float(p[0, best]), float(q[0, best])), float(1.0 / np.sqrt(precision[best]))
-    return float(predicted[best]), float(mass[best]) / total, *chances, uncertain
+    return float(predicted[best]), float(shares[inside[best]]), *chances, uncertain
