@@ -97,10 +97,11 @@ class AuditRun:
             The proposal, the draws that it was learned from, and the samples that remain for the proof.
         """
         n_train = limits.training_size(samples)
-        fresh = self._draw(number, n_train)
+        draw = partial(self.sampler.both, Phase.TRAIN, number, self.pairs[number], prints=self.fingerprints)
+        fresh = draw(n_train)
         more = limits.training_size(samples, *fresh) - n_train
         # Chunk numbers of their own, far beyond those of the first draws.
-        added = self._draw(number, more, skip=1 << 32) if more else NOTHING
+        added = draw(more, skip=1 << 32) if more else NOTHING
         n_fresh = samples - n_train - more
         left, right = (concatenate([explored[side], fresh[side], added[side]]) for side in (0, 1))
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
@@ -111,7 +112,7 @@ class AuditRun:
         task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         best: tuple[Proposal, int, Sides] | None = None
         for number in range(len(self.pairs)):
-            left, right = self._draw(number, n_train)
+            left, right = self.sampler.both(Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints)
             proposal = self._propose(number, (left, right), task)
             if best is None or proposal.predicted > best[0].predicted:
                 best = proposal, number, (left, right)
@@ -170,15 +171,6 @@ class AuditRun:
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
         about = self.began, shown, bound_at, self.sampler.mechanism, task
         return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
-
-    def _draw(self, number: int, n: int, skip: int = 0) -> Sides:
-        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
-        for side, chunk in self.sampler.kept(Phase.TRAIN, number, self.pairs[number], n, skip):
-            parts[side].append(chunk.value)
-            self.fingerprints[side].add(chunk.fingerprint)
-        left = concatenate(parts[0])
-        parts[0].clear()  # before the other side is joined: wide outputs fill the memory
-        return left, concatenate(parts[1])
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.

@@ -62,14 +62,11 @@ class NoProgress:
 @contextmanager
 def watched(progress: Progress, total: int | None) -> Iterator[None]:
     """Calls `begin` and `end` of a progress that has them."""
-    begin, end = getattr(progress, "begin", None), getattr(progress, "end", None)
-    if begin is not None:
-        begin(total)
+    getattr(progress, "begin", lambda total: None)(total)
     try:
         yield
     finally:
-        if end is not None:
-            end()
+        getattr(progress, "end", lambda: None)()
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,12 +346,18 @@ class Sampler:
                 self.journal.keep((int(phase), number, piece.side), piece.chunk, chunk.value, chunk.fingerprint)
             yield piece.side, chunk
 
-    def both(self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0) -> tuple[Outputs, Outputs]:
-        """Draws n outputs of both sides and keeps them all."""
+    def both(
+        self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0, prints: Sequence[Fingerprints] = ()
+    ) -> tuple[Outputs, Outputs]:
+        """Draws n outputs of both sides and keeps them all; adds their fingerprints to those of each side, if given."""
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
         for side, chunk in self.kept(phase, number, pair, n, skip):
             parts[side].append(chunk.value)
-        return concatenate(parts[0]), concatenate(parts[1])
+            if prints:
+                prints[side].add(chunk.fingerprint)
+        left = concatenate(parts[0])
+        parts[0].clear()  # before the other side is joined: wide outputs fill the memory
+        return left, concatenate(parts[1])
 
     def fold(
         self,
