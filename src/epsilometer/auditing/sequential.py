@@ -167,19 +167,14 @@ class SequentialRun:
 
     def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
         """A batch of both sides; None if time ran out before it was complete."""
-        parts: tuple[list[Outputs], list[Outputs]] = ([], [])
-        prints: tuple[list[bytes], list[bytes]] = ([], [])
+        prints = [each.copy() for each in self.state.fingerprints]  # of a batch that is not finished nothing stays
         try:
-            for side, chunk in self.run.sampler.kept(phase, number, self.run.pairs[number], n, skip):
-                parts[side].append(chunk.value)
-                prints[side].append(chunk.fingerprint)
+            draws = self.run.sampler.both(phase, number, self.run.pairs[number], n, skip, prints)
         except OutOfTime as late:
             self.late = str(late)
             return None
-        for side in (0, 1):  # of a batch that was not finished nothing stays
-            for each in prints[side]:
-                self.state.fingerprints[side].add(each)
-        return concatenate(parts[0]), concatenate(parts[1])
+        self.state.fingerprints = prints[0], prints[1]
+        return draws
 
     def _save(self) -> None:
         if self.journal is not None:
