@@ -12,6 +12,7 @@ from epsilometer.auditing import loops
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import anytime_lower, anytime_upper, place_bets
+from epsilometer.engine import Sampler
 from epsilometer.engine.parcels import pack
 from epsilometer.methods import Method
 from epsilometer.methods.sequential import ladder_of
@@ -254,7 +255,8 @@ def test_training_draws_are_learned_from_in_random_order(monkeypatch):
             return self.method.propose(left, right, task)
 
     drawn = []
-    monkeypatch.setattr(AuditRun, "_draw", _noting_draws(AuditRun._draw, drawn))
+    both = Sampler.both
+    monkeypatch.setattr(Sampler, "both", lambda *given, **keywords: drawn.append(both(*given, **keywords)) or drawn[-1])
     start = AuditRun.start.__func__
 
     def start_noting(cls, mechanism, pairs, question, settings):
@@ -266,14 +268,6 @@ def test_training_draws_are_learned_from_in_random_order(monkeypatch):
         values = kept.blocks[0].columns[0].values
         assert sorted(learned) == sorted(values)
         assert np.mean(learned == values) < 0.1
-
-
-def _noting_draws(draw, drawn):
-    def noting(self, number, n):
-        drawn.append(draw(self, number, n))
-        return drawn[-1]
-
-    return noting
 
 
 class TestEarlyWitness:

@@ -36,7 +36,7 @@ def test_the_table_has_a_line_per_mechanism(tmp_path, capsys, same, columns):
 
 
 def test_only_published_mechanisms_have_a_line():
-    with pytest.raises(InputError, match="mechanism='laplace' is unknown"):
+    with pytest.raises(InputError, match="mechanism='laplace' must be one of 'LaplaceMechanism', "):
         find("sniper/table").cases({"only": ("laplace",)})
 
 
