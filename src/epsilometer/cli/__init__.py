@@ -42,14 +42,13 @@ def _leave(status: list[int]) -> None:
 
     Python waits for none of them, and aborts if one is in the middle of printing: the exit status would be lost.
     """
-    if not status or threading.active_count() == 1:
-        return
-    import ctypes
+    if status and threading.active_count() > 1:
+        import ctypes
 
-    for flush in (sys.stdout.flush, sys.stderr.flush, lambda: ctypes.CDLL(None).fflush(None)):
-        with contextlib.suppress(OSError, ValueError):  # closed, or nobody listens any more
-            flush()
-    os._exit(status[0])
+        for flush in (sys.stdout.flush, sys.stderr.flush, lambda: ctypes.CDLL(None).fflush(None)):
+            with contextlib.suppress(OSError, ValueError):  # closed, or nobody listens any more
+                flush()
+        os._exit(status[0])
 
 
 def _print_version() -> int:

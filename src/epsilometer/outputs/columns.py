@@ -348,6 +348,8 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
 
 def _join(columns: Sequence[Column]) -> Column:
     """One column from several that follow each other."""
+    if len(columns) == 1:  # as rare shapes have: there may be thousands of these
+        return columns[0]
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
         widths = None

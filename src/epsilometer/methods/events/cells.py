@@ -71,9 +71,11 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
         The partition with a bare group per signature, and for each group that varies in some column: its number and
         its rows in the left and in the right block.
     """
+    if left.size + right.size < REPEATS:  # nothing can repeat; there may be thousands of such shapes
+        return BlockPartition(left.shape, (None,) * len(left.columns), ()), []
     atoms = tuple(learn_atoms(a, b) for a, b in zip(left.columns, right.columns, strict=True))
     bare = BlockPartition(left.shape, atoms, ())
-    if left.columns and not any(atoms) and left.size + right.size >= REPEATS:  # nothing repeats
+    if left.columns and not any(atoms):  # nothing repeats
         whole = Group((-1,) * len(atoms))
         return BlockPartition(left.shape, atoms, (whole,)), [(0, np.arange(left.size), np.arange(right.size))]
     codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1)

@@ -62,8 +62,7 @@ def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
     """Every way that may be best: by repeated values, by a score over everything."""
-    ways = [learn_by_values(left, right)]
-    pairs = blocks_of_both(left, right)
+    ways, pairs = [learn_by_values(left, right)], blocks_of_both(left, right)
     if any(_needs_score(part, a, b) for part, (a, b) in zip(ways[0].partition.blocks, pairs, strict=True)):
         rest = left, right
         # Counting on the draws that fitted a score flatters it, so few draws are halved; many do both (measured on
