@@ -26,9 +26,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     )
     from epsilometer.inputs import Pair, domains, finders
     from epsilometer.inputs.finders.search import around
-    from epsilometer.mechanisms import fitted, from_batch, from_callable, from_command, from_opendp, from_recording
+    from epsilometer.mechanisms import fitted, from_batch, from_callable, from_command, from_opendp
     from epsilometer.mechanisms.functions import repeated
     from epsilometer.mechanisms.http import from_http
+    from epsilometer.mechanisms.recordings import from_recording
     from epsilometer.methods import sequential
     from epsilometer.methods.published import ldp, local, renyi
     from epsilometer.methods.published.auditorium import hockey_stick, mmd, poisson_histogram, renyi_variational
@@ -52,25 +53,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.checker": ("verify",),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
-        "EngineError",
-        "EpsilometerError",
-        "EpsilometerWarning",
-        "InputError",
-        "MechanismError",
-        "MissingExtraError",
+        *("EngineError", "EpsilometerError", "EpsilometerWarning", "InputError", "MechanismError", "MissingExtraError"),
         "PrivacyViolation",
     ),
     "epsilometer.inputs": ("Pair",),
     "epsilometer.inputs.finders.search": ("around",),
-    "epsilometer.mechanisms": (
-        "fitted",
-        "from_batch",
-        "from_callable",
-        "from_command",
-        "from_opendp",
-        "from_recording",
-    ),
+    "epsilometer.mechanisms": ("fitted", "from_batch", "from_callable", "from_command", "from_opendp"),
     "epsilometer.mechanisms.http": ("from_http",),
+    "epsilometer.mechanisms.recordings": ("from_recording",),
     "epsilometer.mechanisms.functions": ("repeated",),
     "epsilometer.report.progress": ("ProgressBar",),
     "epsilometer.result": ("AuditResult", "Finding", "Verdict", "Witness"),

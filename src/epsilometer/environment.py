@@ -1,9 +1,6 @@
 """Where an audit ran and what it ran: versions, machine, date, and the identity of the code, for the record."""
 
-import inspect
 import os
-import platform
-import subprocess
 import sys
 from contextlib import suppress
 from functools import cache
@@ -26,6 +23,8 @@ def package_version() -> str:
 @cache
 def describe_environment() -> dict[str, str | int]:
     """Versions of Python and libraries, and the kind of machine. Nothing that names the user or the host."""
+    import platform
+
     import numpy
     import scipy
 
@@ -47,12 +46,14 @@ def identity_of(mechanism: Any) -> dict[str, Any]:
     except Exception:  # an open connection has no content; the audit is none the worse for it
         found["code_digest"] = ""
     code = getattr(mechanism, "function", mechanism)
+    from inspect import getsourcefile  # slow to import: --version asks here, too
+
     while hasattr(code, "func"):  # a partial function
         code = code.func
     kind = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)
     if not str(getattr(kind, "__module__", "")).startswith("epsilometer.mechanisms"):  # programs, services, recordings
         with suppress(TypeError, OSError, ValueError):  # compiled, or typed in
-            path = Path(inspect.getsourcefile(kind) or "")
+            path = Path(getsourcefile(kind) or "")
             found |= _commit(path, path.stat().st_mtime_ns)
     return found | ({"run_by": os.environ[RUN_BY]} if os.environ.get(RUN_BY) else {})
 
@@ -60,6 +61,8 @@ def identity_of(mechanism: Any) -> dict[str, Any]:
 @cache
 def _commit(path: Path, changed: int) -> dict[str, Any]:
     """The name of a file and its commit; asked again when the file has changed."""
+    import subprocess
+
     git = ["git", "-C", str(path.parent)]
     try:
         told = [

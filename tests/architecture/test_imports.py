@@ -32,11 +32,33 @@ def test_trusted_kernel_needs_numpy_and_scipy_only(path):
     assert foreign <= {"epsilometer", "numpy", "scipy"}
 
 
-def test_import_loads_nothing_slow():
-    code = "import epsilometer, json, sys; print(json.dumps(sorted(sys.modules)))"
+def loaded_by(code: str) -> set[str]:
+    code = f"{code}\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stdout))
+    return set(json.loads(done.stdout))
+
+
+def test_import_loads_nothing_slow():
+    loaded = loaded_by("import epsilometer")
     assert [name for name in SLOW if name in loaded] == []
+
+
+def test_an_audit_loads_only_what_it_needs():
+    loaded = loaded_by(
+        "import epsilometer as em\n"
+        "em.audit(lambda x, rng: x + rng.laplace(), (0, 1), em.PureDP(1), samples=200, seed=0, progress=False)"
+    )
+    rooms = ("inputs.finders", "inputs.domains", "mechanisms.recordings", "storage.journal", "methods.published", "cli")
+    unneeded = [f"epsilometer.{room}" for room in (*rooms, "auditing.search", "auditing.sequential", "report.html")]
+    assert [name for name in [*unneeded, "scipy.stats", "scipy.optimize", "matplotlib"] if name in loaded] == []
+
+
+def test_the_version_loads_next_to_nothing():
+    loaded = loaded_by(
+        "from epsilometer.cli import main\nimport sys\nsys.stdout = sys.stderr\nmain(['--version'])\n"
+        "sys.stdout = sys.__stdout__"
+    )
+    assert [name for name in (*SLOW, "inspect", "subprocess", "platform") if name in loaded] == []
 
 
 # The conformance suites unpickle what they have just pickled themselves: workers do the same with proposals.

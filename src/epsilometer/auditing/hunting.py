@@ -1,5 +1,6 @@
 """An audit that searches a domain: looks at many pairs, shrinks what looks like a leak, certifies the small pair."""
 
+import copy
 import json
 import math
 import time
@@ -7,13 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from epsilometer.auditing.judge import Question
 from epsilometer.auditing.looks import COUPLED, PLAIN, Curve, Look, Looking
+from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, stored_pair
-from epsilometer.engine import OutOfTime
+from epsilometer.auditing.settings import Settings
+from epsilometer.bounds import ErrorBudget
+from epsilometer.engine import OutOfTime, Sampler
 from epsilometer.errors import MechanismError
-from epsilometer.inputs import Pair
 from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
+from epsilometer.inputs.pairs import Finder, Pair
+from epsilometer.mechanisms import Mechanism
 from epsilometer.result import AuditResult, HealthReport, changed
 
 # Of each round, this many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
@@ -297,3 +303,12 @@ class HuntRun(SearchRun):
             text = f"the mechanism refused {refused} of {self.looks} pairs, first with: {self.first_refusal:.300}"
             reports.append(HealthReport("refused-inputs", text, untrusted=False))
         return reports
+
+
+def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
+    """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
+    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
+    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
+    run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
+    finder = copy.deepcopy(finder)  # the user's own can be used again
+    return (HuntRun(run, finder) if isinstance(finder, Search) else SearchRun(run, finder)).audit()

@@ -21,8 +21,7 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Pieces
 from epsilometer.errors import InputError
-from epsilometer.inputs import Pair
-from epsilometer.inputs.finders.base import Finder
+from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods.sequential import SequentialMethod, Stake

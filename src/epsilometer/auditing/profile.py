@@ -11,8 +11,7 @@ from epsilometer.bounds.bands import Band
 from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.engine import Progress
 from epsilometer.errors import InputError
-from epsilometer.inputs import Inputs
-from epsilometer.inputs.finders.base import Finder
+from epsilometer.inputs.pairs import Finder, Inputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 from epsilometer.storage.writing import write_whole
 

@@ -11,23 +11,28 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilometer.auditing.journals import FileJournal, audit_key
 from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.search import check_search, run_search
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
-from epsilometer.inputs.finders.base import Finder
-from epsilometer.inputs.finders.search import Search
-from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, check_same, is_complete, is_recorded
-from epsilometer.mechanisms import as_mechanism, as_subject, keeping
+from epsilometer.inputs.pairs import (
+    RECORDED,
+    Finder,
+    Inputs,
+    Pair,
+    as_pair,
+    as_pairs,
+    check_same,
+    is_complete,
+    is_recorded,
+)
+from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features
 from epsilometer.mechanisms.functions import BatchMechanism, Subject
-from epsilometer.mechanisms.recordings import recorded_pair
 from epsilometer.methods import Method, Task, restore_proposal
 from epsilometer.result import AuditResult, HealthReport, changed
 
@@ -181,6 +186,8 @@ def compare(
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
         raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
+    from epsilometer.mechanisms.recordings import recorded_pair  # only needed to compare
+
     judged = not isinstance(claim, type)
     question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
     *recorded, note = recorded_pair(left_outputs, right_outputs, as_features(features))
@@ -289,8 +296,12 @@ def _run(
     checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
     # A domain is searched; it need not be one of our classes.
     if hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder):
+        from epsilometer.inputs.finders.search import Search  # only needed to search
+
         inputs = Search(cast(Any, inputs))
     if isinstance(inputs, Finder):
+        from epsilometer.auditing.search import check_search  # only needed to search
+
         check_search(subject.mechanism, question, settings)
         pairs, source, total = [], subject.mechanism, None
     else:
@@ -299,17 +310,19 @@ def _run(
     with ExitStack() as opened:
         opened.enter_context(closing(settings.runner))
         if record is not None:
+            from epsilometer.mechanisms.kept_draws import keeping  # only needed to record
+
             source = opened.enter_context(keeping(source, pairs, record))
         if checkpoint is not None and not settings.method.stops_early:
+            from epsilometer.auditing.journals import FileJournal, audit_key  # only needed with a checkpoint
+
             asked = inputs if isinstance(inputs, Finder) else pairs
             journal = FileJournal(checkpoint, audit_key(source, asked, question, settings))
             settings = replace(settings, journal=opened.enter_context(closing(journal)))
         opened.enter_context(watched(settings.progress, total))
         if isinstance(inputs, Finder):
-            if isinstance(inputs, Search):
-                from epsilometer.auditing.hunting import HuntRun  # only needed to look at many pairs
+            from epsilometer.auditing.hunting import run_search
 
-                return run_search(source, inputs, question, settings, HuntRun)
             return run_search(source, inputs, question, settings)
         if settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early

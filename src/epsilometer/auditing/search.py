@@ -1,6 +1,5 @@
 """An audit whose pairs of inputs come from a finder: explore pair after pair, certify the promising ones."""
 
-import copy
 import json
 import math
 import time
@@ -13,10 +12,9 @@ from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.settings import Settings, training_size
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.engine import OutOfTime, Phase, Sampler, SerialRunner
+from epsilometer.engine import OutOfTime, Phase, SerialRunner
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.inputs.finders.base import Finder
-from epsilometer.inputs.pairs import Pair, pair_digest, pair_to_dict
+from epsilometer.inputs.pairs import Finder, Pair, pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal, Task
@@ -267,16 +265,6 @@ class SearchRun:
         settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
         new = {"findings": findings, "samples_used": (run.sampler.drawn[0], run.sampler.drawn[1]), "health": health}
         return changed(best, **new, settings=settings, seconds=time.perf_counter() - run.began)
-
-
-def run_search(
-    mechanism: Mechanism, finder: Finder, question: Question, settings: Settings, kind: type[SearchRun] = SearchRun
-) -> AuditResult:
-    """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
-    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
-    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
-    run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
-    return kind(run, copy.deepcopy(finder)).audit()  # the user's own finder can be used again
 
 
 def check_search(mechanism: Mechanism, question: Question, settings: Settings) -> None:

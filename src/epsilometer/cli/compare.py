@@ -31,7 +31,7 @@ def compare(
     from epsilometer.claims import from_parameters
     from epsilometer.cli.files import read_options
     from epsilometer.cli.request import find_notion, open_features, parameters_of
-    from epsilometer.mechanisms import from_recording
+    from epsilometer.mechanisms.recordings import from_recording
 
     files = files_of(flags)
     given = parameters_of(flags)

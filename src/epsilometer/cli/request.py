@@ -61,7 +61,8 @@ def _open(target: str, batch: bool, folders: tuple[Path, ...]) -> Any:
         if batch:
             raise InputError("--batch is for functions; a zoo mechanism does not need it")
         return _open_zoo(rest)
-    from epsilometer.mechanisms import from_batch, from_command, from_recording
+    from epsilometer.mechanisms import from_batch, from_command
+    from epsilometer.mechanisms.recordings import from_recording
 
     if kind == "command":
         return from_command(split_command(rest), batch=batch)

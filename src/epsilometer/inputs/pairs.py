@@ -1,4 +1,4 @@
-"""A pair of neighbouring datasets, and how it is stored: as a digest where JSON cannot hold it, never pickled."""
+"""A pair of neighbouring datasets, who proposes one, and how it is stored: as a digest where JSON cannot hold it."""
 
 import datetime
 import hashlib
@@ -6,7 +6,7 @@ import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -82,6 +82,39 @@ class Pair:
         except Exception as error:  # objects may raise anything when they are looked at; that must not cost a result
             kinds = [type(each).__name__ for each in (self.left, self.right, error)]
             return f"{kinds[0]} → {kinds[1]} ({kinds[2]} on comparing them)"
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
+
+    The next pair must depend only on the finder's own settings and what it was told so far: an interrupted search asks
+    again.
+
+    Attributes:
+        trials: the most pairs that it proposes.
+        samples: draws per side with which a trial explores its pair.
+        stop_at_refutation: whether the search ends at the first refutation, or tries every pair for the largest bound.
+    """
+
+    trials: int
+    samples: int
+    stop_at_refutation: bool
+
+    def ask(self) -> Pair | None:
+        """The next pair to try, the same until its score is told; None when there is none left."""
+
+    def tell(self, score: float | None) -> None:
+        """What the pair promised: a number, 0.0 included, the larger the better; None if it has no score."""
+
+    def state(self) -> dict[str, Any]:
+        """What it was told so far, as plain data for JSON."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Resumes from a state of a finder with the same settings."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its settings, as plain data for the result."""
 
 
 def digest_of(dataset: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.errors import InputError
-from epsilometer.mechanisms import recorded_outputs
+from epsilometer.mechanisms.recordings import recorded_outputs
 from epsilometer.outputs import Numbers
 from epsilometer.storage.exchange import number_or_text, settle, settled_texts
 from epsilometer.storage.recorded_texts import csv_rows, header_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.mechanisms import recorded_outputs
+from epsilometer.mechanisms.recordings import recorded_outputs
 from epsilometer.outputs import read_outputs
 from epsilometer.storage import recorded_texts
 

@@ -6,9 +6,10 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
-from epsilometer.inputs.finders.base import DomainFinder, Finder
+from epsilometer.inputs.finders.base import DomainFinder
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.plain import Grid, Patterns, Random
 from epsilometer.inputs.finders.search import Search
+from epsilometer.inputs.pairs import Finder
 
 __all__ = ["Bayesian", "DomainFinder", "Finder", "Grid", "Patterns", "Random", "Search"]

@@ -1,8 +1,8 @@
-"""What a finder is: asked for a pair of neighbouring inputs, and told how much that pair showed."""
+"""What our finders have in common: points of a space, asked for and told about one by one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -12,40 +12,6 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
-
-
-@runtime_checkable
-class Finder(Protocol):
-    """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
-
-    The next pair must depend only on the finder's own settings and what it was told so far: an interrupted search asks
-    again.
-
-    Attributes:
-        trials: the most pairs that it proposes.
-        samples: draws per side with which a trial explores its pair.
-        stop_at_refutation: whether the search ends at the first refutation, or tries every pair for the largest bound.
-    """
-
-    trials: int
-    samples: int
-    stop_at_refutation: bool
-
-    def ask(self) -> Pair | None:
-        """The next pair to try, the same until its score is told; None when there is none left."""
-
-    def tell(self, score: float | None) -> None:
-        """What the pair promised: a number, 0.0 included, the larger the better; None if it has no score."""
-
-    def state(self) -> dict[str, Any]:
-        """What it was told so far, as plain data for JSON."""
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resumes from a state of a finder with the same settings."""
-
-    def describe(self) -> dict[str, Any]:
-        """Its settings, as plain data for the result."""
-
 
 # Fewer draws per side than this say nothing about a pair.
 FEWEST = 50

@@ -14,10 +14,10 @@ from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_number, check_whole
 from epsilometer.errors import InputError, meant_or_known
 from epsilometer.inputs.coordinates import check_relation
-from epsilometer.inputs.finders.base import DomainFinder, Finder, PointFinder, Trials
+from epsilometer.inputs.finders.base import DomainFinder, PointFinder, Trials
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.search import Search
-from epsilometer.inputs.pairs import Pair
+from epsilometer.inputs.pairs import Finder, Pair
 
 
 class Random(DomainFinder):
