@@ -61,7 +61,8 @@ class _Part:
 def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
     """Each column has a function of its own; in a product, so has the other column for each known value of the key.
 
-    For most values it may be 0, and for one the opposite of all others, as at the last position of a sparse vector.
+    For most values it may be 0, and for one the opposite of all others, as at the last position of a sparse vector. Or
+    it grows along them, as each answer "below" multiplies the odds (svt3 at 1e4 draws: .82 of the oracle, .69 without).
     """
     found = []
     for cut, start in zip(cuts, starts.tolist(), strict=False):
@@ -71,6 +72,8 @@ def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
             size, kernel = cut.other.size, _kernels(cut.other)[0]
             ends = start + size * np.arange(len(cut.key.known) + 1)
             found += [_Part(slice(*each), kernel) for each in pairwise(ends.tolist())]
+            growing = np.outer(_ranks(len(ends) - 1), _ranks(len(ends) - 1))
+            found.append(_Part(slice(start, int(ends[-1])), np.kron(growing, kernel)))
     return found
 
 

@@ -298,8 +298,8 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
 # (1e4 draws, 20 seeds: normal noise .95 of the oracle at 0.5 and .93 at 1, truncated Laplace noise .90 and .94).
 _DOUBT, _WRONG = 1.0, 0.04
 # Further spreads that are given away when a few values in an order of their own compete with the order of numbers (1e4
-# draws, 24 seeds or more, share of the oracle: geometric .96, least .59, at 0, .985, least .95, at 1.5; svt1 .57, .54).
-_LUCKY_ORDER = 1.5
+# draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96, .98; svt1 .57, .56, .54).
+_LUCKY_ORDER = 0.75
 # An event that holds fewer training draws than this is none.
 _FEWEST_INSIDE = 8
 # Fresh draws that an event is taken to have on the other side, at least.
