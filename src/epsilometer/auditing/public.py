@@ -18,17 +18,8 @@ from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
 from epsilometer.errors import InputError
-from epsilometer.inputs.pairs import (
-    RECORDED,
-    Finder,
-    Inputs,
-    Pair,
-    as_pair,
-    as_pairs,
-    check_same,
-    is_complete,
-    is_recorded,
-)
+from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
+from epsilometer.inputs.pairs import Finder, check_same, is_complete
 from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features

@@ -70,6 +70,10 @@ class Scored:
         """The upper or the lower end of the score with this share of all draws."""
         n, whole = len(self.whole), self.whole
         size = min(max(round(mass * n), 1), n - 1)
+        if not self.is_line:  # sums of weights are equal up to rounding: a threshold lies well between two of them
+            same = _ROUNDING * (whole[-1] - whole[0])
+            below = np.searchsorted(whole, [whole[n - size] - same, whole[size - 1] + same])
+            size = min(int(n - below[0] if upper else below[1]), n - 1)
         low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
         threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
         cells = [not upper, upper] if self.centre is None else [upper, not upper, upper]
@@ -147,6 +151,8 @@ _PLACED = 1 << 15
 _LOOK, _UNUSUAL = 1 << 12, 2.0
 # Cells in which a score is compared with others.
 _CELLS = 32
+# Of the range of all scores: what is nearer than this is the same, summed in another order.
+_ROUNDING = 1e-9
 # Of at most this many columns, some are also scored together.
 _MOST_TOGETHER = 4
 # Shapes that get a score of their own, the most frequent first, and draws that one must have.

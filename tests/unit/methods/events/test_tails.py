@@ -49,6 +49,18 @@ def test_equal_scores_are_inside_or_outside_together(rng):
     assert inside.mean() == pytest.approx((choice.p + choice.q) / 2, abs=1e-9)
 
 
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_threshold_lies_well_between_sums_of_weights(rng, upper):
+    """Summed in another order, a score differs in its last digits; it must not leave the event by that."""
+    sides = [read_outputs(rng.binomial(1, chance, size=(2000, 6)), 2000) for chance in (0.5, 0.6)]
+    (scored,) = learn_scores(*sides)
+    for mass in np.linspace(0.01, 0.99, 60):
+        (block,) = scored.end(mass, upper).partition.blocks
+        threshold = block.groups[0].line.edges[0] + scored.shapes[0][1][0]
+        inside = (scored.whole >= threshold).mean()
+        assert inside in (0.0, 1.0) or np.abs(scored.whole - threshold).min() > 1e-6
+
+
 def test_scores_that_do_not_vary():
     scored = Scored(NUMBERS, np.zeros(500), np.zeros(500), np.zeros(1000))
     assert choose_tail(scored, TASK) is None
