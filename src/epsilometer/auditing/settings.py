@@ -97,10 +97,8 @@ def open_settings(
         from epsilometer.storage.journal import stored_seed  # only needed with a checkpoint
 
         seed = stored_seed(checkpoint)
-    if options is not None:
-        options = as_options(method, options)
-    if isinstance(samples, float) and samples.is_integer():  # 1e5 is a whole number, too
-        samples = int(samples)
+    options = None if options is None else as_options(method, options)
+    samples = int(samples) if isinstance(samples, float) and samples.is_integer() else samples  # 1e5 is whole, too
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
         raise InputError(f"samples={samples!r} must be a whole number")
     if samples < FEWEST:

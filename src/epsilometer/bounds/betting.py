@@ -166,12 +166,20 @@ def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int 
     high = np.minimum((1.0 - _MARGIN - shift) / slope, np.minimum((p1 - shift) / slope, 1.0 - _MARGIN))
     below = (p1 <= slope * q1 + shift) | (high <= low)
     low, high = np.where(below, 0.25, low), np.where(below, 0.75, high)
-    for _ in range(_HALVINGS):
-        q = 0.5 * (low + high)
-        p = np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)
-        rising = n_left * slope * (p - p1) / (p * (1.0 - p)) + n_right * (q - q1) / (q * (1.0 - q)) > 0.0
-        low, high = np.where(rising, low, q), np.where(rising, q, high)
+    # The derivative, times p(1 − p)·q(1 − q), is a cubic: Newton's steps, or half the way where one leads astray.
     q = 0.5 * (low + high)
+    for _ in range(_HALVINGS):
+        p = slope * q + shift
+        spread, other, up, right = p * (1.0 - p), q * (1.0 - q), p - p1, q - q1
+        value = n_left * slope * up * other + n_right * right * spread
+        steep = n_left * slope * (slope * other + up * (1.0 - 2 * q)) + n_right * (
+            spread + right * slope * (1.0 - 2 * p)
+        )
+        low, high = np.where(value > 0.0, low, q), np.where(value > 0.0, q, high)
+        new = q - value / np.maximum(steep, 1e-30)
+        last, q = q, np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        if np.all((np.abs(q - last) <= 1e-9 * q) | below):
+            break
     return np.where(below, p1, np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)), np.where(below, q1, q)
 
 

@@ -115,9 +115,8 @@ class Integer(Interval):
     sensitivity: int | None = None
 
     def __post_init__(self) -> None:
-        low, high = cube.check_whole_interval(self.low, self.high)
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        for name, value in zip(("low", "high"), cube.check_whole_interval(self.low, self.high), strict=True):
+            object.__setattr__(self, name, value)
         if self.sensitivity is not None:
             check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
 

@@ -73,7 +73,7 @@ def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
             ends = start + size * np.arange(len(cut.key.known) + 1)
             found += [_Part(slice(*each), kernel) for each in pairwise(ends.tolist())]
             growing = np.outer(_ranks(len(ends) - 1), _ranks(len(ends) - 1))
-            found.append(_Part(slice(start, int(ends[-1])), np.kron(growing, kernel)))
+            found.append(_Part(slice(start, int(ends[-1])), np.asarray(np.kron(growing, kernel))))
     return found
 
 

@@ -70,12 +70,11 @@ class Scored:
         """The upper or the lower end of the score with this share of all draws."""
         n, whole = len(self.whole), self.whole
         size = min(max(round(mass * n), 1), n - 1)
-        if not self.is_line:  # sums of weights are equal up to rounding: a threshold lies well between two of them
-            same = _ROUNDING * (whole[-1] - whole[0])
-            below = np.searchsorted(whole, [whole[n - size] - same, whole[size - 1] + same])
-            size = min(int(n - below[0] if upper else below[1]), n - 1)
         low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
-        threshold = 0.5 * (low + high) if low < high else (high if upper else np.nextafter(low, np.inf))
+        # Sums of weights are equal up to rounding: a threshold beside them, not on one.
+        same = 0.0 if self.is_line else _ROUNDING * (whole[-1] - whole[0])
+        beside = high - same if upper else np.nextafter(low + same, np.inf)
+        threshold = 0.5 * (low + high) if high - low > same else beside
         cells = [not upper, upper] if self.centre is None else [upper, not upper, upper]
         chosen: list[bool] = []
         for block, bases in self.shapes:

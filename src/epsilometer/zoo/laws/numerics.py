@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -79,6 +80,7 @@ class Panels:
         return at_edges[:-1, None] + (values * self.weights) @ _integration_matrix().T, at_edges
 
 
+@cache
 def _integration_matrix() -> Floats:
     """Shape (m, m): weighted values at the nodes of [-1, 1] -> integral from -1 to each node, relative weights."""
     nodes, _ = np.polynomial.legendre.leggauss(NODES_PER_PANEL)

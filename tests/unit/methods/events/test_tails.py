@@ -58,7 +58,7 @@ def test_a_threshold_lies_well_between_sums_of_weights(rng, upper):
         (block,) = scored.end(mass, upper).partition.blocks
         threshold = block.groups[0].line.edges[0] + scored.shapes[0][1][0]
         inside = (scored.whole >= threshold).mean()
-        assert inside in (0.0, 1.0) or np.abs(scored.whole - threshold).min() > 1e-6
+        assert inside in (0.0, 1.0) or np.abs(scored.whole - threshold).min() > 1e-11
 
 
 def test_scores_that_do_not_vary():
