@@ -70,7 +70,7 @@ check: setup ## lint, formatting, types, import contracts
 
 # Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: check ## the checks, then all tests
+test: setup ## all tests, and the checks among them
 	@echo "test: pytest on $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import rel_entr, xlogy
+from scipy.special import rel_entr
 
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import Claim, Real, as_number, check_at_least, check_whole
@@ -127,8 +127,8 @@ def check_order(order: float) -> float:
 def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
     """D_order of the coin p from the coin q, elementwise; infinite where p has an outcome that q lacks."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        heads = np.where(p > 0.0, xlogy(order, p) + (1.0 - order) * np.log(q), -np.inf)
-        tails = np.where(p < 1.0, xlogy(order, 1.0 - p) + (1.0 - order) * np.log1p(-q), -np.inf)
+        heads = np.where(p > 0.0, order * np.log(p) + (1.0 - order) * np.log(q), -np.inf)
+        tails = np.where(p < 1.0, order * np.log1p(-p) + (1.0 - order) * np.log1p(-q), -np.inf)
         return np.maximum(np.logaddexp(heads, tails) / (order - 1.0), 0.0)
 
 

@@ -48,7 +48,7 @@ _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
 
 def same_content(left: Any, right: Any) -> bool:
     """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
-    if left is right or type(left) is not type(right):
+    if left is right or type(left) is not type(right) or (type(left) in (list, tuple) and len(left) != len(right)):
         return left is right
     if type(left) in _COMPARED:
         return bool(left == right)
