@@ -86,12 +86,13 @@ class Curves:
     lefts: Floats
 
 
-def fit_curves(sliced: Sliced) -> Curves:
-    """Every curve that the draws leave possible."""
+def fit_curves(sliced: Sliced, straight: float = 0.0) -> Curves:
+    """Every curve that the draws leave possible; `straight` is added to the log-odds of a straight line."""
     hits, sizes = sliced.hits, sliced.sizes
     families = _families(sliced)
     usual = _WIDER * _around_none(families[0], hits, sizes)[1]
     fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
+    fits[0].evidence[0] += straight
     best = max(float(fit.evidence.max()) for fit in fits)
     # Where no curve explains the counts, all of them are believed less.
     exact = float((xlogy(hits, hits / sizes) + xlogy(sizes - hits, 1.0 - hits / sizes)).sum())
@@ -125,7 +126,7 @@ def _families(sliced: Sliced, only_first: bool = False) -> list[Floats]:
     depth = np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
     knots, (first, last) = np.interp(_KNOTS, share, depth), np.triu_indices(len(_KNOTS), 1)
     ends = np.interp(_KNOTS, share, x)[:, None]
-    plateaus = [np.clip(depth, knots[first, None], knots[last, None]), x[None]]
+    plateaus = [x[None], np.clip(depth, knots[first, None], knots[last, None])]  # the straight line first
     plateaus += [np.logaddexp(_BLUNT * sign * x, _BLUNT * sign * ends) for sign in (-1.0, 1.0)]
     families = [np.concatenate(plateaus)[..., None]]
     if not only_first:
