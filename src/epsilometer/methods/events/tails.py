@@ -304,10 +304,11 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
 _DOUBT, _WRONG = 1.0, 0.04
 # Further spreads that are given away when a few values in an order of their own compete with the order of numbers (1e4
 # draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96, .98; svt1 .57, .56, .54).
-# The log-odds that the log-ratio is straight along a sum of weights, which estimate it: this times the logarithm of the
-# thousands of draws, since true bends show ever more clearly, and the luckiest of many never does (chosen events at 1e6
-# draws, without it and with it: NumericalSVT .65, .81; SVT1 .92, .99; LaplaceParallel .83, .89; SVT3 .90, .87).
-_LUCKY_ORDER, _STRAIGHT = 0.75, 2.0
+# The log-odds that the log-ratio is straight along a sum of weights, which estimate it: the first figure times the
+# logarithm of all draws over the second. True bends show ever more clearly, and the luckiest of many never does (chosen
+# events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99; LaplaceParallel .83, .89; SVT3 .90,
+# .87; with few draws shuffled responses would pay for it, at 2e4 .93, .92).
+_LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.0, 3000.0
 # An event that holds fewer training draws than this is none.
 _FEWEST_INSIDE = 8
 # Fresh draws that an event is taken to have on the other side, at least.
@@ -321,7 +322,7 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     # A score grows with the left's share; along a line it may do so in either direction.
     ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
     sliced = Sliced.of(scored.left, scored.right, scored.whole if scored.is_line else None)
-    curves = fit_curves(sliced, _STRAIGHT * float(np.log(max(1e-3 * sliced.at[-1], 1.0))) * scored.has_terms)
+    curves = fit_curves(sliced, _STRAIGHT * float(np.log(max(sliced.at[-1] / _PLENTY, 1.0))) * scored.has_terms)
     found = [(tail, *end) for end in ends if (tail := _best_of_end(sliced, curves, task, *end)) is not None]
     if not found:
         return None
