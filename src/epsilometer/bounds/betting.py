@@ -170,11 +170,9 @@ def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int 
     q = 0.5 * (low + high)
     for _ in range(_HALVINGS):
         p = slope * q + shift
-        spread, other, up, right = p * (1.0 - p), q * (1.0 - q), p - p1, q - q1
-        value = n_left * slope * up * other + n_right * right * spread
-        steep = n_left * slope * (slope * other + up * (1.0 - 2 * q)) + n_right * (
-            spread + right * slope * (1.0 - 2 * p)
-        )
+        spread, other, a, b = p * (1.0 - p), q * (1.0 - q), n_left * (p - p1), n_right * (q - q1)
+        value = slope * a * other + b * spread
+        steep = slope * (slope * n_left * other + a * (1.0 - 2.0 * q) + b * (1.0 - 2.0 * p)) + n_right * spread
         low, high = np.where(value > 0.0, low, q), np.where(value > 0.0, q, high)
         new = q - value / np.maximum(steep, 1e-30)
         last, q = q, np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
