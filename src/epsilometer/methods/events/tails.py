@@ -307,8 +307,8 @@ _DOUBT, _WRONG = 1.0, 0.04
 # The log-odds that the log-ratio is straight along a sum of weights, which estimate it: the first figure times the
 # logarithm of all draws over the second. True bends show ever more clearly, and the luckiest of many never does (chosen
 # events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99; LaplaceParallel .83, .89; SVT3 .90,
-# .87; with few draws shuffled responses would pay for it, at 2e4 .93, .92).
-_LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.0, 3000.0
+# .87; with fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for it).
+_LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.3, 6000.0
 # An event that holds fewer training draws than this is none.
 _FEWEST_INSIDE = 8
 # Fresh draws that an event is taken to have on the other side, at least.
