@@ -2,8 +2,8 @@
 VENV := .venv
 # The interpreter of .venv, until another one is named: make test PYTHON=python3.13
 PYTHON ?= $(or $(shell cat $(VENV)/.python 2>/dev/null),python3)
-# Of the tests. Two more than there are cores: some wait for programs, time limits and other processes to end.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Of the tests. Four more than there are cores: some wait for programs, time limits and other processes to end.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 CORE := requirements/core.txt

@@ -78,7 +78,7 @@ class AutoMethod(Method):
         best = max(found, key=lambda each: each.predicted)
         if any(block.shape.startswith(FEATURED) for block in left.blocks):
             best = _by_features(left, right, ways, task) or best
-        has_score = any(isinstance(way, Scored) and not way.is_line and way.has_terms for way in ways)
+        has_score = any(isinstance(way, Scored) and not way.is_line and way.sums for way in ways)
         trees = _by_trees(left, right, ways) if has_score else None
         if trees is None:
             return best

@@ -43,10 +43,10 @@ class Scored:
     centre: float | None = None
 
     @property
-    def has_terms(self) -> bool:
-        """Whether it looks at several columns of some shape, and so at more than a number or the shape itself."""
+    def sums(self) -> list[AdditiveScore]:
+        """Its scores of several columns; none where it is a number or the shape itself."""
         wide = [block.groups for block, _ in self.shapes if len(block.atoms) > 1]
-        return any(group.score is not None for groups in wide for group in groups)
+        return [group.score for groups in wide for group in groups if isinstance(group.score, AdditiveScore)]
 
     @property
     def partition(self) -> Partition:
@@ -305,9 +305,9 @@ _DOUBT, _WRONG = 1.0, 0.04
 # Further spreads that are given away when a few values in an order of their own compete with the order of numbers (1e4
 # draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96, .98; svt1 .57, .56, .54).
 # The log-odds that the log-ratio is straight along a sum of weights, which estimate it: the first figure times the
-# logarithm of all draws over the second. True bends show ever more clearly, and the luckiest of many never does (chosen
-# events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99; LaplaceParallel .83, .89; SVT3 .90,
-# .87; with fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for it).
+# logarithm of all draws over the second, less where few columns count. True bends show ever more clearly, and the
+# luckiest of many never does (chosen events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99;
+# LaplaceParallel .83, .89). With fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for it.
 _LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.3, 6000.0
 # An event that holds fewer training draws than this is none.
 _FEWEST_INSIDE = 8
@@ -322,13 +322,15 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     # A score grows with the left's share; along a line it may do so in either direction.
     ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
     sliced = Sliced.of(scored.left, scored.right, scored.whole if scored.is_line else None)
-    curves = fit_curves(sliced, _STRAIGHT * float(np.log(max(sliced.at[-1] / _PLENTY, 1.0))) * scored.has_terms)
+    reach = [np.array([term.reach for term in each.terms]) ** 2 for each in scored.sums]
+    several = max((1.0 - (each**2).sum() / max(each.sum() ** 2, 1e-300) for each in reach), default=0.0)
+    curves = fit_curves(sliced, _STRAIGHT * float(several * np.log(max(sliced.at[-1] / _PLENTY, 1.0))))
     found = [(tail, *end) for end in ends if (tail := _best_of_end(sliced, curves, task, *end)) is not None]
     if not found:
         return None
     (predicted, mass, p, q, spread), upper, flipped = max(found, key=lambda each: each[0][0])
     event = scored.end(mass, upper)
-    luck = 0.0 if scored.is_line or scored.has_terms else _LUCKY_ORDER * spread
+    luck = 0.0 if scored.is_line or scored.sums else _LUCKY_ORDER * spread
     return event, Choice(event.chosen, flipped, predicted, p, q, luck)
 
 
