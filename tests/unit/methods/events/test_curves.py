@@ -79,16 +79,13 @@ def test_what_curves_expect_adds_up(rng, kind):
     assert curves.weights @ curves.lefts[:, -1] == pytest.approx(500.0, abs=25.0)
 
 
-def test_a_simple_event_is_not_preferred_for_its_luck():
+@pytest.mark.parametrize("seed", [3, 4, 8])
+def test_a_simple_event_is_not_preferred_for_its_luck(seed):
     # The best single value of ten bits looks better than it is; a score of the bits is worth 0.93 to 0.96.
-    entry, found = em.zoo.oue(), []
-    for seed in (3, 4, 8):
-        rng = np.random.default_rng(seed)
-        training, fresh = (
-            [entry.mechanism.sample(entry.worst_pair.side(side), n, rng) for side in (0, 1)] for n in (N_TRAIN, 50_000)
-        )
-        candidate = EventsMethod().propose(*training, TASK).candidate
-        p, q = candidate.oriented(*(float(np.mean(candidate.event.contains(each))) for each in fresh))
-        found.append(worth(p, q))
-    assert np.mean(found) > 0.9
-    assert min(found) > 0.88
+    entry, rng = em.zoo.oue(), np.random.default_rng(seed)
+    training, fresh = (
+        [entry.mechanism.sample(entry.worst_pair.side(side), n, rng) for side in (0, 1)] for n in (N_TRAIN, 50_000)
+    )
+    candidate = EventsMethod().propose(*training, TASK).candidate
+    p, q = candidate.oriented(*(float(np.mean(candidate.event.contains(each))) for each in fresh))
+    assert worth(p, q) > 0.9
