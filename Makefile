@@ -71,6 +71,8 @@ check: setup ## lint, formatting, types, import contracts
 # Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## all tests, and the checks among them
+	@echo "test: compiling the tests" # once, from both ends, instead of once per process
+	@for part in tests/unit tests; do $(PY) -m pytest -q --collect-only $$part > /dev/null & done; wait
 	@echo "test: pytest on $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 

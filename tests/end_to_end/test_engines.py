@@ -31,6 +31,8 @@ RAY_SETTINGS = {
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
     "RAY_USAGE_STATS_ENABLED": "0",
+    # The child that Ray forks for a client would now and then die of gRPC's own handlers of forks.
+    "GRPC_ENABLE_FORK_SUPPORT": "0",
     "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "3",
 }
 

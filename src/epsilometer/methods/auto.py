@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -53,6 +54,8 @@ _ENOUGH_FOR_TREES = 500
 # Trees must distinguish the sides better by the first number of standard errors, and promise more by the second share:
 # each further candidate is one more that may be lucky (decision 0027).
 _ADVANTAGE, _MARGIN = 1.0, 0.1
+# The first trees show whether the others are worth growing: how many, and which advantage they must have.
+_LOOKS = (24, -2.0), (80, _ADVANTAGE)
 
 
 class AutoMethod(Method):
@@ -129,9 +132,9 @@ def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Way]) -> Learned | N
         return None
     from epsilometer.methods.trees import fit_trees  # not needed for single numbers
 
-    trees = learn_scored(left, right, fit_trees)
-    if trees is None:
-        return None
-    held_out = trees.left, trees.right
-    advantages = (advantage(trees.partition, other, held_out) for other in _partitions(ways))
-    return trees if all(each > _ADVANTAGE for each in advantages) else None
+    made, others = None, _partitions(ways)
+    for n_trees, least in _LOOKS:
+        made = learn_scored(left, right, partial(fit_trees, n_trees=n_trees))
+        if made is None or any(advantage(made.partition, each, (made.left, made.right)) <= least for each in others):
+            return None
+    return made

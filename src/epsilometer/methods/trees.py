@@ -36,13 +36,14 @@ _MOST_COLUMNS = 150
 _RIDGE = 4.0
 
 
-def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
+def fit_trees(left: Block, right: Block, columns: Sequence[int], n_trees: int = _TREES) -> TreeScore:
     """A sum of trees that approximates ln(P/Q) on the given columns.
 
     Args:
         left: training outputs of one shape from the left.
         right: from the right.
         columns: which columns to read.
+        n_trees: how many trees.
     """
     most = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), 1000)
     sides = [[column.take(slice(0, most)) for column in block.columns] for block in (left, right)]
@@ -52,7 +53,7 @@ def fit_trees(left: Block, right: Block, columns: Sequence[int]) -> TreeScore:
     if len(codings) > _MOST_COLUMNS:
         kept = np.sort(np.argsort([-_distance(code, n_left) for code in codes], kind="stable")[:_MOST_COLUMNS])
         codings, codes = [codings[place] for place in kept], [codes[place] for place in kept]
-    return _boost(tuple(codings), codes, n_left, n_right)
+    return _boost(tuple(codings), codes, (n_left, n_right), n_trees)
 
 
 def _distance(codes: Codes, n_left: int) -> float:
@@ -78,18 +79,17 @@ def _count_names(column: Column) -> dict[str, int]:
     return dict(zip(column.labels, np.bincount(column.codes, minlength=len(column.labels)).tolist(), strict=True))
 
 
-def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_right: int) -> TreeScore:
+def _boost(codings: tuple[CodedColumn, ...], codes: list[Codes], sizes: tuple[int, int], n_trees: int) -> TreeScore:
     """Newton boosting of the logistic loss; both sides weigh the same whatever their sizes."""
-    n = n_left + n_right
-    is_left = np.concatenate([np.ones(n_left), np.zeros(n_right)])
-    weight = np.where(is_left > 0.0, 0.5 * n / max(n_left, 1), 0.5 * n / max(n_right, 1))
-    logit = np.zeros(n)
+    is_left = np.repeat([1.0, 0.0], sizes)
+    weight = 0.5 * sum(sizes) / np.repeat(sizes, sizes)
+    logit = np.zeros(len(weight))
     starts = np.cumsum([0, *(coding.n_codes for coding in codings)])
     # All columns in one row of codes, so that all questions are judged at once.
     rowed = [code + np.int32(start) for code, start in zip(codes, starts, strict=False)]
     parts = [np.concatenate([code[part::_PARTS] for code in rowed]) for part in range(_PARTS)]
     features, thresholds, leaves = [], [], []
-    for number in range(_TREES):
+    for number in range(n_trees):
         share = 1.0 / (1.0 + np.exp(-logit))
         slopes, curvatures = weight * (is_left - share), weight * share * (1.0 - share)
         part = number % _PARTS

@@ -56,8 +56,7 @@ class Learned:
 
 def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> Learned:
     """Cells by repeated values; `ordered` are single numbers that are sorted already."""
-    blocks = tuple(_by_values(a, b, ordered) for a, b in blocks_of_both(left, right))
-    return Learned(Partition(blocks), left, right)
+    return Learned(Partition(tuple(_by_values(*each, ordered) for each in blocks_of_both(left, right))), left, right)
 
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
@@ -132,9 +131,8 @@ def _by_values(left: Block, right: Block, ordered: Floats | None = None) -> Bloc
     """Cells by repeated values; a group that varies in one column is cut there."""
     one, other = (side.columns[0] if len(side.columns) == 1 else None for side in (left, right))
     if isinstance(one, Numbers) and isinstance(other, Numbers):
-        return BlockPartition(
-            left.shape, (None,), (Group((-1,), learn_line(one.values, other.values, ordered=ordered)),)
-        )
+        line = learn_line(one.values, other.values, ordered=ordered)
+        return BlockPartition(left.shape, (None,), (Group((-1,), line),))
     place = line_of_long_numbers(left, right) if is_long_number(left.shape) else None
     if place is not None:
         return BlockPartition(left.shape, (None, None), (_cut_by_value(Group((-1, -1)), left, right, place),))
