@@ -68,11 +68,12 @@ check: setup ## lint, formatting, types, import contracts
 	@echo "check: mypy" && $(VENV)/bin/mypy
 	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo --no-cache
 
-# Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same.
+# Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same. A
+# fresh clone compiles its tests once, from both ends, instead of once per process.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## all tests, and the checks among them
-	@echo "test: compiling the tests" # once, from both ends, instead of once per process
-	@for part in tests/unit tests; do $(PY) -m pytest -q --collect-only $$part > /dev/null & done; wait
+	@[ -d tests/__pycache__ ] || { echo "test: compiling the tests"; \
+		for part in tests/unit tests; do $(PY) -m pytest -q --collect-only $$part > /dev/null & done; wait; }
 	@echo "test: pytest on $(JOBS) processes"
 	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 

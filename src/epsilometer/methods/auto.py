@@ -55,7 +55,7 @@ _ENOUGH_FOR_TREES = 500
 # each further candidate is one more that may be lucky (decision 0027).
 _ADVANTAGE, _MARGIN = 1.0, 0.1
 # The first trees show whether the others are worth growing: how many, and which advantage they must have.
-_LOOKS = (24, -2.0), (80, _ADVANTAGE)
+_FIRST_TREES, _FIRST_ADVANTAGE = 24, -2.0
 
 
 class AutoMethod(Method):
@@ -133,8 +133,8 @@ def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Way]) -> Learned | N
     from epsilometer.methods.trees import fit_trees  # not needed for single numbers
 
     made, others = None, _partitions(ways)
-    for n_trees, least in _LOOKS:
-        made = learn_scored(left, right, partial(fit_trees, n_trees=n_trees))
+    for fit, least in ((partial(fit_trees, n_trees=_FIRST_TREES), _FIRST_ADVANTAGE), (fit_trees, _ADVANTAGE)):
+        made = learn_scored(left, right, fit)
         if made is None or any(advantage(made.partition, each, (made.left, made.right)) <= least for each in others):
             return None
     return made
