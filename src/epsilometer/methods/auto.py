@@ -11,7 +11,6 @@ from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.methods.base import Method, Task
 from epsilometer.methods.events import EventProposal, EventsMethod, ways_of
-from epsilometer.methods.events.few import Ordered
 from epsilometer.methods.events.learning import Learned, learn_scored
 from epsilometer.methods.events.tails import Scored
 from epsilometer.methods.log_ratios import learn_ways, way_of
@@ -20,7 +19,7 @@ from epsilometer.outputs import Outputs, Partition
 from epsilometer.outputs.columns import FEATURED, n_of_features
 
 Sides = tuple[Outputs, Outputs]
-Way = Learned | Ordered | Scored
+Way = Learned | Scored
 
 # Draws per side that are compared: with this many, chance matters little.
 _MOST_ROWS = 40_000
@@ -105,7 +104,7 @@ def _by_features(left: Outputs, right: Outputs, ways: Sequence[Way], task: Task)
     n_columns = {block.shape: len(block.columns) for block in (*left, *right)}
     own = ways_of(sides[0], sides[1])
     plain = _widened(own[0].partition, n_columns)
-    if any(advantage(each, plain, (left, right)) > _ADVANTAGE for each in _partitions(ways)):
+    if any(advantage(each.partition, plain, (left, right)) > _ADVANTAGE for each in ways):
         return None
     found = EventsMethod().propose_from(own, task)
     event = replace(found.event, partition=_widened(found.event.partition, n_columns))
@@ -122,19 +121,17 @@ def _widened(partition: Partition, n_columns: Mapping[str, int]) -> Partition:
     return Partition(tuple(parts))
 
 
-def _partitions(ways: Sequence[Way]) -> list[Partition]:
-    return [way.partition for way in ways if not isinstance(way, Ordered)]
-
-
 def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Way]) -> Learned | None:
     """Cells of a score made of trees, if there are enough draws and they see more than the other ways."""
     if min(len(left), len(right)) < _ENOUGH_FOR_TREES:
         return None
     from epsilometer.methods.trees import fit_trees  # not needed for single numbers
 
-    made, others = None, _partitions(ways)
+    made = None
     for fit, least in ((partial(fit_trees, n_trees=_FIRST_TREES), _FIRST_ADVANTAGE), (fit_trees, _ADVANTAGE)):
         made = learn_scored(left, right, fit)
-        if made is None or any(advantage(made.partition, each, (made.left, made.right)) <= least for each in others):
+        if made is None or any(
+            advantage(made.partition, each.partition, (made.left, made.right)) <= least for each in ways
+        ):
             return None
     return made

@@ -132,7 +132,7 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     # Scores are learned from all draws: also from fewer than an event of a fixed size asks for, since a bet that grows
     # slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
     orders = rankings([learn_by_values(left, right)])
-    scores = [scored for scored in learn_scores(left, right, fewest=0, lines=False) if scored.sums]
+    scores = [scored for scored in learn_scores(left, right, lines=False) if scored.sums]
     found = [_Family.of_ranking(ranking, fewest >= _ENOUGH_TO_HALVE) for ranking in orders]
     found += [_Family.of_score(scored, upper) for scored in scores for upper in (True, False)]
     # Half a hit and half a miss more: an event never seen is rare, not impossible.

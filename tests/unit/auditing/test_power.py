@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import laplace
 
 import epsilometer as em
 from epsilometer.auditing.judge import few_rows
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.rehearses
 LAPLACE = em.from_batch(lambda dataset, n, rng: dataset + rng.laplace(scale=1.25, size=n))
 PAIR = em.Pair(0, 1)
 PURE = em.PureDP(1.0)
-NUMBERS = [side + np.linspace(-3.0, 3.0, 101) for side in (0.0, 1.0)]
+NUMBERS = [side + laplace.ppf(np.linspace(0.005, 0.995, 101), scale=1.25) for side in (0.0, 1.0)]
 NAMES = [np.array(list("aaaaaaaaaabbbbbbbbbbccccccccccddddddddde")) for _ in (0, 1)]
 
 

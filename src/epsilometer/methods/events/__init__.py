@@ -15,8 +15,7 @@ from epsilometer.bounds.ratio import RefutedLine
 from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
-from epsilometer.methods.events.choosing import Choice, choose_event, lay_out
-from epsilometer.methods.events.few import FEW, Ordered, choose_end, learn_orders
+from epsilometer.methods.events.choosing import Choice, choose_event, choose_kinds, lay_out
 from epsilometer.methods.events.learning import Learned, learn_by_values, learn_simpler
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
@@ -62,7 +61,7 @@ class EventsMethod(Method):
         """The event with the best predicted bound over all ways of cutting the outputs."""
         return self.propose_from(ways_of(left, right), task)
 
-    def propose_from(self, ways: Sequence[Learned | Ordered | Scored], task: Task) -> EventProposal:
+    def propose_from(self, ways: Sequence[Learned | Scored], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
         found = [(way, *each) for way in ways if (each := _choose(way, task)) is not None]
         # Whoever stands alone needs no caution against its own luck.
@@ -77,7 +76,7 @@ class EventsMethod(Method):
         return EventProposal(candidate, task)
 
 
-Found = tuple[Learned | Ordered | Scored, Event, Choice]
+Found = tuple[Learned | Scored, Event, Choice]
 # An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
 _FEW_PARTS, _WORTH_SIMPLICITY = 3, 0.95
 # Spreads of the training draws that are doubted in simpler events: there are many, and the best is lucky (at one spread
@@ -106,18 +105,22 @@ def _expected(found: Found, task: Task) -> float:
     return min(expected, choice.predicted - choice.luck) if choice.luck else expected
 
 
-def ways_of(left: Outputs, right: Outputs) -> list[Learned | Ordered | Scored]:
+def ways_of(left: Outputs, right: Outputs) -> list[Learned | Scored]:
     """Every way of cutting the outputs that may be best."""
-    few, scores = min(len(left), len(right)) < FEW, learn_scores(left, right)
+    wide = any(len(block.columns) > 1 for side in (left, right) for block in side)
+    values = learn_by_values(left, right) if wide else None
+    if values is not None and values.kinds is not None:
+        return [values]
+    scores = learn_scores(left, right)
     ordered = scores[0].whole if scores and scores[0].is_line else None
-    return [learn_by_values(left, right, ordered), *scores, *(learn_orders(left, right) if few else ())]
+    return [values or learn_by_values(left, right, ordered), *scores]
 
 
-def _choose(way: Learned | Ordered | Scored, task: Task) -> tuple[Event, Choice] | None:
+def _choose(way: Learned | Scored, task: Task) -> tuple[Event, Choice] | None:
     if isinstance(way, Scored):
         return choose_tail(way, task)
-    if isinstance(way, Ordered):
-        choice = choose_end(way, task)
+    if way.kinds is not None:
+        choice = choose_kinds(way.halves(), way.kinds, task)
     else:
         choice = choose_event(way.halves(), lay_out(way.partition), task)
-    return None if choice is None else (Event(way.partition, choice.chosen), choice)
+    return Event(way.partition, choice.chosen), choice

@@ -127,6 +127,9 @@ _EDGE_ROWS = 20_000
 _SINGLE_SHARE, _MOST_SINGLE = 0.002, 24
 # What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest of them.
 _FAR_SHARE, _FAR_DRAWS = 0.01, 20
+# Nothing lies in a gap this wide, as a share of the spread of all but a fifth: a cell across it would mix two clusters
+# (rappor_longitudinal at 1e4 draws: .86 of the oracle with such cells, .93 without).
+_GAP = 0.125
 
 Cells = NDArray[np.int32]
 
@@ -247,12 +250,15 @@ def _quantiles(rest: Floats, bins: int) -> Floats:
     finite = rest[np.isfinite(rest)]
     n = len(finite)
     if n < 10 * bins:
-        bins = n // 20
-    if bins < 2:
+        bins = 2 * max(n // 20, 1)
+    if n < bins:
         return np.empty(0)
     end = max(_FAR_DRAWS, int(_FAR_SHARE * n))
     far = (end, n - end) if n > 2 * end * bins else ()
-    return finite[np.union1d((np.arange(1, bins) * n) // bins, np.array(far, dtype=np.int64))]
+    low, high = n // bins, n - n // bins
+    with np.errstate(over="ignore"):
+        gaps = np.flatnonzero(np.diff(finite[low:high]) > _GAP * (finite[9 * n // 10] - finite[n // 10])) + low + 1
+    return finite[np.unique(np.concatenate([(np.arange(1, bins) * n) // bins, far, gaps]).astype(np.int64))]
 
 
 def _line_with(atoms: Floats, edges: Floats) -> Line:

@@ -9,6 +9,7 @@ import numpy as np
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.methods.events.additive import fit_score
 from epsilometer.methods.events.cells import REPEATS, blocks_of_both, learn_groups, learn_line
+from epsilometer.methods.events.choosing import lay_out
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import EXACT, has_digit, is_long_number
 from epsilometer.outputs.scores import Score
@@ -23,8 +24,11 @@ _LINE_ROWS = 40_000
 _COVERED = 0.99
 # With this many draws per side for each weight of a score, fitting and counting may share them.
 _ENOUGH_PER_WEIGHT = 100
-# More signatures than this are better estimated together, by a score, than one by one.
-_MANY_GROUPS = 64
+# More signatures than this are better estimated together, by a score, than one by one; with fewer, they may be all.
+_MANY_GROUPS, _MOST_KINDS = 64, 32
+# With fewer draws per side, scores see more than kinds one by one (svt1 as ten answers at 3000 draws, of which 900
+# learn: .53 of the oracle, one by one .43).
+_ENOUGH_FOR_KINDS = 3000
 
 # Makes a score of the given columns from training outputs of one shape, left and right.
 FitScore = Callable[[Block, Block, Sequence[int]], Score]
@@ -41,11 +45,13 @@ class Learned:
         partition: the cells.
         left: training outputs for counting.
         right: training outputs for counting.
+        kinds: the cells in the order of their values, where they are so few that each is best judged by itself.
     """
 
     partition: Partition
     left: Outputs
     right: Outputs
+    kinds: Integers | None = None
 
     def halves(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """How often each cell was seen in either half of the left draws, and of the right ones; shape (cells,) each."""
@@ -56,7 +62,29 @@ class Learned:
 
 def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> Learned:
     """Cells by repeated values; `ordered` are single numbers that are sorted already."""
-    return Learned(Partition(tuple(_by_values(*each, ordered) for each in blocks_of_both(left, right))), left, right)
+    partition = Partition(tuple(_by_values(*each, ordered) for each in blocks_of_both(left, right)))
+    return Learned(partition, left, right, _few_kinds(partition, left, right))
+
+
+def _few_kinds(partition: Partition, left: Outputs, right: Outputs) -> Integers | None:
+    """The cells of outputs with several columns, if a score has no fewer weights, as for ten answers with one "yes"."""
+    n_columns = max((len(block.atoms) for block in partition.blocks), default=0)
+    most, n_groups = min(n_columns + 1, _MOST_KINDS), sum(len(block.groups) for block in partition.blocks)
+    if n_columns < 2 or n_groups > most or min(len(left), len(right)) < _ENOUGH_FOR_KINDS:
+        return None
+    names: list[tuple[int, ...]] = []  # of what is not known: none
+    for block in partition.blocks:
+        for group in block.groups:
+            name = (len(block.atoms), *group.signature) if group.line or -1 not in group.signature else ()
+            names += [(*name, cell) if name else () for cell in range(group.n_cells)]
+        names.append(())
+    seen = partition.count(left) + partition.count(right)
+    varying = np.concatenate(
+        [[number for number, name in enumerate([*names, ()]) if not name], *lay_out(partition).bins]
+    )
+    kinds = sorted(np.flatnonzero(seen[:-1]).tolist(), key=names.__getitem__)
+    is_covered = seen[varying.astype(np.int64)].sum() <= (1.0 - _COVERED) * seen.sum()
+    return np.array(kinds) if 1 < len(kinds) <= most and is_covered else None
 
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:

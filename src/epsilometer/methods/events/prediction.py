@@ -45,14 +45,46 @@ def _spreads(p: Floats, q: Floats, slope: Floats, n: Sizes) -> Two:
     return np.sqrt(p * (1.0 - p) / n[0]), slope * np.sqrt(q * (1.0 - q) / n[1])
 
 
+# Fresh draws that an event is taken to have on the other side, at least.
+_LEAST_OTHERS = 0.3
+
+
+def predict_ratios(
+    task: Task, mass: Floats, ratio: Floats, spread: Floats, n_train: Sizes, n_fresh: Sizes, doubt: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """What events prove whose log-ratios are known up to a spread: bound to expect, its spread, p and q.
+
+    Args:
+        task: the claim and how sure the proof must be.
+        mass: shape (events,), training draws of both sides in each event.
+        ratio: shape (events,), ln(p/q).
+        spread: shape (events,), how uncertain it is.
+        n_train: training draws of P's and Q's side.
+        n_fresh: draws of the proof.
+        doubt: how many spreads are given away.
+    """
+    grow = np.exp(np.clip([ratio, ratio - doubt * spread], -30.0, 30.0))
+    q = mass / (n_train[0] * grow + n_train[1])
+    p, q = np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
+    others = np.maximum(q[1], _LEAST_OTHERS / n_fresh[1])
+    bound = expected_bounds(task, p[1], others, n_train, n_fresh, doubt=0.0)
+    fresh = (1.0 - p[1]) / (n_fresh[0] * np.maximum(p[1], 1e-9)) + (1.0 - others) / (n_fresh[1] * others)
+    return bound, np.sqrt(fresh + spread**2), p[0], q[0]
+
+
+def mean_if_proved(bound: Floats, spread: Floats) -> Floats:
+    """The mean of a bound that counts as 0 where it is negative."""
+    away = bound / spread
+    lucky = bound * ndtr(away) + spread * np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi)
+    return np.where(away > -8.0, lucky, 1e-3 * bound)
+
+
 def still_ranked(bound: Floats, spread: Floats) -> Floats:
     """Bounds that are expected to prove something, and far below them the others by what they may prove with luck.
 
     Where every prediction is negative, the surest event would look best: the one that can prove nothing.
     """
-    away = bound / spread
-    lucky = bound * ndtr(away) + spread * np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi)
-    return np.where(bound > 0.0, bound, np.where(away > -8.0, 1e-3 * lucky, bound))
+    return np.where(bound > 0.0, bound, 1e-3 * mean_if_proved(bound, spread))
 
 
 def few_doubt(n_train: Sizes) -> float:

@@ -13,7 +13,8 @@ from epsilometer.methods.events.additive import GRAM_ROWS, MOST_WEIGHTS, Folds, 
 from epsilometer.methods.events.cells import MOST_ROWS, ColumnCells, ProductCells, blocks_of_both, cut_columns
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
-from epsilometer.methods.events.prediction import expected_bounds, still_ranked
+from epsilometer.methods.events.learning import line_of_long_numbers
+from epsilometer.methods.events.prediction import predict_ratios, still_ranked
 from epsilometer.outputs import Block, BlockPartition, Event, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
@@ -74,7 +75,8 @@ class Scored:
         # Sums of weights are equal up to rounding: a threshold beside them, not on one.
         same = 0.0 if self.is_line else _ROUNDING * (whole[-1] - whole[0])
         beside = high - same if upper else np.nextafter(low + same, np.inf)
-        threshold = 0.5 * (low + high) if high - low > same else beside
+        middle = 0.5 * (low + high)
+        threshold = middle if high - low > same and middle > low else beside
         cells = [not upper, upper] if self.centre is None else [upper, not upper, upper]
         chosen: list[bool] = []
         for block, bases in self.shapes:
@@ -85,18 +87,18 @@ class Scored:
         return Event(self.cut(np.array([threshold])), np.array([*chosen, False]))
 
 
-# With fewer training draws per side, the orders of `few` see as much.
-_FEWEST = 400
+# With fewer training draws per side there is nothing to learn.
+_FEWEST = 5
 
 
-def learn_scores(left: Outputs, right: Outputs, fewest: int = _FEWEST, lines: bool = True) -> list[Scored]:
+def learn_scores(left: Outputs, right: Outputs, lines: bool = True) -> list[Scored]:
     """The scores that may be best: of the columns, and of what each column adds to those before it.
 
-    With fewer than `fewest` draws per side there are none, nor without `lines` for single numbers, their own score.
+    Without `lines` there are none of single numbers, which are their own score.
     """
-    if min(len(left), len(right)) < fewest:
-        return []
     pairs = blocks_of_both(left, right)
+    if min(len(left), len(right)) < _FEWEST:
+        return []
     if not any(len(a.columns) > 1 and not is_long_number(a.shape) for a, _ in pairs):
         return _learn_single(pairs) if lines else []
     with one_thread():
@@ -111,28 +113,33 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
 
     A few values, of any kind, also have an order to be learned, where each is judged by itself and its neighbours.
     """
-    columns = [side.columns[0] for side in pairs[0] if len(side.columns) == 1] if len(pairs) == 1 else []
-    if len(columns) < 2:
+    n_columns = len(pairs[0][0].columns)
+    place = line_of_long_numbers(*pairs[0]) if is_long_number(pairs[0][0].shape) else 0
+    if len(pairs) > 1 or not n_columns or place is None:
         return []
+    columns = [side.columns[place] for side in pairs[0]]
     look = np.concatenate([(each.values if isinstance(each, Numbers) else each.codes)[:_LOOK] for each in columns])
     values: list[Scored] = []
-    if len(np.unique(look)) in _FEW_VALUES:
+    if len(np.unique(look)) in _FEW_VALUES and n_columns == 1:
         with one_thread():
             values.append(_learn(pairs, mixed=False))
     numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
-    if len(numbers) < 2:
+    # Infinity is farther than anything; what is no number is left to the cells.
+    numbers = [np.clip(each[~np.isnan(each)], -1.0 / _TINY, 1.0 / _TINY) for each in numbers]
+    if min(map(len, numbers), default=0) < _FEWEST:
         return values
     whole = np.sort(np.concatenate([each[:_PLACED] for each in numbers]))
-    ends = np.abs([(each.min(), each.max()) for each in numbers])
-    if not (ends.max() < 1.0 / _TINY and whole[-1] - whole[0] > _TINY * len(whole)):
+    if not whole[-1] - whole[0] > _TINY * len(whole):
         return values
     left, right = numbers
-    reach = int(_DENSEST * len(whole))
+    reach = max(int(_DENSEST * len(whole)), 1)
     centre = float(whole[np.argmin(whole[reach:] - whole[:-reach]) + reach // 2])
-    shapes = [(BlockPartition(pairs[0][0].shape, (None,), (Group((-1,)),)), np.zeros(1))]
+    group = Group((-1,) * n_columns, column=place)
+    shapes = [(BlockPartition(pairs[0][0].shape, (None,) * n_columns, (group,)), np.zeros(1))]
     lines = [Scored(shapes, left, right, whole, is_line=True)]
     few = [each[:_LOOK] for each in numbers]
-    if tells_sides(*few) + _UNUSUAL < tells_sides(*(np.abs(each - centre) for each in few)):
+    is_inside = abs(centre) < 1.0 / _TINY
+    if is_inside and tells_sides(*few) + _UNUSUAL < tells_sides(*(np.abs(each - centre) for each in few)):
         left, right, whole = (np.abs(each - centre) for each in (left, right, whole))
         lines.append(Scored(shapes, left, right, np.sort(whole), is_line=True, centre=centre))
     return [*lines, *values]
@@ -155,7 +162,7 @@ _ROUNDING = 1e-9
 # Of at most this many columns, some are also scored together.
 _MOST_TOGETHER = 4
 # Shapes that get a score of their own, the most frequent first, and draws that one must have.
-_MOST_SHAPES, _ENOUGH = 16, 60
+_MOST_SHAPES, _ENOUGH = 16, _FEWEST
 
 
 def _learn(pairs: Sequence[tuple[Block, Block]], mixed: bool) -> Scored:
@@ -300,8 +307,10 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
 # --- the tail --------------------------------------------------------------------------------------------------------
 
 # How many spreads of the log-ratio are given away, and how wrong a curve may be in a tail, as a share of the log-ratio
-# (1e4 draws, 20 seeds: normal noise .95 of the oracle at 0.5 and .93 at 1, truncated Laplace noise .90 and .94).
-_DOUBT, _WRONG = 1.0, 0.04
+# (1e4 draws, 20 seeds: normal noise .95 of the oracle at 0.5 and .93 at 1, truncated Laplace noise .90 and .94). Of few
+# draws of both sides more is given away: a plateau that is as likely as a straight line must not be missed by one audit
+# in ten (300 draws per side: Laplace noise .88 at 1 and .91 at 1.5, normal noise .86 and .84).
+_DOUBT, _DOUBT_OF_FEW, _FEW, _WRONG = 1.0, 1.5, 800, 0.04
 # Further spreads that are given away when a few values in an order of their own compete with the order of numbers (1e4
 # draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96, .98; svt1 .57, .56, .54).
 # The log-odds that the log-ratio is straight along a sum of weights, which estimate it: the first figure times the
@@ -310,9 +319,7 @@ _DOUBT, _WRONG = 1.0, 0.04
 # LaplaceParallel .83, .89). With fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for it.
 _LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.3, 6000.0
 # An event that holds fewer training draws than this is none.
-_FEWEST_INSIDE = 8
-# Fresh draws that an event is taken to have on the other side, at least.
-_LEAST_OTHERS = 0.3
+_FEWEST_INSIDE = 4
 # Sizes for which notions other than (ε, δ) are predicted, in both directions of either end.
 _FEW_SIZES = 24
 
@@ -328,7 +335,8 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     found = [(tail, *end) for end in ends if (tail := _best_of_end(sliced, curves, task, *end)) is not None]
     if not found:
         return None
-    (predicted, mass, p, q, spread), upper, flipped = max(found, key=lambda each: each[0][0])
+    # Rounded: of an event and its opposite, which are equally good, the first.
+    (predicted, mass, p, q, spread), upper, flipped = max(found, key=lambda each: round(each[0][0], 9))
     event = scored.end(mass, upper)
     luck = 0.0 if scored.is_line or scored.sums else _LUCKY_ORDER * spread
     return event, Choice(event.chosen, flipped, predicted, p, q, luck)
@@ -356,22 +364,16 @@ def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flippe
         n, m, hits, expected = m, n, mass - hits, mass - expected
     # The log-ratio of each size by its draws, and by the curves.
     counted = np.log((hits + 0.5) / n) - np.log((mass - hits + 0.5) / m)
-    spread = 1.0 / (hits + 0.5) + 1.0 / (mass - hits + 0.5) - 1.0 / n - 1.0 / m
+    noise = np.maximum(1.0 / (hits + 0.5) + 1.0 / (mass - hits + 0.5) - 1.0 / n - 1.0 / m, 1e-12)
     each = np.log((expected + 1e-9) / n) - np.log((mass - expected + 1e-9) / m)
     guess = curves.weights @ each
     doubtful = curves.weights @ (each - guess) ** 2 + (_WRONG * guess) ** 2 + 1e-12
-    precision = 1.0 / doubtful + 1.0 / np.maximum(spread, 1e-12)
-    ratio = (guess / doubtful + counted / np.maximum(spread, 1e-12)) / precision
+    precision = 1.0 / doubtful + 1.0 / noise
+    ratio, spread = (guess / doubtful + counted / noise) / precision, 1.0 / np.sqrt(precision)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    # The frequencies on both sides by the log-ratio: as it is, and with what is given away.
-    grow = np.exp(np.clip([ratio, ratio - _DOUBT / np.sqrt(precision)], -30.0, 30.0))
-    q = mass / (n * grow + m)
-    p, q = np.minimum(q * grow, 1.0), np.minimum(q, 1.0)
-    others = np.maximum(q[1], _LEAST_OTHERS / n_fresh[1])
-    predicted = expected_bounds(task, p[1], others, (n, m), n_fresh, doubt=0.0)
+    doubt = _DOUBT if total >= _FEW else _DOUBT_OF_FEW
+    predicted, varies, p, q = predict_ratios(task, mass, ratio, spread, (n, m), n_fresh, doubt)
     if isinstance(task.claim, PureDP | ApproxDP):
-        fresh = (1.0 - p[1]) / (n_fresh[0] * np.maximum(p[1], 1e-9)) + (1.0 - others) / (n_fresh[1] * others)
-        predicted = still_ranked(predicted, np.sqrt(fresh + 1.0 / precision))
+        predicted = still_ranked(predicted, varies)
     best = int(np.argmax(predicted))
-    chances, uncertain = (float(p[0, best]), float(q[0, best])), float(1.0 / np.sqrt(precision[best]))
-    return float(predicted[best]), float(shares[inside[best]]), *chances, uncertain
+    return float(predicted[best]), float(shares[inside[best]]), float(p[best]), float(q[best]), float(spread[best])

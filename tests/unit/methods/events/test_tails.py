@@ -109,10 +109,18 @@ def test_a_mixed_score_is_counted_again_by_the_checker(tmp_path):
     assert check.holds, check.reason
 
 
-def test_infinite_and_missing_numbers_are_left_to_the_cells(rng):
-    numbers = rng.normal(size=1000)
-    for odd in (math.inf, math.nan):
-        assert learn_scores(read_outputs(np.append(numbers, odd)), read_outputs(np.append(numbers, odd))) == []
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_infinity_is_at_an_end_and_what_is_no_number_in_none(rng, sign):
+    left, right = (np.append(sign * rng.normal(shift, 1.0, size=1000), [math.nan] * 40) for shift in (0.5, 0.0))
+    scored = learn_scores(read_outputs(np.append(left, [sign * math.inf] * 60)), read_outputs(right))[0]
+    event, choice = choose_tail(scored, TASK)
+    inside = event.contains(np.array([sign * math.inf, -sign * math.inf, math.nan]))
+    assert inside.tolist() == [not choice.flipped, choice.flipped, False]
+
+
+def test_only_what_is_no_number_leaves_no_score(rng):
+    missing = read_outputs(np.full(1000, math.nan))
+    assert learn_scores(missing, read_outputs(rng.normal(size=1000))) == []
 
 
 def test_a_column_may_mean_the_opposite_beside_one_value_of_another(rng):
