@@ -88,11 +88,10 @@ def still_ranked(bound: Floats, spread: Floats) -> Floats:
 
 
 def few_doubt(n_train: Sizes) -> float:
-    """How many spreads to subtract with few training draws: 0.1 with 10 draws, 0.8 with 100, 3 with 3000.
+    """How many spreads to subtract from the predictions of cells: 0.1 with 10 training draws, 0.6 with 60.
 
     With few draws caution costs more than luck: N(3, 1) at n = 30 proves 1.5 at a doubt of 0.5 and 0 at 1.5, because
-    the certain event then looks best; Laplace noise with ε = 1 at n = 2000 proves 0.81 and 0.88. At 3000 it equals the
-    doubt about long lines, so that power does not drop where `choose_event` takes over.
+    the certain event then looks best.
     """
     return min(float(np.log10(max(min(n_train) / 3.0, 1.0))) ** 2 / 3.0, 3.0)
 

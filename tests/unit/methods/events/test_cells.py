@@ -133,3 +133,19 @@ def test_what_is_rare_and_far_off_has_a_cell_of_its_own(rng):
     cut = cut_columns(*blocks, [(2, None)])[0]
     cells = cut.index(blocks[1].columns)
     assert np.bincount(cells)[cells[0]] <= 20
+
+
+def test_no_cell_spans_the_gap_between_two_clusters(rng):
+    """As where a permanent answer is reported many times: the median lies in the upper cluster, and cells are wide."""
+    draws = [np.where(rng.random((3000, 4)) < 0.47, 20.0, 70.0) + rng.normal(size=(3000, 4)) for _ in range(2)]
+    blocks = [read_outputs(side).blocks[0] for side in draws]
+    for column, cut in enumerate(cut_columns(*blocks, [(number, None) for number in range(4)])):
+        cells = cut.index(blocks[0].columns)
+        is_high = draws[0][:, column] > 45.0
+        assert not set(cells[is_high].tolist()) & set(cells[~is_high].tolist())
+
+
+def test_whole_numbers_and_outliers_are_no_clusters(rng):
+    for values in (rng.poisson(30.0, size=(3000, 1)), rng.standard_cauchy(size=(3000, 1))):
+        left, right = (read_outputs(side.astype(float)).blocks[0] for side in (values[:1500], values[1500:]))
+        assert cut_columns(left, right, [(0, None)])[0].size <= 28
