@@ -107,7 +107,7 @@ def _expected(found: Found, task: Task) -> float:
 
 def ways_of(left: Outputs, right: Outputs) -> list[Learned | Scored]:
     """Every way of cutting the outputs that may be best."""
-    wide = any(len(block.columns) > 1 for side in (left, right) for block in side)
+    wide = any(len(block.columns) > 1 for side in (left, right) for block in side.blocks)
     values = learn_by_values(left, right) if wide else None
     if values is not None and values.kinds is not None:
         return [values]

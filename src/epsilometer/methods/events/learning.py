@@ -63,14 +63,15 @@ class Learned:
 def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> Learned:
     """Cells by repeated values; `ordered` are single numbers that are sorted already."""
     partition = Partition(tuple(_by_values(*each, ordered) for each in blocks_of_both(left, right)))
-    return Learned(partition, left, right, _few_kinds(partition, left, right))
+    is_wide = any(len(block.atoms) > 1 for block in partition.blocks)
+    return Learned(partition, left, right, _few_kinds(partition, left, right) if is_wide else None)
 
 
 def _few_kinds(partition: Partition, left: Outputs, right: Outputs) -> Integers | None:
     """The cells of outputs with several columns, if a score has no fewer weights, as for ten answers with one "yes"."""
-    n_columns = max((len(block.atoms) for block in partition.blocks), default=0)
-    most, n_groups = min(n_columns + 1, _MOST_KINDS), sum(len(block.groups) for block in partition.blocks)
-    if n_columns < 2 or n_groups > most or min(len(left), len(right)) < _ENOUGH_FOR_KINDS:
+    most = min(1 + max(len(block.atoms) for block in partition.blocks), _MOST_KINDS)
+    n_groups = sum(len(block.groups) for block in partition.blocks)
+    if n_groups > most or min(len(left), len(right)) < _ENOUGH_FOR_KINDS:
         return None
     names: list[tuple[int, ...]] = []  # of what is not known: none
     for block in partition.blocks:

@@ -73,18 +73,13 @@ def predict_ratios(
 
 
 def mean_if_proved(bound: Floats, spread: Floats) -> Floats:
-    """The mean of a bound that counts as 0 where it is negative."""
-    away = bound / spread
-    lucky = bound * ndtr(away) + spread * np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi)
-    return np.where(away > -8.0, lucky, 1e-3 * bound)
-
-
-def still_ranked(bound: Floats, spread: Floats) -> Floats:
-    """Bounds that are expected to prove something, and far below them the others by what they may prove with luck.
+    """The mean of a bound that counts as 0 where it is negative.
 
     Where every prediction is negative, the surest event would look best: the one that can prove nothing.
     """
-    return np.where(bound > 0.0, bound, 1e-3 * mean_if_proved(bound, spread))
+    away = bound / spread
+    lucky = bound * ndtr(away) + spread * np.exp(-0.5 * away**2) / math.sqrt(2.0 * math.pi)
+    return np.where(away > -8.0, lucky, 1e-3 * bound)
 
 
 def few_doubt(n_train: Sizes) -> float:

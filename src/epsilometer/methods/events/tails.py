@@ -14,7 +14,7 @@ from epsilometer.methods.events.cells import MOST_ROWS, ColumnCells, ProductCell
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.learning import line_of_long_numbers
-from epsilometer.methods.events.prediction import predict_ratios, still_ranked
+from epsilometer.methods.events.prediction import mean_if_proved, predict_ratios
 from epsilometer.outputs import Block, BlockPartition, Event, Group, Line, Numbers, Outputs, Partition
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
@@ -114,7 +114,7 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     A few values, of any kind, also have an order to be learned, where each is judged by itself and its neighbours.
     """
     n_columns = len(pairs[0][0].columns)
-    place = line_of_long_numbers(*pairs[0]) if is_long_number(pairs[0][0].shape) else 0
+    place = line_of_long_numbers(*pairs[0]) if n_columns > 1 else 0
     if len(pairs) > 1 or not n_columns or place is None:
         return []
     columns = [side.columns[place] for side in pairs[0]]
@@ -126,7 +126,7 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
     # Infinity is farther than anything; what is no number is left to the cells.
     numbers = [np.clip(each[~np.isnan(each)], -1.0 / _TINY, 1.0 / _TINY) for each in numbers]
-    if min(map(len, numbers), default=0) < _FEWEST:
+    if len(numbers) < 2 or min(map(len, numbers)) < _FEWEST:
         return values
     whole = np.sort(np.concatenate([each[:_PLACED] for each in numbers]))
     if not whole[-1] - whole[0] > _TINY * len(whole):
@@ -373,7 +373,7 @@ def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flippe
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     doubt = _DOUBT if total >= _FEW else _DOUBT_OF_FEW
     predicted, varies, p, q = predict_ratios(task, mass, ratio, spread, (n, m), n_fresh, doubt)
-    if isinstance(task.claim, PureDP | ApproxDP):
-        predicted = still_ranked(predicted, varies)
+    if isinstance(task.claim, PureDP | ApproxDP):  # what proves nothing is ranked far below, by its luck
+        predicted = np.where(predicted > 0.0, predicted, 1e-3 * mean_if_proved(predicted, varies))
     best = int(np.argmax(predicted))
     return float(predicted[best]), float(shares[inside[best]]), float(p[best]), float(q[best]), float(spread[best])
