@@ -246,7 +246,7 @@ def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:
 
 
 def _quantiles(rest: Floats, bins: int) -> Floats:
-    """The inner edges of bins of equal mass, from sorted values; both ends of wide bins are bins of their own."""
+    """The inner edges of bins of equal mass, from sorted values; ends, and what a gap sets apart, are separate bins."""
     finite = rest[np.isfinite(rest)]
     n = len(finite)
     if n < 10 * bins:

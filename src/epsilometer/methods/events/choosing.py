@@ -265,4 +265,4 @@ def choose_kinds(folds: Folds, kinds: Integers, task: Task) -> Choice:
         best = int(np.argmax(worth))
         chosen = np.isin(np.arange(len(folds[0][0])), kinds[order[: best + 1]])
         found.append((worth[best], Choice(chosen, flipped, float(bound[best]), float(p[best]), float(q[best]))))
-    return max(found, key=lambda each: float(each[0]))[1]
+    return max(found, key=lambda each: round(float(each[0]), 9))[1]  # of an event and its opposite, the first

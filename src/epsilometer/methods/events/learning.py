@@ -27,8 +27,9 @@ _ENOUGH_PER_WEIGHT = 100
 # More signatures than this are better estimated together, by a score, than one by one; with fewer, they may be all.
 _MANY_GROUPS, _MOST_KINDS = 64, 32
 # With fewer draws per side, scores see more than kinds one by one (svt1 as ten answers at 3000 draws, of which 900
-# learn: .53 of the oracle, one by one .43).
-_ENOUGH_FOR_KINDS = 3000
+# learn: .53 of the oracle, one by one .43). Nor may more draws than the second number be of no known kind: the leak
+# could lie in what varies there.
+_ENOUGH_FOR_KINDS, _FEW_OTHERS = 3000, 32
 
 # Makes a score of the given columns from training outputs of one shape, left and right.
 FitScore = Callable[[Block, Block, Sequence[int]], Score]
@@ -80,12 +81,11 @@ def _few_kinds(partition: Partition, left: Outputs, right: Outputs) -> Integers 
             names += [(*name, cell) if name else () for cell in range(group.n_cells)]
         names.append(())
     seen = partition.count(left) + partition.count(right)
-    varying = np.concatenate(
-        [[number for number, name in enumerate([*names, ()]) if not name], *lay_out(partition).bins]
-    )
+    unknown = [number for number, name in enumerate([*names, ()]) if not name]
+    varying = np.concatenate([unknown, *lay_out(partition).bins])
     kinds = sorted(np.flatnonzero(seen[:-1]).tolist(), key=names.__getitem__)
-    is_covered = seen[varying.astype(np.int64)].sum() <= (1.0 - _COVERED) * seen.sum()
-    return np.array(kinds) if 1 < len(kinds) <= most and is_covered else None
+    is_known = seen[varying.astype(np.int64)].sum() <= _FEW_OTHERS
+    return np.array(kinds) if 1 < len(kinds) <= most and is_known else None
 
 
 def learn_partitions(left: Outputs, right: Outputs) -> list[Learned]:
