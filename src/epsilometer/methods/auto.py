@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.methods.base import Method, Task
-from epsilometer.methods.events import EventProposal, EventsMethod, ways_of
+from epsilometer.methods.events import EventProposal, EventsMethod, Way, ways_of
 from epsilometer.methods.events.learning import Learned, learn_scored
 from epsilometer.methods.events.tails import Scored
 from epsilometer.methods.log_ratios import learn_ways, way_of
@@ -19,7 +19,6 @@ from epsilometer.outputs import Outputs, Partition
 from epsilometer.outputs.columns import FEATURED, n_of_features
 
 Sides = tuple[Outputs, Outputs]
-Way = Learned | Scored
 
 # Draws per side that are compared: with this many, chance matters little.
 _MOST_ROWS = 40_000

@@ -5,7 +5,7 @@ and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,15 @@ from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, choose_event, choose_kinds, lay_out
-from epsilometer.methods.events.learning import Learned, learn_by_values, learn_simpler
+from epsilometer.methods.events.learning import Learned, few_kinds, learn_by_values, learn_simpler
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
-__all__ = ["EventProposal", "EventsMethod", "ways_of"]
+__all__ = ["EventProposal", "EventsMethod", "Way", "ways_of"]
+
+Way = Learned | Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class EventsMethod(Method):
         """The event with the best predicted bound over all ways of cutting the outputs."""
         return self.propose_from(ways_of(left, right), task)
 
-    def propose_from(self, ways: Sequence[Learned | Scored], task: Task) -> EventProposal:
+    def propose_from(self, ways: Sequence[Way], task: Task) -> EventProposal:
         """The same over given ways of cutting them; at least one of them is a `Learned`."""
         found = [(way, *each) for way in ways if (each := _choose(way, task)) is not None]
         # Whoever stands alone needs no caution against its own luck.
@@ -76,7 +78,7 @@ class EventsMethod(Method):
         return EventProposal(candidate, task)
 
 
-Found = tuple[Learned | Scored, Event, Choice]
+Found = tuple[Way, Event, Choice]
 # An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
 _FEW_PARTS, _WORTH_SIMPLICITY = 3, 0.95
 # Spreads of the training draws that are doubted in simpler events: there are many, and the best is lucky (at one spread
@@ -105,18 +107,18 @@ def _expected(found: Found, task: Task) -> float:
     return min(expected, choice.predicted - choice.luck) if choice.luck else expected
 
 
-def ways_of(left: Outputs, right: Outputs) -> list[Learned | Scored]:
+def ways_of(left: Outputs, right: Outputs) -> list[Way]:
     """Every way of cutting the outputs that may be best."""
     wide = any(len(block.columns) > 1 for side in (left, right) for block in side.blocks)
     values = learn_by_values(left, right) if wide else None
-    if values is not None and values.kinds is not None:
-        return [values]
+    if values is not None and (kinds := few_kinds(values)) is not None:
+        return [replace(values, kinds=kinds)]
     scores = learn_scores(left, right)
     ordered = scores[0].whole if scores and scores[0].is_line else None
     return [values or learn_by_values(left, right, ordered), *scores]
 
 
-def _choose(way: Learned | Scored, task: Task) -> tuple[Event, Choice] | None:
+def _choose(way: Way, task: Task) -> tuple[Event, Choice] | None:
     if isinstance(way, Scored):
         return choose_tail(way, task)
     if way.kinds is not None:

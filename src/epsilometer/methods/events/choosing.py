@@ -197,7 +197,7 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     n_train = max(n_left, 1), max(n_right, 1)
     if min(n_train) < _HANDFUL:
         predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train))
-        spread = np.zeros(len(p))  # only needed for long lines
+        spread = np.zeros(len(p))  # all doubt is in the prediction
     else:
         predicted, spread = predict(task, p, q, n_train, n_fresh, doubt)
     rules = [rule for rule in first for _ in _MASSES]

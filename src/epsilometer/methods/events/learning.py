@@ -64,12 +64,12 @@ class Learned:
 def learn_by_values(left: Outputs, right: Outputs, ordered: Floats | None = None) -> Learned:
     """Cells by repeated values; `ordered` are single numbers that are sorted already."""
     partition = Partition(tuple(_by_values(*each, ordered) for each in blocks_of_both(left, right)))
-    is_wide = any(len(block.atoms) > 1 for block in partition.blocks)
-    return Learned(partition, left, right, _few_kinds(partition, left, right) if is_wide else None)
+    return Learned(partition, left, right)
 
 
-def _few_kinds(partition: Partition, left: Outputs, right: Outputs) -> Integers | None:
+def few_kinds(way: Learned) -> Integers | None:
     """The cells of outputs with several columns, if a score has no fewer weights, as for ten answers with one "yes"."""
+    partition, left, right = way.partition, way.left, way.right
     most = min(1 + max(len(block.atoms) for block in partition.blocks), _MOST_KINDS)
     n_groups = sum(len(block.groups) for block in partition.blocks)
     if n_groups > most or min(len(left), len(right)) < _ENOUGH_FOR_KINDS:

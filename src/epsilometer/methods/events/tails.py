@@ -87,7 +87,7 @@ class Scored:
         return Event(self.cut(np.array([threshold])), np.array([*chosen, False]))
 
 
-# With fewer training draws per side there is nothing to learn.
+# With fewer training draws per side, or of one shape, there is nothing to learn.
 _FEWEST = 5
 
 
@@ -161,8 +161,8 @@ _CELLS = 32
 _ROUNDING = 1e-9
 # Of at most this many columns, some are also scored together.
 _MOST_TOGETHER = 4
-# Shapes that get a score of their own, the most frequent first, and draws that one must have.
-_MOST_SHAPES, _ENOUGH = 16, _FEWEST
+# Shapes that get a score of their own, the most frequent first.
+_MOST_SHAPES = 16
 
 
 def _learn(pairs: Sequence[tuple[Block, Block]], mixed: bool) -> Scored:
@@ -192,7 +192,7 @@ Fitted = tuple[ShapeScore, tuple[Floats, Floats], Floats]
 
 def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: bool) -> Fitted:
     views = _innovations(*pair) if mixed else [(column, None) for column in range(len(pair[0].columns))]
-    if not views or min(pair[0].size, pair[1].size) < _ENOUGH or not (cuts := cut_columns(*pair, views)):
+    if not views or min(pair[0].size, pair[1].size) < _FEWEST or not (cuts := cut_columns(*pair, views)):
         return _no_score(pair)
     products = _products(cuts)
     every: list[ColumnCells | ProductCells] = [*cuts, *products]
@@ -263,7 +263,7 @@ _TINY = 1e-100
 
 def _goes_together(left: Block, right: Block) -> bool:
     """Whether all columns vary continuously and some of them go together."""
-    if not 1 < len(left.columns) <= _MOST_MIXED or min(left.size, right.size) < _ENOUGH:
+    if not 1 < len(left.columns) <= _MOST_MIXED or min(left.size, right.size) < _FEWEST:
         return False
     rows = _matrix(left, right)
     if rows is None:
