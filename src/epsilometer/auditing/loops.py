@@ -17,6 +17,7 @@ from epsilometer.auditing.judge import Question, bound_of, conclude, examine_dra
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
+from epsilometer.engine.streams import Stream
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
 from epsilometer.mechanisms.base import Mechanism, check_returned
@@ -82,6 +83,21 @@ class AuditRun:
         except OutOfTime as late:
             raise OutOfTime(f"{late}. {self._how_far()}") from late
 
+    def task(self, phase: Phase, number: int, n_fresh: int) -> Task:
+        """What is to be proved about a pair, with random numbers of its own.
+
+        Args:
+            phase: of the draws that are to prove it.
+            number: of the pair.
+            n_fresh: how many draws per side there will be.
+        """
+        return Task(
+            claim=self.question.claim,
+            n_fresh=(n_fresh, n_fresh),
+            failure_probability=self.budget.total,
+            stream=Stream(self.settings.seed, phase, number),
+        )
+
     def _how_far(self) -> str:
         """What an audit that is out of time has, and what can be done."""
         left, right = self.sampler.drawn
@@ -104,16 +120,15 @@ class AuditRun:
         added = draw(more, skip=1 << 32) if more else NOTHING
         n_fresh = samples - n_train - more
         left, right = (concatenate([explored[side], fresh[side], added[side]]) for side in (0, 1))
-        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
+        task = self.task(Phase.CERTIFY, number, n_fresh)
         return self._propose(number, (left, right), task), (left, right), n_fresh
 
     def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
         """Learns from `n_train` draws of every pair, for a method with its own sizes; certifies the best."""
-        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total)
         best: tuple[Proposal, int, Sides] | None = None
         for number in range(len(self.pairs)):
             left, right = self.sampler.both(Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints)
-            proposal = self._propose(number, (left, right), task)
+            proposal = self._propose(number, (left, right), self.task(Phase.CERTIFY, number, n_fresh))
             if best is None or proposal.predicted > best[0].predicted:
                 best = proposal, number, (left, right)
         assert best is not None  # there is at least one pair
@@ -167,7 +182,7 @@ class AuditRun:
         reports += health.check_repeats(self.fingerprints) + health.check_drift([side.pieces.counts for side in folded])
         reports += self.remarks()
         findings, shown = [finding, *beside], training if len(training[0]) else None
-        task = Task(self.question.claim, (n_fresh, n_fresh), self.budget.total) if quick else None
+        task = self.task(phase, number, n_fresh) if quick else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
         about = self.began, shown, bound_at, self.sampler.mechanism, task
         return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
@@ -193,16 +208,16 @@ class AuditRun:
                 left, right = (concatenate([draws[number][side], more[side]]) for side in (0, 1))
                 draws[number] = left, right
                 spent += n
-            predicted = {number: self._predict(draws[number]) for number in alive}
+            predicted = {number: self._predict(number, draws[number]) for number in alive}
             for number in alive:
                 self.history.append({"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])})
             alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent
 
-    def _predict(self, draws: Sides) -> float:
+    def _predict(self, number: int, draws: Sides) -> float:
         rest = int(self.settings.samples * (1.0 - limits.EXPLORE_SHARE) * 0.7)
-        task = Task(self.question.claim, (rest, rest), self.budget.total)
+        task = self.task(Phase.EXPLORE, number, rest)
         return self.settings.method.propose(draws[0], draws[1], task).predicted
 
     def remarks(self) -> list[HealthReport]:

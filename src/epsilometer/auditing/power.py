@@ -18,6 +18,7 @@ from epsilometer.arrays import Integers
 from epsilometer.auditing.planting import DrawRows, EventPlant, LinePlant, Plant, Rng, Soil
 from epsilometer.bounds.ratio import epsilon_test
 from epsilometer.claims import ApproxDP, PureDP
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
@@ -119,9 +120,11 @@ class Rehearsal:
         """Runs the audit on two distributions of rows, with outputs drawn like those in the rows."""
         train = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.n_train)]
         fresh = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.task.n_fresh)]
-        proposal = self.method.propose(train[0], train[1], self.task)
+        # Every rehearsal is an audit with random numbers of its own.
+        task = replace(self.task, stream=Stream(int(rng.integers(2**63))))
+        proposal = self.method.propose(train[0], train[1], task)
         left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
-        return refutes_claim(proposal, left, right, self.task)
+        return refutes_claim(proposal, left, right, task)
 
 
 class PlantedLadder:

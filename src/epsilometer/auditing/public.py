@@ -17,6 +17,7 @@ from epsilometer.auditing.settings import FEWEST, Settings, open_settings, train
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, watched
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.pairs import Finder, check_same, is_complete
@@ -198,7 +199,8 @@ def compare(
         parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
     (left, fresh_left), (right, fresh_right) = parts
     budget, train = ErrorBudget(settings.failure_probability), (left, right)
-    task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total)
+    stream = Stream(settings.seed, Phase.CERTIFY)
+    task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total, stream)
     proposal = settings.method.propose(*train, task)
     tallies = proposal.tally(fresh_left, 0), proposal.tally(fresh_right, 1)
     findings = pay_and_prove(budget, proposal, tallies, RECORDED)
@@ -256,7 +258,8 @@ def replay(
     if source.features is not None:
         settings.note(features=source.features.note())
     run = AuditRun.start(source.prepared([inputs], settings.samples), [inputs], question, settings)
-    task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability)
+    stream = Stream(settings.seed, Phase.REPLAY)
+    task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability, stream)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
     if again.witness is None or not again.witness.is_deterministic:

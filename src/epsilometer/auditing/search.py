@@ -17,7 +17,7 @@ from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs.pairs import Finder, Pair, pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
-from epsilometer.methods import Proposal, Task
+from epsilometer.methods import Proposal
 from epsilometer.result import AuditResult, HealthReport, Verdict, changed
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
@@ -159,10 +159,10 @@ class SearchRun:
         trial = Trial(number, pair, self.finder.samples)
         try:
             explored = self._explore(number, pair)
-            trial.predicted = _as_score(self._predict(explored).predicted)
+            trial.predicted = _as_score(self._predict(number, explored).predicted)
             # Whether a certificate of the pair has a fair chance of refuting the claim.
             claimed, score = self.run.question.claim.value, trial.predicted if self._stops_at_refutation else None
-            if score is not None and (score > claimed or self._rehearse(pair, explored) > claimed):
+            if score is not None and (score > claimed or self._rehearse(number, explored) > claimed):
                 self._pay_and_certify(trial, number, explored, self._share())
         except OutOfTime as late:
             deadline = self.run.sampler.runner.deadline
@@ -176,14 +176,14 @@ class SearchRun:
     def _explore(self, number: int, pair: Pair) -> Sides:
         return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
 
-    def _predict(self, explored: Sides) -> Proposal:
+    def _predict(self, number: int, explored: Sides) -> Proposal:
         samples = self.run.settings.samples
         n_fresh = samples - training_size(samples)
         # At the whole failure probability in every trial, so that scores can be compared.
-        task = Task(self.run.question.claim, (n_fresh, n_fresh), self.run.budget.total)
+        task = self.run.task(Phase.EXPLORE, number, n_fresh)
         return self.run.settings.method.propose(*explored, task)
 
-    def _rehearse(self, pair: Pair, explored: Sides) -> float:
+    def _rehearse(self, number: int, explored: Sides) -> float:
         """A certificate from the exploring draws alone: it proves nothing, but shows what a real one would say.
 
         Half of the draws propose and half prove, at a failure probability that costs these few draws as much, relative
@@ -194,14 +194,15 @@ class SearchRun:
         n_fresh, n_rest = samples - training_size(samples), self.finder.samples - half
         failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
         some = [outputs.take(slice(0, half)) for outputs in explored]
-        proposal = self.run.settings.method.propose(some[0], some[1], Task(claim, (n_rest, n_rest), failure))
+        task = replace(self.run.task(Phase.EXPLORE, number, n_rest), failure_probability=failure)
+        proposal = self.run.settings.method.propose(some[0], some[1], task)
         rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
         left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
         if isinstance(left, Counts):  # no certificate exceeds what was seen, and a certificate takes long
             p, q = left.share, right.share
             if max(claim.least_value(p, q), claim.least_value(q, p)) <= claim.value:
                 return 0.0
-        return proposal.certify(left, right, pair, failure).lower_bound
+        return proposal.certify(left, right, self.run.pairs[number], failure).lower_bound
 
     def _certify_best(self) -> None:
         """Certifies the pair that promised most, with all that is left of the failure probability."""

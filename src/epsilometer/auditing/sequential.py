@@ -26,7 +26,6 @@ from epsilometer.engine import OutOfTime, Phase, Sampler, health
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.base import Mechanism, check_returned
-from epsilometer.methods import Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, choose, guesses, ladder_of
 from epsilometer.outputs import Outputs, concatenate
@@ -190,7 +189,7 @@ class SequentialRun:
         failure = self.run.budget.spend(self.run.budget.total, "bets")
         finding, stake = self._finding(failure), state.stakes[0]
         n, (p, q) = max(stake.left.trials, 1), stake.estimate()
-        task = Task(question.claim, (n, n), failure)
+        task = replace(self.run.task(Phase.CERTIFY, state.pair, n), failure_probability=failure)
         proposal = EventProposal(replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task)
         # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
         later = slice(state.chosen_at, None)

@@ -4,13 +4,14 @@ The audit loop owns the split and the budget. A method never sees fresh draws be
 proposal sees them only as tallies.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
+from epsilometer.engine.streams import Purpose, Stream
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
@@ -26,11 +27,25 @@ class Task:
         claim: the notion, its fixed parameters, and the claimed value.
         n_fresh: draws per side that the proof will have, (left, right).
         failure_probability: what the proof may spend.
+        stream: of random numbers, for methods that draw some themselves. An audit gives each proposal its own, from
+            its seed; without one it comes from the system's entropy, so that no method can do with a constant seed.
     """
 
     claim: Claim
     n_fresh: tuple[int, int]
     failure_probability: float
+    stream: Stream = field(default_factory=Stream.fresh)
+
+    def learning_rng(self) -> np.random.Generator:
+        """Random numbers for `propose`; the same ones at every call."""
+        return self.stream.rng(Purpose.LEARN)
+
+    def proving_rng(self) -> np.random.Generator:
+        """Random numbers for `certify`, which chose nothing; the same ones at every call.
+
+        So the bounds of one certificate at several failure probabilities rest on the same numbers.
+        """
+        return self.stream.rng(Purpose.PROVE)
 
 
 @dataclass(frozen=True, slots=True)

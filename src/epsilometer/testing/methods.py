@@ -22,7 +22,7 @@ from epsilometer.result import Finding
 from epsilometer.storage.journal import tally_from_data, tally_to_data
 from epsilometer.testing.fakes import Coin, hostile
 from epsilometer.testing.rarity import assert_rare
-from epsilometer.testing.soundness import SoundnessConformance, assert_counts, pickled
+from epsilometer.testing.soundness import SoundnessConformance, assert_counts, pickled, stream_of
 
 _KINDS = ("exact", "asymptotic", "conditional: ", "none: ")
 _FAILURE = 0.05
@@ -82,16 +82,17 @@ class MethodConformance(SoundnessConformance):
                 assert_counts(finding, fresh)
 
     def test_same_draws_same_answer(self, method: Method) -> None:
-        """A method has no randomness of its own."""
+        """A method has no randomness but that of its task."""
         for claim in self._provable(method):
             first, again = (self._audit(method, claim, np.random.default_rng(2)) for _ in range(2))
             assert first.to_dict() == again.to_dict(), f"two proofs from equal draws differ for {claim.describe()}"
 
     def test_training_draws_are_not_changed(self, method: Method) -> None:
         """Outputs are shared with the health checks."""
-        train = self._draws(self.n_train, np.random.default_rng(3))
+        rng = np.random.default_rng(3)
+        train = self._draws(self.n_train, rng)
         before = pickle.dumps(train)
-        method.propose(*train, self._task(self._provable(method)[0]))
+        method.propose(*train, self._task(self._provable(method)[0], rng))
         assert pickle.dumps(train) == before, "propose changed the training draws"
 
     def test_tallies_of_chunks_add_up(self, method: Method) -> None:
@@ -120,7 +121,7 @@ class MethodConformance(SoundnessConformance):
         rng = np.random.default_rng(13)
         for claim in self._provable(method):
             train = self._draws(self.n_train, rng)
-            proposal, fresh = method.propose(*train, self._task(claim)), self._draws(self.n_fresh, rng)
+            proposal, fresh = method.propose(*train, self._task(claim, rng)), self._draws(self.n_fresh, rng)
             left, right = (_tally_with_a_stop(proposal, fresh[side], side, train[side]) for side in (0, 1))
             resumed = proposal.certify(left, right, self.coin.worst_pair, _FAILURE)
             whole = _certify(proposal, *fresh, self.coin.worst_pair)
@@ -147,7 +148,7 @@ class MethodConformance(SoundnessConformance):
         fresh = mechanism.sample(1.0, self.n_fresh, rng), mechanism.sample(3.0, self.n_fresh, rng)
         for claim in self._provable(method):
             try:
-                finding = _certify(method.propose(*train, self._task(claim)), *fresh, Pair(1.0, 3.0))
+                finding = _certify(method.propose(*train, self._task(claim, rng)), *fresh, Pair(1.0, 3.0))
             except EpsilometerError:  # a distribution that this method does not accept
                 continue
             _check_finding(finding, claim)
@@ -157,7 +158,7 @@ class MethodConformance(SoundnessConformance):
         claim, rng, told = self._provable(method)[0].with_value(0.0), np.random.default_rng(10), 0
         for _ in range(self.runs // 2):
             train = self.draw(0, self.n_train, rng), self.draw(0, self.n_train, rng)
-            proposal = method.propose(*train, self._task(claim))
+            proposal = method.propose(*train, self._task(claim, rng))
             fresh = self.draw(0, self.n_fresh, rng), self.draw(0, self.n_fresh, rng)
             told += _certify(proposal, *fresh, self.coin.worst_pair).lower_bound > 0.0
         assert_rare(told, self.runs // 2, _FAILURE)
@@ -169,7 +170,9 @@ class MethodConformance(SoundnessConformance):
             sides = [[values[place] for place in rng.integers(len(values), size=self.n_train)] for _ in range(4)]
             read, refusal, finding = [read_outputs(side) for side in sides], "", None
             try:
-                finding = _certify(method.propose(read[0], read[1], self._task(claim)), read[2], read[3], Pair(0, 1))
+                finding = _certify(
+                    method.propose(read[0], read[1], self._task(claim, rng)), read[2], read[3], Pair(0, 1)
+                )
             except EpsilometerError as error:
                 refusal = str(error)
             assert finding or refusal, f"{kind}: refused without a word"
@@ -184,7 +187,7 @@ class MethodConformance(SoundnessConformance):
             witness = Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).witness
             if witness is None:
                 continue
-            again = restore_proposal(witness, self._task(claim), finding.lower_bound)
+            again = restore_proposal(witness, self._task(claim, rng), finding.lower_bound)
             _check_finding(_certify(again, *self._draws(self.n_fresh, rng), self.coin.worst_pair), claim)
 
     def test_nonsense_options_are_refused(self, method: Method) -> None:
@@ -209,14 +212,14 @@ class MethodConformance(SoundnessConformance):
             return
         _check_finding(finding, claim)
 
-    def _task(self, claim: Claim) -> Task:
-        return Task(claim, (self.n_fresh, self.n_fresh), _FAILURE)
+    def _task(self, claim: Claim, rng: np.random.Generator) -> Task:
+        return Task(claim, (self.n_fresh, self.n_fresh), _FAILURE, stream_of(rng))
 
     def _draws(self, n: int, rng: np.random.Generator, flip: bool = False) -> tuple[Outputs, Outputs]:
         return self.draw(int(flip), n, rng), self.draw(int(not flip), n, rng)
 
     def _propose(self, method: Method, claim: Claim, rng: np.random.Generator, flip: bool = False) -> Proposal:
-        proposal = method.propose(*self._draws(self.n_train, rng, flip), self._task(claim))
+        proposal = method.propose(*self._draws(self.n_train, rng, flip), self._task(claim, rng))
         assert not math.isnan(proposal.predicted), "proposal.predicted is nan: pairs cannot be compared by it"
         return proposal
 

@@ -17,6 +17,7 @@ from numpy.random import Generator
 
 import epsilometer.testing.rarity as rarity
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.methods import Method, Proposal, Task
@@ -163,6 +164,11 @@ def assert_counts(finding: Finding, fresh: Sides) -> None:
         )
 
 
+def stream_of(rng: Generator) -> Stream:
+    """Random numbers for a proposal's own use; the generator's draws stay what they are."""
+    return Stream(int(rng.spawn(1)[0].integers(2**62)))
+
+
 def pickled(proposal: Proposal) -> Proposal:
     """The proposal as a worker gets it."""
     try:
@@ -175,8 +181,9 @@ def _taught(
     method: Method, claims: Sequence[Claim], n_fresh: int, rng: Generator | None = None
 ) -> Iterator[tuple[Claim, Proposal]]:
     """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or few draws."""
+    rng = rng or np.random.default_rng(19)
     for claim in claims:
-        rng, task = rng or np.random.default_rng(19), Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0])
+        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0], stream_of(rng))
         try:
             proposal = method.propose(*_coins(_LEAK, _N_LEARN, rng), task)
             _prove(proposal, _tally(proposal, _coins(_LEAK, n_fresh, rng)))
@@ -187,8 +194,9 @@ def _taught(
 
 def _proposals(method: Method, claim: Claim, law: Disguise, n_fresh: int, rng: Generator, n: int) -> list[Proposal]:
     """n proposals, each learned from its own draws; none where the method refuses the distribution."""
-    task, found = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0]), []
+    found: list[Proposal] = []
     for _ in range(n):
+        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0], stream_of(rng))
         try:
             proposal = method.propose(law.draw(0, _N_TRAIN, rng), law.draw(1, _N_TRAIN, rng), task)
             _prove(proposal, _tally(proposal, (law.draw(0, n_fresh, rng), law.draw(1, n_fresh, rng))))

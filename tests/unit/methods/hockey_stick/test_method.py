@@ -8,6 +8,7 @@ import pytest
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.claims import ApproxDeltaDP
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.methods import Task, auto
 from epsilometer.methods.published.auditorium.hockey_stick import (
@@ -35,7 +36,7 @@ def interacting(side, n, rng, strength=0.6):
 
 def proposed(claim, options=None, n=20_000):
     sides = [read_outputs(np.random.default_rng(side).permutation(quantiles(n, side))) for side in (0, 1)]
-    return HockeyStickMethod(options).propose(*sides, Task(claim, (n, n), 0.05))
+    return HockeyStickMethod(options).propose(*sides, Task(claim, (n, n), 0.05, Stream(0)))
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.5, 0.9])
@@ -97,9 +98,9 @@ def test_a_first_look_turns_no_trees_down_that_would_win(seed, monkeypatch):
     assert bounds == [em.compare(*sides, em.PureDP, seed=seed).lower_bound]
 
 
-def test_published_is_the_formula_on_a_mixture():
+def test_published_is_the_formula_on_a_mixture(rng):
     """With an event that always tells the sides apart, accuracy is 1 whatever the mixture."""
-    bound = published_excess(Counts(10_000, 10_000), Counts(0, 10_000), 0.5, 0.05)
+    bound = published_excess(Counts(10_000, 10_000), Counts(0, 10_000), 0.5, 0.05, rng=rng)
     m, grow = mixture_size(10_000, 10_000, 0.5), math.exp(0.5)
     assert bound == pytest.approx((1.0 + grow) * (1.0 - math.sqrt(math.log(20.0) / (2.0 * m))) - grow)
     assert 0.9 * 10_000 * (1.0 + grow) / grow < m < 10_000 * (1.0 + grow) / grow
@@ -117,9 +118,9 @@ def test_published_is_looser_than_exact():
     assert 0.19 < bounds["published"] < bounds["exact"] < 0.2213
 
 
-def test_published_without_draws_proves_nothing():
-    assert published_excess(Counts(0, 0), Counts(0, 0), 0.5, 0.05) < 0.0
-    assert published_excess(Counts(3, 20), Counts(0, 20), 5.0, 0.05) < 0.0
+def test_published_without_draws_proves_nothing(rng):
+    assert published_excess(Counts(0, 0), Counts(0, 0), 0.5, 0.05, rng=rng) < 0.0
+    assert published_excess(Counts(3, 20), Counts(0, 20), 5.0, 0.05, rng=rng) < 0.0
 
 
 def test_replay_and_report(tmp_path):

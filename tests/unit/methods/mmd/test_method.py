@@ -7,6 +7,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.claims import ApproxDeltaDP
+from epsilometer.engine.streams import Purpose, Stream
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
 from epsilometer.methods.published.auditorium.kernel_space import learn_shapes
@@ -115,7 +116,7 @@ def test_a_claim_beyond_the_published_threshold():
 
 def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
     sides = [read_outputs(rng.normal(side, 1.0, (2000, 2))) for side in (0, 1)]
-    proposal = MmdMethod().propose(*sides, Task(em.PureDP(0.1), (2000, 2000), 0.05))
+    proposal = MmdMethod().propose(*sides, Task(em.PureDP(0.1), (2000, 2000), 0.05, Stream(0)))
     score = proposal.cells.partition.blocks[0].groups[0].score
     scaled = score.landmarks / score.bandwidth
     assert score.weights @ kernel_matrix("gaussian", scaled, scaled) @ score.weights == pytest.approx(1.0, abs=1e-6)
@@ -128,7 +129,7 @@ def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
 
 def test_every_kind_of_output_has_a_point(rng):
     outputs = read_outputs([MIXED[place] for place in rng.integers(len(MIXED), size=400)])
-    shapes = learn_shapes(outputs, outputs)
+    shapes = learn_shapes(outputs, outputs, rng=rng)
     rows = points_of(outputs, shapes)
     assert np.isfinite(rows).all()
     unknown = points_of(read_outputs([[1.0, 2.0, 3.0], {"a": 1}]), shapes)
@@ -200,11 +201,13 @@ def test_any_kernel_finds_a_large_leak(kernel, certificate, rng):
 
 def test_the_bandwidth_is_an_input(rng):
     outputs = read_outputs(rng.normal(size=(500, 2)))
-    assert learn_shapes(outputs, outputs, bandwidth=0.25)[0].bandwidth == 0.25
-    assert (
-        learn_shapes(outputs, outputs, bandwidth="median")[0].bandwidth == learn_shapes(outputs, outputs)[0].bandwidth
-    )
-    assert learn_shapes(outputs, outputs, bandwidth=lambda points: points.ndim + 1.0)[0].bandwidth == 3.0
+
+    def bandwidth(**settings):
+        return learn_shapes(outputs, outputs, rng=Stream(0).rng(Purpose.LEARN), **settings)[0].bandwidth
+
+    assert bandwidth(bandwidth=0.25) == 0.25
+    assert bandwidth(bandwidth="median") == bandwidth()
+    assert bandwidth(bandwidth=lambda points: points.ndim + 1.0) == 3.0
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.claims import ApproxDeltaDP
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
 from epsilometer.methods.published.auditorium.poisson_histogram import (
@@ -25,26 +26,26 @@ def test_the_published_number_of_draws():
     assert poisson_mean(2, 0.5, 1.0, 0.01) == pytest.approx(12 * (1 + math.e) / 1e-4)
 
 
-def test_algorithm_3_line_by_line():
+def test_algorithm_3_line_by_line(rng):
     """With as many draws as there are, the random part is the whole."""
     x, y = np.array([50, 30, 20]), np.array([20, 30, 50])
-    found = estimate(x, y, 0.3, tolerance=1e-3, margin=0.01)
+    found = estimate(x, y, 0.3, tolerance=1e-3, margin=0.01, rng=rng)
     expected = sum(max(0.0, (a - math.exp(0.3) * b) / 100) for a, b in zip(x, y, strict=True)) - 0.01
     assert found.value == pytest.approx(expected)
     assert (found.used, found.is_complete) == (100, False)
     assert found.wanted > 1000
 
 
-def test_a_random_part_is_used_when_there_are_more_draws_than_wanted():
-    found = estimate([60_000, 40_000], [40_000, 60_000], 0.0, tolerance=1.0, margin=0.1)
+def test_a_random_part_is_used_when_there_are_more_draws_than_wanted(rng):
+    found = estimate([60_000, 40_000], [40_000, 60_000], 0.0, tolerance=1.0, margin=0.1, rng=rng)
     assert found.is_complete
     assert abs(found.wanted - found.mean) < 6 * math.sqrt(found.mean)
     assert found.used == found.wanted < 10_000
     assert found.value == pytest.approx(0.2 - 0.1, abs=0.05)
 
 
-def test_nothing_drawn():
-    assert estimate([0, 0], [0, 0], 0.5).value < 0.0
+def test_nothing_drawn(rng):
+    assert estimate([0, 0], [0, 0], 0.5, rng=rng).value < 0.0
 
 
 def test_numbers_are_cut_into_so_many_cells(rng):
@@ -90,7 +91,7 @@ def test_vectors_are_one_output_each(rng):
 def test_given_bounds_are_cut_into_cells_of_equal_width(rng):
     sides = [read_outputs(rng.normal(side, 1.0, 4000)) for side in (0, 1)]
     options = Options(cells=4, bounds=(0.0, 2.0), certificate="published")
-    proposal = PoissonHistogramMethod(options).propose(*sides, Task(em.PureDP(0.5), (4000, 4000), 0.05))
+    proposal = PoissonHistogramMethod(options).propose(*sides, Task(em.PureDP(0.5), (4000, 4000), 0.05, Stream(0)))
     assert proposal.partition.blocks[0].groups[0].line.edges == pytest.approx([0.5, 1.0, 1.5])
     low = proposal.tally(read_outputs([-9.0, 0.4, 0.6, 9.0]), 0)
     assert list(low[:4]) == [2, 1, 0, 1]

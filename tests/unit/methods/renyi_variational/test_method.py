@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.methods import Task
 from epsilometer.methods.published.auditorium.families import best_function, variational_value
@@ -70,7 +71,7 @@ def test_vectors_are_vectors(rng):
     sides = [read_outputs(rng.normal((side, side), 1.0, (10_000, 2))) for side in (0, 1)]
     for family in ("chebyshev", "network", "auto"):
         method = RenyiVariationalMethod(Options(family=family))
-        proposal = method.propose(*sides, Task(em.RenyiDP(1.5, 0.0), (10_000, 10_000), 0.05))
+        proposal = method.propose(*sides, Task(em.RenyiDP(1.5, 0.0), (10_000, 10_000), 0.05, Stream(0)))
         tallies = [proposal.tally(side, number) for number, side in enumerate(sides)]
         assert tallies[0].sum() == 10_000
         assert 0.9 < proposal.certify(*tallies, em.Pair(0, 1), 0.05).lower_bound < 1.5

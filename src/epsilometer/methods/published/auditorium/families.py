@@ -147,13 +147,20 @@ _MOST_NAMES = 32
 _MOST_ROWS = 40_000
 
 
-def learn_functions(left: Outputs, right: Outputs, order: float, options: Options) -> list[Way]:
-    """Cells with the fits of the requested family, learned on training draws."""
+def learn_functions(
+    left: Outputs, right: Outputs, order: float, options: Options, rng: np.random.Generator
+) -> list[Way]:
+    """Cells with the fits of the requested family, learned on training draws.
+
+    Args:
+        rng: of the weights with which a network begins.
+    """
     bound = _BOUND if options.bound is None else float(options.bound)
     if options.family == "network":
         from epsilometer.methods.published.auditorium.network import network_fit  # needs an extra
 
-        learned = learn_scored(left, right, network_fit(order, bound, options.units, options.steps), fewest_columns=1)
+        fit = network_fit(order, bound, options.units, options.steps, rng)
+        learned = learn_scored(left, right, fit, fewest_columns=1)
         # Outputs that hold no values give a network nothing to learn from.
         return [way_of(learn_by_values(left, right) if learned is None else learned)]
     ways: list[Way] = []

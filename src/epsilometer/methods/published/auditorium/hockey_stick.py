@@ -96,8 +96,6 @@ def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
 
 # The sizes of the mixture's two parts are random; with this many spreads to spare they hardly ever exceed the draws.
 _SPARE = 6.5
-# Which draws make up the mixture must not depend on them, so its generator has its own seed.
-_SEED = 20_230_715
 
 
 def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
@@ -106,7 +104,9 @@ def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
     return int(min(max(n - _SPARE * math.sqrt(n), 0.0) / share for n, share in ((n_above, p), (n_below, 1.0 - p))))
 
 
-def published_excess(above: Counts, below: Counts, epsilon: float, failure_probability: float) -> float:
+def published_excess(
+    above: Counts, below: Counts, epsilon: float, failure_probability: float, *, rng: np.random.Generator
+) -> float:
     """The published lower bound on P(E) − e^ε·Q(E); may be negative.
 
     Args:
@@ -114,12 +114,13 @@ def published_excess(above: Counts, below: Counts, epsilon: float, failure_proba
         below: under Q.
         epsilon: of the mixture.
         failure_probability: β.
+        rng: which draws make up the mixture; it must depend neither on the draws nor on what chose the event.
 
-    Guarantee: exact, if the event was fixed before the draws: independent draws are exchangeable, so a random part of
-        them is a sample of the mixture, and Hoeffding's inequality holds for every size. Looser than the exact test.
+    Guarantee: exact over the draws and `rng` together, if the event was fixed before both: independent draws are
+        exchangeable, so a random part of them is a sample of the mixture, and Hoeffding's inequality holds for every
+        size. Looser than the exact test.
     """
     grow, m = math.exp(min(epsilon, 700.0)), mixture_size(above.trials, below.trials, epsilon)
-    rng = np.random.default_rng(_SEED)
     from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
     rest = m - from_above
     if m < 1 or from_above > above.trials or rest > below.trials:
@@ -174,7 +175,8 @@ class ClassifierProposal(EventProposal):
         if self.certificate == "exact":
             return replace(finding, method=NAME, details={"mixture_epsilon": self.epsilon})
         above, below = self.candidate.oriented(left, right)
-        excess = published_excess(above, below, self.epsilon, failure_probability)
+        rng = self.task.proving_rng()
+        excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
         size = mixture_size(above.trials, below.trials, self.epsilon)
         details: dict[str, object] = {"mixture_epsilon": self.epsilon, "mixture_size": size, "excess_lower": excess}

@@ -126,9 +126,18 @@ def check_kernel(kernel: object, bandwidth: object) -> None:
 
 
 def learn_shapes(
-    left: Outputs, right: Outputs, kernel: KernelOfPoints = "gaussian", bandwidth: BandwidthOfPoints = None
+    left: Outputs,
+    right: Outputs,
+    kernel: KernelOfPoints = "gaussian",
+    bandwidth: BandwidthOfPoints = None,
+    *,
+    rng: np.random.Generator,
 ) -> list[Shape]:
-    """A kernel for each shape, with the median distance as bandwidth and landmarks evenly from both sides."""
+    """A kernel for each shape, with the median distance as bandwidth and landmarks evenly from both sides.
+
+    Args:
+        rng: chooses the pairs of training points whose median distance is taken.
+    """
     found = []
     for a, b in blocks_of_both(left, right):
         if not a.columns:
@@ -141,20 +150,19 @@ def learn_shapes(
         wanted = max(4, round(_LANDMARKS * (a.size + b.size) / (len(left) + len(right))))
         if len(landmarks) > wanted:
             landmarks = landmarks[np.linspace(0, len(landmarks) - 1, wanted).astype(np.int64)]
-        shape = Shape(a.shape, embedding, _bandwidth(points, bandwidth), landmarks, kernel)
+        shape = Shape(a.shape, embedding, _bandwidth(points, bandwidth, rng), landmarks, kernel)
         found.append(shape.check() if callable(kernel) else shape)
     return found
 
 
-def _bandwidth(points: Floats, chosen: BandwidthOfPoints) -> float:
+def _bandwidth(points: Floats, chosen: BandwidthOfPoints, rng: np.random.Generator) -> float:
     if chosen is None or isinstance(chosen, str):
-        return _median_distance(points)
+        return _median_distance(points, rng)
     return check_positive("bandwidth", chosen(points) if callable(chosen) else chosen)
 
 
-def _median_distance(points: Floats) -> float:
-    """The median distance of pairs of points that differ; 1 when none do."""
-    rng = np.random.default_rng(0)  # the choice of pairs hardly matters, but must be repeatable
+def _median_distance(points: Floats, rng: np.random.Generator) -> float:
+    """The median distance of random pairs of points that differ; 1 when none do."""
     one, other = points[rng.integers(len(points), size=(2, _PAIRS))]
     distances = np.sqrt(((one - other) ** 2).sum(axis=1))
     distances = distances[distances > 0.0]

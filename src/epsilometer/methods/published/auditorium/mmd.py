@@ -236,7 +236,8 @@ class MmdMethod(Method):
         claim = check_claim(NAME, task.claim)
         options = replace(self.options, threshold=self._threshold(claim))
         with one_thread():
-            shapes = kernel_space.learn_shapes(left, right, options.kernel, options.bandwidth)
+            rng = task.learning_rng()
+            shapes = kernel_space.learn_shapes(left, right, options.kernel, options.bandwidth, rng=rng)
             if options.certificate == "exact":
                 return _fit_function(shapes, left, right, task, options)
             terms = pair_terms(points_of(left, shapes), points_of(right, shapes), options.kernel)

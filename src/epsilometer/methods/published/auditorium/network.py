@@ -26,14 +26,20 @@ _MOST_ROWS = 100_000
 _WARM_SHARE = 0.5
 
 
-def network_fit(order: float, bound: float, units: Sequence[int], steps: int) -> FitScore:
-    """Trains a network for outputs of one shape."""
+def network_fit(order: float, bound: float, units: Sequence[int], steps: int, rng: np.random.Generator) -> FitScore:
+    """Trains a network for outputs of one shape.
+
+    Args:
+        rng: of the first weights.
+    """
     _import_jax()
 
     def fit(left: Block, right: Block, columns: Sequence[int]) -> NetworkScore:
         embedding, first = fit_embedding(left, right, columns), slice(0, _MOST_ROWS)
         points = [embedding.points([column.take(first) for column in block.columns]) for block in (left, right)]
-        weights, biases = zip(*_train(points[0], points[1], order, bound, tuple(units), steps), strict=True)
+        first_layers = _first_layers(points[0].shape[1], tuple(units), rng)
+        layers = _train(points[0], points[1], order, bound, first_layers, steps)
+        weights, biases = zip(*layers, strict=True)
         return NetworkScore(embedding, tuple(weights), tuple(biases), bound)
 
     return fit
@@ -49,12 +55,12 @@ def _import_jax() -> tuple[Any, Any]:
 
 
 def _train(
-    left: Floats, right: Floats, order: float, bound: float, units: tuple[int, ...], steps: int
+    left: Floats, right: Floats, order: float, bound: float, first_layers: list[tuple[Any, Any]], steps: int
 ) -> list[tuple[Floats, Floats]]:
-    """Adam on batches; the same draws give the same weights."""
+    """Adam on batches; the same draws and first weights give the same weights."""
     # At least one batch.
     sides = [np.tile(side, (-(-_BATCH // len(side)), 1)) if len(side) < _BATCH else side for side in (left, right)]
-    layers = _trainer(order, bound, steps)(_first_layers(left.shape[1], units), *sides)
+    layers = _trainer(order, bound, steps)(first_layers, *sides)
     return [(np.asarray(weights, dtype=np.float64), np.asarray(biases, dtype=np.float64)) for weights, biases in layers]
 
 
@@ -83,9 +89,8 @@ def _trainer(order: float, bound: float, steps: int) -> Callable[..., Any]:
     return cast(Callable[..., Any], jax.jit(train))
 
 
-def _first_layers(inputs: int, units: tuple[int, ...]) -> list[tuple[Any, Any]]:
-    """Random weights of the usual size, from a fixed seed; by NumPy, because jax would compile its generator."""
-    rng = np.random.default_rng(0)
+def _first_layers(inputs: int, units: tuple[int, ...], rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """Random weights of the usual size; by NumPy, because jax would compile its generator."""
     return [
         ((rng.normal(size=(below, above)) / np.sqrt(below)).astype(np.float32), np.zeros(above, dtype=np.float32))
         for below, above in pairwise([inputs, *units, 1])

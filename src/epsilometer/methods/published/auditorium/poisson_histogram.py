@@ -28,9 +28,6 @@ from epsilometer.methods.published.auditorium import hockey_stick
 from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
-# How many draws are used must not depend on them, so their number has its own seed.
-_SEED = 20_180_617
-
 
 @dataclass(frozen=True, slots=True)
 class HistogramEstimate:
@@ -64,7 +61,13 @@ def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) 
 
 
 def estimate(
-    left: ArrayLike, right: ArrayLike, epsilon: float, tolerance: float = 1.0 / 3.0, margin: float = 0.05
+    left: ArrayLike,
+    right: ArrayLike,
+    epsilon: float,
+    tolerance: float = 1.0 / 3.0,
+    margin: float = 0.05,
+    *,
+    rng: np.random.Generator,
 ) -> HistogramEstimate:
     """Algorithm 3 on the histograms of two samples.
 
@@ -77,11 +80,12 @@ def estimate(
         epsilon: of the divergence.
         tolerance: β; the bias of the estimate is at most β/4, upwards.
         margin: η, what is subtracted for chance.
+        rng: how many of the draws are used, and which; it must not depend on them.
 
     Guarantee: none as a lower bound, because the bias is not subtracted.
     """
     x, y = (np.asarray(side, dtype=np.int64) for side in (left, right))
-    mean, rng = poisson_mean(len(x), epsilon, tolerance, margin), np.random.default_rng(_SEED)
+    mean = poisson_mean(len(x), epsilon, tolerance, margin)
     # A Poisson number beyond what NumPy can draw is beyond any sample, too.
     wanted = int(rng.poisson(min(mean, 1e18)))
     used = min(wanted, int(x.sum()), int(y.sum()))
@@ -173,7 +177,9 @@ class EstimateProposal(Proposal):
     def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
         """The published estimate; it has no guarantee and decides nothing."""
         above, below = (right, left) if self.flipped else (left, right)
-        found = estimate(above, below, self.epsilon, self.options.tolerance, self.options.margin)
+        given = self.options
+        rng = self.task.proving_rng()
+        found = estimate(above, below, self.epsilon, given.tolerance, given.margin, rng=rng)
         bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
         details: dict[str, object] = {"epsilon": self.epsilon, "cells": self.partition.n_cells, "estimate": found.value}
         details |= {"poisson_mean": found.mean, "draws_wanted": found.wanted, "draws_used": found.used}

@@ -153,7 +153,8 @@ class RenyiVariationalMethod(Method):
         with one_thread():
             for order in orders:
                 inner = _inner_task(task, order, threshold)
-                score, flipped, predicted = choose_score(learn_functions(left, right, order, self.options), inner)
+                functions = learn_functions(left, right, order, self.options, task.learning_rng())
+                score, flipped, predicted = choose_score(functions, inner)
                 if self.options.certificate == "published":
                     found.append(_clipped(score, flipped, task, threshold))
                 else:

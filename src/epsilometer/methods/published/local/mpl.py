@@ -9,6 +9,7 @@ import numpy as np
 from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_confidence
 from epsilometer.engine import Phase, Sampler, check_seed, open_runner
+from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
 from epsilometer.mechanisms import as_mechanism
@@ -147,9 +148,12 @@ def mpl(
     check_size("n", n)
     check_confidence(confidence)
     candidates, sampler = as_pairs(pairs), Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
-    task, method = Task(PureDP(0.0), (N, N), 1.0 - confidence), LocalMethod(options)
-    drawn = (sampler.both(Phase.TRAIN, number, pair, n) for number, pair in enumerate(candidates))
-    proposals = [method.propose(*sides, task) for sides in drawn]
+    method = LocalMethod(options)
+    proposals = []
+    for number, pair in enumerate(candidates):
+        stream = Stream(sampler.seed, Phase.CERTIFY, number)
+        task = Task(PureDP(0.0), (N, N), 1.0 - confidence, stream)
+        proposals.append(method.propose(*sampler.both(Phase.TRAIN, number, pair, n), task))
     number = max(range(len(proposals)), key=lambda each: proposals[each].predicted)
     pair = candidates[number]
     fresh = sampler.both(Phase.CERTIFY, number, pair, N)
