@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from epsilometer.auditing.judge import Question
-from epsilometer.auditing.looks import COUPLED, PLAIN, Curve, Look, Looking
+from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion
+from epsilometer.auditing.looks import COUPLED, PLAIN, UNCLAIMED, Look, Looking, LookRequest, coarse_claim
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, stored_pair
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import OutOfTime, Sampler
-from epsilometer.errors import MechanismError
+from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import Finder, Pair
@@ -70,6 +70,7 @@ class HuntRun(SearchRun):
         seen: pairs that had a plain look.
         one_sided: pairs on which the mechanism failed for one input only, with its complaint.
         outside: leaks beyond the domain while it is not searched.
+        unclaimed: why nothing is claimed about some pairs beyond the domain, which were left out.
     """
 
     finder: Search
@@ -77,6 +78,7 @@ class HuntRun(SearchRun):
     seen: list[Shown] = field(default_factory=list)
     one_sided: list[tuple[Pair, str]] = field(default_factory=list)
     outside: list[Shown] = field(default_factory=list)
+    unclaimed: list[str] = field(default_factory=list)
     coupled: int = 0
     looks: int = 0
     first_refusal: str = ""
@@ -119,7 +121,7 @@ class HuntRun(SearchRun):
         return self._result()
 
     def _looking(self) -> Looking:
-        return Looking(self.run.sampler.mechanism, Curve.of(self.run.question.claim), self.run.settings.seed)
+        return Looking(self.run.sampler.mechanism, self.run.settings.seed)
 
     def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
@@ -131,7 +133,9 @@ class HuntRun(SearchRun):
             tally = self.tallies.setdefault(attempt.family, Tally())
             tally.tried += 1
             self.coupled += look.coupled
-            if look.failed == "both":
+            if look.failed == UNCLAIMED:
+                self.unclaimed.append(look.said)
+            elif look.failed == "both":
                 tally.refused += 1
                 self.first_refusal = self.first_refusal or look.said
             elif look.failed:
@@ -174,7 +178,21 @@ class HuntRun(SearchRun):
             asked: pairs, and the draws per side of a plain look; 0 for a coupled one, which needs no number.
         """
         sampler, journal = self.run.sampler, self.run.settings.journal
-        tasks = [(self._plain_number + place if n else 0, pair, n) for place, (pair, n) in enumerate(asked, 1)]
+        tasks: list[LookRequest] = []
+        unclaimed: dict[int, Look] = {}
+        for place, (pair, n) in enumerate(asked):
+            try:
+                claim = self.run.question.about(pair).claim
+            except InputError as error:
+                # Inside the domain every pair must be judged; beyond it are values that have no distance, like NaN.
+                if pair.within is not False:
+                    raise
+                unclaimed[place] = Look(0.0, 0, failed=UNCLAIMED, said=str(error))
+                continue
+            number = self._plain_number + place + 1 if n else 0
+            if isinstance(self.run.question, PairwiseQuestion):
+                claim = coarse_claim(claim)
+            tasks.append(LookRequest(number, pair, n, claim))
         self._plain_number += sum(n > 0 for _, n in asked)
         self._asked += 1
         name = f"looks {self._asked}"
@@ -190,7 +208,8 @@ class HuntRun(SearchRun):
             for side in (0, 1):
                 sampler.drawn[side] += look.draws
             sampler.progress.advance(2 * look.draws)
-        return looks
+        made = iter(looks)
+        return [unclaimed[place] if place in unclaimed else next(made) for place in range(len(asked))]
 
     def _hunt(self, looking: Looking, seen: Shown) -> bool:
         """Explores and certifies a pair that looks like a leak, as small as it can be; whether that decided."""
@@ -257,7 +276,7 @@ class HuntRun(SearchRun):
             bound = self._certify(number, explored, samples, share).lower_bound
         except MechanismError:
             return
-        symbol = run.question.claim.symbol
+        symbol = run.question_about(number).claim.symbol
         self.certificate = f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - share:.4g}"
 
     def _result(self) -> AuditResult:
@@ -298,6 +317,12 @@ class HuntRun(SearchRun):
             text += f"{pair.left!r:.200} and {pair.right!r:.200} ({said:.200}); "
             text += "from_callable(…, on_error='outcome') makes a failed run an output"
             reports.append(HealthReport("one-sided-failure", text, untrusted=False))
+        if self.unclaimed:
+            text = (
+                f"{len(self.unclaimed)} pairs outside the domain were left out, because the mechanism claims nothing "
+            )
+            text += f"about them; the first: {self.unclaimed[0]:.300}"
+            reports.append(HealthReport("unclaimed-inputs", text, untrusted=False))
         refused = sum(tally.refused for tally in self.tallies.values())
         if refused:
             text = f"the mechanism refused {refused} of {self.looks} pairs, first with: {self.first_refusal:.300}"
@@ -305,7 +330,7 @@ class HuntRun(SearchRun):
         return reports
 
 
-def run_search(mechanism: Mechanism, finder: Finder, question: Question, settings: Settings) -> AuditResult:
+def run_search(mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)

@@ -16,7 +16,7 @@ import numpy as np
 
 import epsilometer.storage.journal as storage
 from epsilometer.arrays import Floats
-from epsilometer.auditing.judge import Question
+from epsilometer.auditing.judge import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Pieces
@@ -31,7 +31,7 @@ from epsilometer.storage import Undigestible, code_digest, input_key
 Key = dict[str, Any]
 
 
-def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: Question, settings: Settings) -> Key:
+def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: AnyQuestion, settings: Settings) -> Key:
     """What must be the same for an audit to resume: everything but where it runs.
 
     An audit that stops early may resume with more samples and more time. Its options also name the file, so those that
@@ -51,7 +51,10 @@ def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: Quest
         identity["method"] = code_digest(method.name if isinstance(method, SequentialMethod) else method)
     except Undigestible as error:
         raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
-    key = {**identity, "claim": json.dumps(question.claim.to_dict(), sort_keys=True), "judged": question.judged}
+    claim = "the mechanism's own, for every pair"  # which is recognised by its code
+    if isinstance(question, Question):
+        claim = json.dumps(question.claim.to_dict(), sort_keys=True)
+    key = {**identity, "claim": claim, "judged": question.judged}
     key |= {"confidence": settings.confidence, "seed": settings.seed}
     if isinstance(method, SequentialMethod):
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}
@@ -194,8 +197,13 @@ class State:
         """Before the pilot."""
         return cls(np.zeros(n_values), np.zeros(n_values))
 
-    def begin(self, pair: int, stakes: list[Stake], draws: tuple[Outputs, Outputs], spent: int) -> None:
-        """After the pilot."""
+    def begin(self, pair: int, stakes: list[Stake], draws: tuple[Outputs, Outputs], spent: int, n_values: int) -> None:
+        """After the pilot, with nothing bet so far.
+
+        Args:
+            n_values: values to bet against, which depend on the claim about the pair.
+        """
+        self.log_wealth, self.best = np.zeros(n_values), np.zeros(n_values)
         self.pair, self.spent = pair, spent
         self.left, self.right = draws
         self.chosen_at = len(self.left)

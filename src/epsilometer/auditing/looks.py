@@ -7,15 +7,16 @@ hundred independent draws with the claim.
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.claims import Claim
+from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.engine import Phase
 from epsilometer.engine.chunks import chunk_rng, row_hashes
 from epsilometer.engine.sampler import contained, own_tools
@@ -32,6 +33,10 @@ COUPLED = 8
 PLAIN = 300
 # The score of what no noise hides.
 CERTAIN = 100.0
+# Claims whose curves take most of a second are rounded up to powers of this, of which a search meets a few dozen.
+_COARSE_STEP = 1.15
+# A pair about which the mechanism claims nothing, so that nobody looked at it.
+UNCLAIMED = "unclaimed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,8 @@ class Look:
             movement as a share of what the claim allows.
         draws: per side.
         coupled: whether the two inputs could be run with the same random numbers.
-        failed: the sides on which the mechanism raised: "", "left", "right" or "both".
-        said: what it raised.
+        failed: the sides on which the mechanism raised: "", "left", "right" or "both"; UNCLAIMED if it was not run.
+        said: what it raised, or why nothing is claimed.
     """
 
     score: float
@@ -87,25 +92,61 @@ class Curve:
         return best
 
 
+@lru_cache(maxsize=256)
+def _kept_curve(claim: Claim) -> Curve:
+    return Curve.of(claim)
+
+
+def _curve_of(claim: Claim) -> Curve:
+    """The curve of a claim, computed once: most pairs of a search have the same one."""
+    return _kept_curve(claim) if isinstance(claim, Hashable) else Curve.of(claim)
+
+
+def coarse_claim(claim: Claim) -> Claim:
+    """A claim for looks at many pairs that each have their own: of a notion whose curves are slow, rounded up.
+
+    Looks choose and prove nothing, so that a slightly weaker claim costs no soundness, and curves can be kept.
+    """
+    if not isinstance(claim, RenyiDP | ZCDP) or not 0.0 < claim.value < math.inf:
+        return claim
+    return claim.with_value(_COARSE_STEP ** math.ceil(math.log(claim.value, _COARSE_STEP)))
+
+
+class LookRequest(NamedTuple):
+    """A pair to look at.
+
+    Attributes:
+        number: of a plain look, part of its seed.
+        pair: the inputs.
+        draws: per side of a plain look; 0 for a coupled one.
+        claim: what is claimed about this pair.
+    """
+
+    number: int
+    pair: Pair
+    draws: int
+    claim: Claim
+
+
 @dataclass(frozen=True, slots=True)
 class Looking:
     """The work of looks, for any worker: a pure function of the pairs and their numbers."""
 
     mechanism: Mechanism
-    curve: Curve
     seed: int
 
-    def __call__(self, task: Sequence[tuple[int, Pair, int]]) -> list[Look]:
-        """Looks at some pairs, each with its number and its draws per side: coupled ones if there are none."""
-        return [self._plain(*each) if each[2] else self._coupled(each[1]) for each in task]
+    def __call__(self, task: Sequence[LookRequest]) -> list[Look]:
+        """Looks at some pairs."""
+        return [self._plain(request) if request.draws else self._coupled(request) for request in task]
 
-    def describe(self, task: Sequence[tuple[int, Pair, int]]) -> str:
+    def describe(self, task: Sequence[LookRequest]) -> str:
         """A task in words, for messages."""
-        inputs = " or ".join(shown(side) for _, pair, _ in task for side in (pair.left, pair.right))
+        inputs = " or ".join(shown(side) for each in task for side in (each.pair.left, each.pair.right))
         return f"{self.mechanism.name} on the input {inputs}"
 
-    def _coupled(self, pair: Pair) -> Look:
+    def _coupled(self, request: LookRequest) -> Look:
         """The first draw of the left input is made twice: if it differs, nothing is coupled."""
+        pair = request.pair
         with _own_states(self.mechanism):
             left, said = self._tried(pair.left, [0, *range(COUPLED)])
             right, said_too = self._tried(pair.right, list(range(COUPLED)))
@@ -114,7 +155,8 @@ class Looking:
             return Look(0.0, 1, failed=failed, said=said or said_too)
         hashes = row_hashes(left)
         same = bool(hashes[0] == hashes[1])
-        return Look(_movement(left.take(slice(1, None)), right, same, self.curve), COUPLED, coupled=same)
+        moved = _movement(left.take(slice(1, None)), right, same, _curve_of(request.claim))
+        return Look(moved, COUPLED, coupled=same)
 
     def _tried(self, dataset: Any, places: list[int]) -> tuple[Outputs | None, str]:
         drawn = []
@@ -129,7 +171,8 @@ class Looking:
             return None, str(error)
         return concatenate(drawn), ""
 
-    def _plain(self, number: int, pair: Pair, draws: int) -> Look:
+    def _plain(self, request: LookRequest) -> Look:
+        number, pair, draws = request.number, request.pair, request.draws
         sides: list[Outputs] = []
         for side in (0, 1):
             try:
@@ -139,9 +182,10 @@ class Looking:
                     sides.append(self.mechanism.sample(dataset, draws, rng))
             except MechanismError as error:
                 return Look(0.0, draws, failed="right" if side else "left", said=str(error))
-        score = self.curve.excess(*_event_counts(*sides), draws)
+        curve = _curve_of(request.claim)
+        score = curve.excess(*_event_counts(*sides), draws)
         joint = _joint_counts(*sides)
-        return Look(score if joint is None else max(score, self.curve.excess(*joint, draws - draws // 2)), draws)
+        return Look(score if joint is None else max(score, curve.excess(*joint, draws - draws // 2)), draws)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer.auditing.settings as limits
-from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import AnyQuestion, Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
@@ -46,7 +46,7 @@ class AuditRun:
     """
 
     pairs: list[Pair]
-    question: Question
+    question: AnyQuestion
     settings: Settings
     sampler: Sampler
     budget: ErrorBudget
@@ -55,11 +55,12 @@ class AuditRun:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> "AuditRun":
+    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings) -> "AuditRun":
         """Nothing is drawn yet."""
         if len(pairs) > 1:
             limits.check_enough_for(len(pairs), settings.samples)
-        settings.method.check(question.claim, len(pairs), settings.samples)
+        for pair in pairs:
+            settings.method.check(question.about(pair).claim, len(pairs), settings.samples)
         settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
         sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
         return cls(pairs, question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
@@ -83,6 +84,10 @@ class AuditRun:
         except OutOfTime as late:
             raise OutOfTime(f"{late}. {self._how_far()}") from late
 
+    def question_about(self, number: int) -> Question:
+        """What is asked about a pair, by its number."""
+        return self.question.about(self.pairs[number])
+
     def task(self, phase: Phase, number: int, n_fresh: int) -> Task:
         """What is to be proved about a pair, with random numbers of its own.
 
@@ -92,7 +97,7 @@ class AuditRun:
             n_fresh: how many draws per side there will be.
         """
         return Task(
-            claim=self.question.claim,
+            claim=self.question_about(number).claim,
             n_fresh=(n_fresh, n_fresh),
             failure_probability=self.budget.total,
             stream=Stream(self.settings.seed, phase, number),
@@ -126,11 +131,13 @@ class AuditRun:
     def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
         """Learns from `n_train` draws of every pair, for a method with its own sizes; certifies the best."""
         best: tuple[Proposal, int, Sides] | None = None
+        best_score = -math.inf
         for number in range(len(self.pairs)):
             left, right = self.sampler.both(Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints)
             proposal = self._propose(number, (left, right), self.task(Phase.CERTIFY, number, n_fresh))
-            if best is None or proposal.predicted > best[0].predicted:
-                best = proposal, number, (left, right)
+            score = self.question.score(self.pairs[number], proposal.predicted)
+            if best is None or score > best_score:
+                best, best_score = (proposal, number, (left, right)), score
         assert best is not None  # there is at least one pair
         return self.certify(best[0], best[1], n_fresh, Phase.CERTIFY, best[2])
 
@@ -146,7 +153,7 @@ class AuditRun:
             for key, outputs in zip(keys, training, strict=True)
         )
         proposal = self.settings.method.propose(left, right, task)
-        self.settings.tell(f"estimated bound on {self.question.claim.symbol}: {proposal.predicted:.3g}")
+        self.settings.tell(f"estimated bound on {task.claim.symbol}: {proposal.predicted:.3g}")
         return proposal
 
     def certify(
@@ -185,7 +192,8 @@ class AuditRun:
         task = self.task(phase, number, n_fresh) if quick else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
         about = self.began, shown, bound_at, self.sampler.mechanism, task
-        return conclude(self.question, self.settings, proposal, findings, reports, used, *about)
+        question = self.question_about(number)
+        return conclude(question, self.settings, proposal, findings, reports, used, *about)
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.
@@ -211,7 +219,8 @@ class AuditRun:
             predicted = {number: self._predict(number, draws[number]) for number in alive}
             for number in alive:
                 self.history.append({"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])})
-            alive = sorted(alive, key=lambda number: -predicted[number])[: (len(alive) + 1) // 2]
+            scores = {number: self.question.score(self.pairs[number], predicted[number]) for number in alive}
+            alive = sorted(alive, key=lambda number: -scores[number])[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent
 

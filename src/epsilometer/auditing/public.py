@@ -11,7 +11,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilometer.auditing.judge import Question, bound_of, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import (
+    AnyQuestion,
+    PairwiseQuestion,
+    Question,
+    bound_of,
+    conclude,
+    examine_draws,
+    pay_and_prove,
+)
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
@@ -96,10 +104,13 @@ def audit(
     how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
     settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)
     subject = as_subject(mechanism)
-    if claim is None:  # a zoo entry, or an object of another library, brings its own
-        claim = subject.promise(as_pairs(inputs) if isinstance(inputs, Pair | tuple | list) else [])
-    promised = claim if isinstance(claim, Claim) else as_claim(claim)
-    question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
+    question: AnyQuestion
+    if claim is None and subject.promises_by_pair:
+        question = _own_question(subject, inputs, distance)
+    else:
+        claim = subject.promise([]) if claim is None else claim  # a zoo entry brings its own
+        promised = claim if isinstance(claim, Claim) else as_claim(claim)
+        question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
     return _run(subject, inputs, question, settings, record, checkpoint)
 
 
@@ -269,10 +280,29 @@ def replay(
     return changed(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
 
 
+def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: int) -> AnyQuestion:
+    """Whether a mechanism keeps its own promise, where that depends on the pair of inputs.
+
+    All pairs that are known beforehand are asked for their claims here, so that what cannot be judged is refused before
+    anything is drawn. A finder's pairs are asked one by one.
+    """
+
+    def promise(pair: Pair) -> Claim:
+        claim = as_claim(subject.promise([pair]))
+        return claim if distance == 1 else claim.scaled(distance)
+
+    if inputs is not None and not isinstance(inputs, Pair | tuple | list):
+        return PairwiseQuestion(promise)
+    claims = [promise(pair) for pair in as_pairs(subject.worst_pair if inputs is None else inputs)]
+    if all(claim == claims[0] for claim in claims):
+        return Question(claims[0], judged=True)
+    return PairwiseQuestion(promise)
+
+
 def _run(
     subject: Subject,
     inputs: Inputs | Finder | None,
-    question: Question,
+    question: AnyQuestion,
     settings: Settings,
     record: str | Path | None = None,
     checkpoint: str | Path | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.special import ndtr, ndtri
 
-from epsilometer.auditing.judge import Question
+from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion, Question, share_of_claim
 from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.settings import Settings, training_size
 from epsilometer.bounds import Counts, ErrorBudget
@@ -39,6 +39,8 @@ class Trial:
         pair: its inputs.
         draws: draws per side that explored it.
         predicted: the bound to expect; None if there is no prediction.
+        score: what it says against the claim about the pair, for comparisons; None if there is no prediction.
+        claimed: what is claimed about this pair, where that depends on the pair.
         certified: the bound that was certified; None if the pair was not promising enough.
         failed: what the mechanism complained about; empty if it did not.
         error: the complaint itself.
@@ -49,6 +51,8 @@ class Trial:
     pair: Pair
     draws: int
     predicted: float | None = None
+    score: float | None = None
+    claimed: float | None = None
     certified: float | None = None
     failed: str = ""
     error: MechanismError | None = field(default=None, repr=False)
@@ -58,12 +62,15 @@ class Trial:
 def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
     """The trials as plain data, each with the best prediction so far."""
     best: float | None = None
+    best_score = -math.inf
     entries = []
     for trial in trials[:_MOST_TRIALS]:
-        if trial.predicted is not None and (best is None or trial.predicted > best):
-            best = trial.predicted
+        if trial.predicted is not None and (best is None or _promise(trial) > best_score):
+            best, best_score = trial.predicted, _promise(trial)
         entry: dict[str, Any] = {"trial": trial.number + 1, "pair": stored_pair(trial.pair), "draws": trial.draws}
         entry |= {"predicted": trial.predicted, "best": best, "certified": trial.certified}
+        if trial.claimed is not None:
+            entry["claimed"] = trial.claimed
         entries.append({**entry, "failed": trial.failed} if trial.failed else entry)
     return entries
 
@@ -124,9 +131,11 @@ class SearchRun:
                 continue
             trial = self._try(pair)
             self.trials.append(trial)
-            self.finder.tell(trial.predicted)
+            self.finder.tell(trial.score)
             best = max(map(_promise, self.trials))
-            self.run.settings.tell(f"trial {len(self.trials)} of {self.finder.trials}, the best promises {best:.3g}")
+            beyond = " times its claim" if isinstance(self.run.question, PairwiseQuestion) else ""
+            done = f"trial {len(self.trials)} of {self.finder.trials}"
+            self.run.settings.tell(f"{done}, the best promises {best:.3g}{beyond}")
             if self._is_decided():
                 return self._result()
             if trial.is_late:
@@ -157,12 +166,17 @@ class SearchRun:
         number = len(self.run.pairs)
         self.run.pairs.append(pair)
         trial = Trial(number, pair, self.finder.samples)
+        claimed = self.run.question_about(number).claim.value  # refused before anything is drawn, if it is not known
+        if isinstance(self.run.question, PairwiseQuestion):
+            trial.claimed = claimed
         try:
             explored = self._explore(number, pair)
             trial.predicted = _as_score(self._predict(number, explored).predicted)
+            if trial.predicted is not None:
+                trial.score = self.run.question.score(pair, trial.predicted)
             # Whether a certificate of the pair has a fair chance of refuting the claim.
-            claimed, score = self.run.question.claim.value, trial.predicted if self._stops_at_refutation else None
-            if score is not None and (score > claimed or self._rehearse(number, explored) > claimed):
+            predicted = trial.predicted if self._stops_at_refutation else None
+            if predicted is not None and (predicted > claimed or self._rehearse(number, explored) > claimed):
                 self._pay_and_certify(trial, number, explored, self._share())
         except OutOfTime as late:
             deadline = self.run.sampler.runner.deadline
@@ -189,7 +203,7 @@ class SearchRun:
         Half of the draws propose and half prove, at a failure probability that costs these few draws as much, relative
         to their number, as the audit's own will cost the fresh ones. Predictions are more careful: they compare pairs.
         """
-        claim, samples = self.run.question.claim, self.run.settings.samples
+        claim, samples = self.run.question_about(number).claim, self.run.settings.samples
         half = self.finder.samples // 2
         n_fresh, n_rest = samples - training_size(samples), self.finder.samples - half
         failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
@@ -251,7 +265,7 @@ class SearchRun:
     def _result(self) -> AuditResult:
         """The result with the verdict, else with the largest bound; all certificates are among its findings."""
         run, last = self.run, self.certified[-1]
-        best = last if self._is_decided() else max(self.certified, key=lambda each: each.lower_bound)
+        best = last if self._is_decided() else max(self.certified, key=_excess)
         others = [each.findings[0] for each in self.certified if each is not best]
         paid = [[purpose, amount] for purpose, amount in run.budget.ledger]
         first = best.findings[0]
@@ -268,7 +282,7 @@ class SearchRun:
         return changed(best, **new, settings=settings, seconds=time.perf_counter() - run.began)
 
 
-def check_search(mechanism: Mechanism, question: Question, settings: Settings) -> None:
+def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:
     """Refuses what cannot be combined with a finder, before anything is drawn."""
     if isinstance(mechanism, Recording):
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
@@ -277,7 +291,8 @@ def check_search(mechanism: Mechanism, question: Question, settings: Settings) -
         why = "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth"
         advice = "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
         raise InputError(f"{why}; {advice}")
-    method.check(question.claim, 1, settings.samples)
+    if isinstance(question, Question):  # others are checked pair by pair
+        method.check(question.claim, 1, settings.samples)
     if method.fixed_sizes(2, settings.samples) is not None:
         raise InputError(f"the method {method.name} with its own sizes cannot be combined with a finder; omit them")
 
@@ -288,4 +303,9 @@ def _as_score(predicted: float) -> float | None:
 
 
 def _promise(trial: Trial) -> float:
-    return -math.inf if trial.predicted is None else trial.predicted
+    return -math.inf if trial.score is None else trial.score
+
+
+def _excess(result: AuditResult) -> tuple[float, float]:
+    """How much a bound says against the claim about its pair; the bound itself decides among equals."""
+    return share_of_claim(result.lower_bound, result.claim), result.lower_bound

@@ -17,7 +17,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.auditing.journals import State, audit_key
-from epsilometer.auditing.judge import Question, conclude, examine_draws
+from epsilometer.auditing.judge import AnyQuestion, Question, conclude, examine_draws
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
@@ -65,19 +65,24 @@ class SequentialRun:
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
         self.run, self.options, self.journal, self.late = run, method.options, journal, ""
-        self.ladder: Ladder = ladder_of(run.question.claim)
-        self.state = State.empty(len(self.ladder.values))
+        self.state = State.empty(len(ladder_of(run.question_about(0).claim).values))
         if journal is not None:
             with journal.explained():
                 stored = journal.row("state", 0)
             self.state = self.state if stored is None else State.from_bytes(stored[0])
             if self.state.stopped in ("samples", "seconds"):
                 self.state.stopped = ""  # it may have been given more samples or time
+        self.ladder: Ladder = ladder_of(self.question.claim)
         samples, pairs = run.settings.samples, len(run.pairs)
         self.pilot = self.options.pilot or max(5, min(_PILOT, samples // 4))
         if self.pilot * pairs >= samples:
             why = f"a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to bet on"
             raise InputError(f"samples={samples} is too few: {why}")
+
+    @property
+    def question(self) -> Question:
+        """What is asked about the pair that was chosen; about the first one before that."""
+        return self.run.question_about(self.state.pair)
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
@@ -90,9 +95,10 @@ class SequentialRun:
 
     def _start(self) -> bool:
         """Chooses pair and event on the pilot; False if time ran out."""
-        lines = self.ladder.claim_lines()
         best: tuple[float, int, list[Stake], tuple[Outputs, Outputs]] | None = None
         for number in range(len(self.run.pairs)):
+            # Growth is against the claim about the pair itself, so that pairs with different claims can be compared.
+            lines = ladder_of(self.run.question_about(number).claim).claim_lines()
             if (draws := self._draw(Phase.TRAIN, number, self.pilot, 0)) is None:
                 return False
             chosen = choose(draws[0], draws[1], lines)
@@ -100,7 +106,9 @@ class SequentialRun:
             if best is None or rate > best[0]:
                 best = rate, number, chosen, draws
         assert best is not None
-        self.state.begin(best[1], best[2], best[3], self.pilot * len(self.run.pairs))
+        self.ladder = ladder_of(self.run.question_about(best[1]).claim)
+        spent = self.pilot * len(self.run.pairs)
+        self.state.begin(best[1], best[2], best[3], spent, len(self.ladder.values))
         self._save()
         return True
 
@@ -131,12 +139,12 @@ class SequentialRun:
             state.left, state.right = concatenate([state.left, draws[0]]), concatenate([state.right, draws[1]])
         bound = self.ladder.bound(state.best, self.run.budget.total)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
-        if self.run.question.judged and bound > self.run.question.claim.value:
+        if self.question.judged and bound > self.question.claim.value:
             state.stopped = "refuted"
         elif (deadline := self.run.sampler.runner.deadline) is not None and deadline.left <= 0.0:
             state.stopped = "seconds"
         self._save()
-        settings.tell(f"{state.spent} draws per side, {self.run.question.claim.symbol} ≥ {bound:.3g} for sure")
+        settings.tell(f"{state.spent} draws per side, {self.question.claim.symbol} ≥ {bound:.3g} for sure")
 
     def _choose_again(self) -> None:
         """Chooses events again when there are many more draws than at the last choice.
@@ -182,7 +190,7 @@ class SequentialRun:
                 self.journal.commit()
 
     def _conclude(self) -> AuditResult:
-        state, question = self.state, self.run.question
+        state, question = self.state, self.question
         if not state.stakes:
             text = f"The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
             raise OutOfTime(f"{self.late}. {text}")
@@ -219,7 +227,7 @@ class SequentialRun:
         if len(state.batches) <= _MOST_BETS:
             details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)
-        return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.run.question.claim, details)
+        return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.question.claim, details)
 
 
 def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
@@ -228,7 +236,7 @@ def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, fl
     return curve[::-step][::-1]
 
 
-def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: Question, settings: Settings) -> AuditResult:
+def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings) -> AuditResult:
     """Audits with the method `sequential`."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
     if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:

@@ -180,6 +180,11 @@ class Subject:
         return self.mechanism.promise(pairs) if self.claim is None else self.claim
 
     @property
+    def promises_by_pair(self) -> bool:
+        """Whether its claim depends on the pair of inputs."""
+        return self.claim is None and type(self.mechanism).promise is not Mechanism.promise
+
+    @property
     def makes_a_promise(self) -> bool:
         """Whether it claims anything."""
         return self.claim is not None or type(self.mechanism).promise is not Mechanism.promise

@@ -1,13 +1,15 @@
 """Objects of other libraries, used directly as mechanisms: OpenDP, diffprivlib, anything with `randomise`."""
 
 import inspect
+import math
 import pickle
 import secrets
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,17 +53,38 @@ class OpenDPMechanism(Mechanism):
         return _draw_each(self, self.measurement, dataset, n)
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
-        """The privacy map at the greatest distance of the pairs, by the measurement's own metric."""
-        distance = self.distance
-        if distance is None:
-            distance = max((_distance(str(self.measurement.input_metric), pair) for pair in pairs), default=1)
+        """The privacy map at the distance of the pair that is farthest apart, by the measurement's own metric."""
+        distances = [self._distance_of(pair) for pair in pairs]
+        if not pairs and self.distance is not None:
+            distances = [self.distance]
+        if not distances:
+            text = f"the claim of {self.name} depends on how far the two inputs are apart"
+            raise InputError(f"{text}; give the inputs, em.from_opendp(measurement, distance=…), or a claim")
+        distance = max(distances)
         try:
             # Of the type that the map takes: whole for edits, a float for differences of floats.
-            kind = float if str(self.measurement.input_distance_type).startswith("f") else int
-            loss = self.measurement.map(kind(distance))
+            takes_floats = str(self.measurement.input_distance_type).startswith("f")
+            loss = self.measurement.map(float(distance) if takes_floats else math.ceil(distance))
         except Exception as error:
-            raise InputError(f"the privacy map of {self.name} fails at the distance {distance!r}: {error}") from error
+            text = f"the privacy map of {self.name} fails at the distance {distance!r}: {error}"
+            raise InputError(f"{text}; give a claim") from error
         return _claim(str(self.measurement.output_measure), loss, self.delta)
+
+    def _distance_of(self, pair: Pair) -> float:
+        """How far the inputs of a pair are apart: as given, or by the metric."""
+        metric = str(self.measurement.input_metric)
+        if self.distance is None:
+            return _distance(metric, pair)
+        apart = 0.0
+        if _kind_of(metric) in _EXACT_METRICS:
+            with suppress(InputError):  # where it is not known, the caller is believed
+                apart = _distance(metric, pair)
+        # A little more is rounding: 0.3 - 0.2 is above 0.1.
+        if apart > self.distance * (1.0 + 1e-9):
+            inputs = f"{shown(pair.left)} and {shown(pair.right)}"
+            text = f"distance={self.distance!r} is too small: {inputs} are {apart:g} apart in {metric}"
+            raise InputError(f"{text}; omit distance=, or give closer inputs or a claim")
+        return self.distance
 
     def digest(self) -> str:
         """Of the function that makes the measurement; the object itself cannot be inspected."""
@@ -133,37 +156,102 @@ def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
     raise InputError(f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim")
 
 
+def _kind_of(metric: str) -> str:
+    """The name of a metric, without its parameters."""
+    return metric.partition("(")[0]
+
+
 def _distance(metric: str, pair: Pair) -> float:
-    with suppress(KeyError, TypeError, ValueError):
-        return _RULES[metric.partition("(")[0]](pair.left, pair.right)
+    """How far the inputs of a pair are apart.
+
+    Raises:
+        InputError: if that is not known: for other metrics, and for values that have no distance, like NaN.
+    """
+    rule = _RULES.get(_kind_of(metric))
+    if _kind_of(metric) == "LInfDistance" and "monotonic" in metric:
+        rule = _greatest_change_of_one_sign
+    if rule is not None:
+        with suppress(TypeError, ValueError, OverflowError):
+            distance = rule(pair.left, pair.right)
+            if math.isfinite(distance):
+                return distance
     unknown = f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known"
     raise InputError(f"{unknown}; give em.from_opendp(measurement, distance=…) or a claim")
 
 
-def _norm(order: float, left: Any, right: Any) -> float:
-    return float(np.linalg.norm(np.ravel(np.asarray(left, dtype=float) - np.asarray(right, dtype=float)), order))
+def _rows(dataset: Any) -> list[Any]:
+    """The rows of a dataset. A data frame or a text would be taken apart into other things than rows."""
+    if not isinstance(dataset, list | tuple | np.ndarray):
+        raise TypeError("not a list of rows")
+    return dataset.tolist() if isinstance(dataset, np.ndarray) else list(dataset)
 
 
-def _edits(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
+def _number(value: Any) -> int | float:
+    """A number as Python has it: whole ones of any size are exact."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, int | float):
+        raise TypeError("not a number")
+    return value
+
+
+def _differences(left: Any, right: Any) -> list[int | float]:
+    """What each number of a vector changes by; a single number is a vector of one."""
+    if not isinstance(left, list | tuple | np.ndarray) and not isinstance(right, list | tuple | np.ndarray):
+        return [_number(left) - _number(right)]
+    one, two = _rows(left), _rows(right)
+    return [_number(a) - _number(b) for a, b in zip(one, two, strict=True)]
+
+
+def _sum_of_changes(left: Any, right: Any) -> float:
+    changes = [abs(change) for change in _differences(left, right)]
+    return sum(changes) if all(isinstance(change, int) for change in changes) else math.fsum(changes)
+
+
+def _length_of_change(left: Any, right: Any) -> float:
+    return math.hypot(*_differences(left, right))
+
+
+def _greatest_change(left: Any, right: Any) -> float:
+    return max((abs(change) for change in _differences(left, right)), default=0)
+
+
+def _greatest_change_of_one_sign(left: Any, right: Any) -> float:
+    """A monotonic metric knows no distance between vectors of which some numbers grow and others shrink."""
+    changes = _differences(left, right)
+    if min(changes, default=0) < 0 < max(changes, default=0):
+        raise ValueError("changes of both signs")
+    return _greatest_change(left, right)
+
+
+def _edits(left: Any, right: Any) -> float:
     """Rows to be added and removed, whatever their order."""
-    one, two = Counter(left), Counter(right)
-    return float((one - two).total() + (two - one).total())
+    one, two = Counter(_rows(left)), Counter(_rows(right))
+    return (one - two).total() + (two - one).total()
 
 
-def _changes(left: Sequence[Any], right: Sequence[Any]) -> float:
+def _changes(left: Any, right: Any) -> float:
     """Rows to be changed, place by place: never less than OpenDP's distance, which may reorder."""
-    if len(left) != len(right):
-        raise ValueError("different lengths")
-    return float(sum(one != two for one, two in zip(left, right, strict=True)))
+    return sum(bool(one != two) for one, two in zip(_rows(left), _rows(right), strict=True))
+
+
+def _one_step(left: Any, right: Any) -> float:
+    """Inputs that differ are neighbours."""
+    return 1
 
 
 _RULES: dict[str, Callable[[Any, Any], float]] = {
-    **dict.fromkeys(("AbsoluteDistance", "L1Distance"), partial(_norm, 1)),
-    "L2Distance": partial(_norm, 2),
-    "DiscreteDistance": lambda left, right: 1.0,
+    "AbsoluteDistance": _sum_of_changes,
+    "L1Distance": _sum_of_changes,
+    "L2Distance": _length_of_change,
+    "LInfDistance": _greatest_change,
+    "DiscreteDistance": _one_step,
     "SymmetricDistance": _edits,
-    **dict.fromkeys(("ChangeOneDistance", "HammingDistance"), _changes),
+    "ChangeOneDistance": _changes,
+    "HammingDistance": _changes,
 }
+# The others may be shorter than our rule says, because rows may be reordered.
+_EXACT_METRICS = _RULES.keys() - {"ChangeOneDistance"}
 
 
 class ObjectMechanism(Mechanism):
@@ -194,16 +282,26 @@ class DiffprivlibMechanism(ObjectMechanism):
     def promise(self, pairs: Sequence[Pair]) -> Claim:
         """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
         reach = getattr(self.owner, "sensitivity", None)
-        for pair in pairs:
-            are_numbers = all(isinstance(side, int | float | np.number) for side in (pair.left, pair.right))
-            apart = abs(float(pair.left) - float(pair.right)) if are_numbers else 0.0
-            # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
-            if isinstance(reach, int | float) and apart > reach * (1 + 1e-9):
-                far = f"the inputs {shown(pair.left)} and {shown(pair.right)} are {apart:g} apart"
-                most = f"{self.name} only makes a promise up to sensitivity={reach:g}"
-                raise InputError(f"{far}, but {most}; give closer inputs, or your own claim")
+        if isinstance(reach, Real):
+            for pair in pairs:
+                self._check_near(pair, float(reach))
         epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+
+    def _check_near(self, pair: Pair, reach: float) -> None:
+        """Refuses inputs farther apart than the sensitivity, and inputs that have no distance."""
+        inputs = f"the inputs {shown(pair.left)} and {shown(pair.right)}"
+        advice = f"give closer inputs, a domain with sensitivity={reach:g}, or your own claim"
+        try:
+            apart = float(abs(_number(pair.left) - _number(pair.right)))
+        except (TypeError, OverflowError):
+            apart = math.nan
+        if math.isnan(apart):
+            raise InputError(f"how far apart {inputs} are is not known, so what {self.name} claims is not; {advice}")
+        # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
+        if apart > reach * (1.0 + 1e-9):
+            most = f"{self.name} only makes a promise up to sensitivity={reach:g}"
+            raise InputError(f"{inputs} are {apart:g} apart, but {most}; {advice}")
 
     def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[Any, ...]]":
         state = dict(vars(self.owner))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.looks import CERTAIN, Curve, Looking
+from epsilometer.auditing.looks import CERTAIN, Looking, LookRequest
 from epsilometer.mechanisms import as_mechanism
 
 NUMBERS = em.domains.Records(em.domains.Number(0, 1), size=(0, 6))
@@ -199,8 +199,8 @@ def from_own_entropy(data):
 
 
 def look(mechanism, left, right, draws=0):
-    looking = Looking(as_mechanism(mechanism), Curve.of(em.PureDP(1.0)), 0)
-    return looking([(1, em.Pair(left, right), draws)])[0]
+    looking = Looking(as_mechanism(mechanism), 0)
+    return looking([LookRequest(1, em.Pair(left, right), draws, em.PureDP(1.0))])[0]
 
 
 @pytest.mark.parametrize(
