@@ -12,7 +12,7 @@ from epsilometer.errors import InputError
 from epsilometer.report.wording import clean, figure, figure_down, plain
 
 if TYPE_CHECKING:
-    from epsilometer.suites import Change, Entry, History, Outcome
+    from epsilometer.suites import Change, Entry, Family, History, Outcome
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -182,12 +182,29 @@ def _print_run(past: "History", number: int) -> None:
 
 
 def print_outcomes(
-    entries: "Sequence[Entry]", outcomes: "Mapping[str, Outcome]", changes: "Mapping[str, Change]"
+    entries: "Sequence[Entry]",
+    outcomes: "Mapping[str, Outcome]",
+    changes: "Mapping[str, Change]",
+    family: "Family | None" = None,
 ) -> None:
-    """A row per audit of a run: what was found, whether that was expected, and what has changed."""
+    """A row per audit of a run: what was found, whether that was expected, and what has changed.
+
+    Args:
+        entries: the audits.
+        outcomes: by name.
+        changes: by name.
+        family: the claims that are judged together; None if each is judged alone.
+    """
     rows = []
     for entry in entries:
-        outcome, change = outcomes[entry.name], plain(changes[entry.name].text, 60)
-        expected = " (as expected)" if entry.expected is not None and outcome.status(entry.expected) == 0 else ""
-        rows.append((plain(entry.name, 40), outcome.word + expected, outcome.figures, change))
-    print_rows(("audit", "verdict", "bound", "change"), rows)
+        outcome = outcomes[entry.name]
+        is_alone = family is not None and entry.name in family.refuted_alone
+        is_expected = entry.expected is not None and not is_alone and outcome.status(entry.expected) == 0
+        word = outcome.word if family is None else family.word(outcome)
+        verdict = f"{word} (as expected)" if is_expected else word
+        cells = [plain(entry.name, 40), verdict, outcome.figures]
+        if family is not None:
+            cells.append(plain(family.remark(entry.name), 60))
+        rows.append([*cells, plain(changes[entry.name].text, 60)])
+    family_head = () if family is None else ("family",)
+    print_rows(("audit", "verdict", "bound", *family_head, "change"), rows)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import sys
@@ -17,14 +18,26 @@ from epsilometer.cli import options
 from epsilometer.cli.files import own_output, writable, write_all
 from epsilometer.cli.listing import history_path, print_outcomes
 from epsilometer.cli.request import public_target
-from epsilometer.cli.suite_file import read_suite
+from epsilometer.cli.suite_file import Suite, check_family_confidence, read_suite
 from epsilometer.errors import EpsilometerError, InputError, public
 from epsilometer.report import ci
 from epsilometer.report.text import COLOURS
 from epsilometer.report.wording import duration, figure_down, plain
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_whole
-from epsilometer.suites import Entry, History, Outcome, find_changes, run_tasks, status_over_all
+from epsilometer.suites import (
+    Entry,
+    Family,
+    History,
+    Outcome,
+    Terms,
+    family_digest,
+    find_changes,
+    judge_family,
+    may_join,
+    run_tasks,
+    status_over_all,
+)
 from epsilometer.suites.index import SuiteRun, counted, render_index
 from epsilometer.suites.workers import Job
 
@@ -158,6 +171,10 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
 _MOST_BOUNDS = 12
 
 
+# Above the number of nights that anyone will run; also the largest that the history can store exactly.
+_MOST_NIGHTS = 1_000_000
+
+
 @options.takes("junit markdown")
 def run(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")],
@@ -169,6 +186,16 @@ def run(
         str | None, typer.Option(metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
+    family_confidence: Annotated[
+        float | None,
+        typer.Option(metavar="C", help="Judge all claims together: no true one is called refuted with probability C."),
+    ] = None,
+    nights: Annotated[
+        bool, typer.Option("--nights", help="The family's confidence is about all nights, counted in the history.")
+    ] = False,
+    night: Annotated[
+        int | None, typer.Option(metavar="K", help="The number of this night, where the history has none.")
+    ] = None,
     **files: str | None,
 ) -> int:
     """Run many audits from one file, and show what changed since the last run.
@@ -179,7 +206,7 @@ def run(
 
     suite.toml:
       samples = 50000
-      seed = 0
+      family_confidence = 0.95
       [[audit]]
       mechanism = "my_module:noisy_count"
       pairs = [[[0, 1], [1, 1]]]
@@ -188,10 +215,16 @@ def run(
       mechanism = "zoo:svt5"
       expect = "refuted"
 
+    With --family-confidence C, or family_confidence in the file, no true claim of the run is called refuted, with
+    probability at least C: a refutation must survive Holm's procedure, else it is "refuted alone" and does not count.
+    With --nights (nights = true in the file) that holds for all nights together, which take fresh seeds.
+
     The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
     expected), else 3 if an audit is inconclusive, else 0.
     """
-    title, entries = read_suite(Path(suite))
+    read = read_suite(Path(suite))
+    entries = read.entries
+    request = _family_request(read, family_confidence, nights, night)
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
     written = {name: writable(files[name], f"--{name}") for name in _RENDERED}
@@ -201,26 +234,101 @@ def run(
         raise InputError(f"--out {out} cannot be made: {error.strerror}") from error
     folder = Path(out).absolute()
     with History(history_path(suite, history)) as past:
-        number = past.open_run(fresh)
+        number, terms = _open_run(past, entries, request, fresh)
         known = past.outcomes(number)
-        # Outcomes of an interrupted run are still valid if they are no errors, and nothing has changed since.
-        done_before = {name: each.digest for name, each in known.items() if each.result is not None}
-        rest = [entry for entry in entries if done_before.get(entry.name) != entry.digest]
-        kept = {entry.name: known[entry.name] for entry in entries if entry not in rest}
+        kept = _still_valid(entries, known, is_family=terms is not None)
+        rest = [entry for entry in entries if entry.name not in kept]
         if kept:
             own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
         pages, file = _page_names(entries), os.path.abspath(suite)
-        tasks = [Job((file, dict(entry.settings), str(folder / pages[entry.name])), entry.seconds) for entry in rest]
+        settings = _settings_of_this_run(entries, terms)
+        tasks = [Job((file, settings[entry.name], str(folder / pages[entry.name])), entry.seconds) for entry in rest]
         outcomes = kept | _audit_all(rest, tasks, jobs or os.cpu_count() or 1, past, number)
         past.close_run(number)
-        done = _gather(title, entries, outcomes, past, number)
+        family = None if terms is None else judge_family(entries, outcomes, terms, past.begun_again(number))
+        done = _gather(read.title, entries, outcomes, past, number, family)
     writers: list[Callable[[], object]] = [lambda: _write_index(done, folder)]
+    if family is not None:
+        writers.append(partial(write_whole, folder / "family.json", _family_json(done, family)))
     writers += [partial(write_whole, path, _RENDERED[name](done)) for name, path in written.items() if path is not None]
     problem = write_all(writers)
     _print_summary(done, Path(out))
     if problem is not None:
         raise problem
-    return status_over_all(outcomes[entry.name].status(entry.expected) for entry in entries)
+    return status_over_all(done.status(entry) for entry in entries)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _FamilyRequest:
+    """How the user wants the claims of a suite to be judged together.
+
+    Attributes:
+        confidence: of the family.
+        counts_nights: whether the confidence is about all nights.
+        night: the number of this night, if it was given.
+    """
+
+    confidence: float
+    counts_nights: bool
+    night: int | None
+
+
+def _family_request(suite: Suite, confidence: float | None, nights: bool, night: int | None) -> _FamilyRequest | None:
+    """What the command line and the file say together; the command line wins."""
+    if confidence is not None:
+        confidence = check_family_confidence(confidence, "--family-confidence")
+    chosen = suite.family_confidence if confidence is None else confidence
+    if night is not None and not 1 <= night <= _MOST_NIGHTS:
+        raise InputError(f"--night {night} must be between 1 and {_MOST_NIGHTS}")
+    counts_nights = nights or suite.nights or night is not None
+    if chosen is not None:
+        return _FamilyRequest(chosen, counts_nights, night)
+    if counts_nights:
+        raise InputError("nights are those of a family: give --family-confidence, for example 0.95")
+    return None
+
+
+def _open_run(
+    past: History, entries: Sequence[Entry], request: _FamilyRequest | None, fresh: bool
+) -> tuple[int, Terms | None]:
+    """The number of this run and, if it judges a family, its terms; stored before anything is drawn."""
+    if request is None:
+        return past.open_run(fresh), None
+    from epsilometer.engine import chunks
+
+    return past.open_family_run(
+        confidence=request.confidence,
+        digest=family_digest(entries),
+        fresh_seed=chunks.fresh_seed,
+        counts_nights=request.counts_nights,
+        night=request.night,
+        fresh=fresh,
+    )
+
+
+def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome], is_family: bool) -> dict[str, Outcome]:
+    """The outcomes of an interrupted run that need not be repeated.
+
+    They must be of the present settings and code. An audit that failed is repeated, but not in a family: whether it
+    fails may depend on its draws, and a second attempt would be a second look that nobody paid for.
+    """
+    valid = {}
+    for entry in entries:
+        outcome = known.get(entry.name)
+        if outcome is None:
+            continue
+        is_current = outcome.result is not None and outcome.digest == entry.digest
+        if is_current or is_family:
+            valid[entry.name] = outcome
+    return valid
+
+
+def _settings_of_this_run(entries: Sequence[Entry], terms: Terms | None) -> dict[str, dict[str, Any]]:
+    """The settings of every audit, by its name."""
+    if terms is None:
+        return {entry.name: dict(entry.settings) for entry in entries}
+    size = sum(may_join(entry) for entry in entries)
+    return {entry.name: terms.settings_for(entry, max(size, 1)) for entry in entries}
 
 
 def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History, number: int) -> dict[str, Outcome]:
@@ -229,6 +337,7 @@ def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History,
         for news in run_tasks(run_entry, tasks, jobs):
             entry = entries[news.number]
             if news.state == "started":
+                past.note_start(number, entry.name)
                 progress.started(entry.name)
                 continue
             is_done = news.state == "done"
@@ -239,7 +348,14 @@ def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History,
     return found
 
 
-def _gather(title: str, entries: list[Entry], outcomes: Mapping[str, Outcome], past: History, number: int) -> SuiteRun:
+def _gather(
+    title: str,
+    entries: list[Entry],
+    outcomes: Mapping[str, Outcome],
+    past: History,
+    number: int,
+    family: Family | None,
+) -> SuiteRun:
     before = past.run_before(number)
     began = next(run.began for run in past.runs() if run.number == number)
     rows = {entry.name: past.bounds(entry.name, _MOST_BOUNDS) for entry in entries}
@@ -250,7 +366,7 @@ def _gather(title: str, entries: list[Entry], outcomes: Mapping[str, Outcome], p
     for entry in entries:  # without secrets: the index shows them
         target = public_target(entry.settings.get("mechanism", ""))
         shown.append(dataclasses.replace(entry, settings={**entry.settings, "mechanism": target}))
-    return SuiteRun(title, number, began, shown, outcomes, changes, before, bounds, pages)
+    return SuiteRun(title, number, began, shown, outcomes, changes, before, bounds, pages, family)
 
 
 def _page_names(entries: Sequence[Entry]) -> dict[str, str]:
@@ -275,41 +391,61 @@ def _junit(run: SuiteRun) -> str:
     for entry in run.entries:
         outcome = run.outcomes[entry.name]
         if outcome.result is None:
-            cases.append(ci.junit_error(entry.name, outcome.error or ""))
+            case = ci.junit_error(entry.name, outcome.error or "")
         else:
-            cases.append(ci.junit_case(outcome.result, entry.name, entry.expected))
-    return ci.junit_document(run.title, cases)
+            is_alone = run.family is not None and entry.name in run.family.refuted_alone
+            case = ci.junit_case(outcome.result, entry.name, entry.expected, run.family_properties(entry), is_alone)
+        cases.append(case)
+    return ci.junit_document(run.title, cases, run.family_properties())
 
 
 def _markdown(run: SuiteRun) -> str:
-    lines = [f"## {ci.escape(plain(run.title, 200))}: {_counts(run)}", "", *ci.table_head(["change"])]
+    more_names = ["change"] if run.family is None else ["family", "change"]
+    lines = [f"## {ci.escape(plain(run.title, 200))}: {_counts(run)}", ""]
+    if run.family is not None:
+        lines += [f"- {ci.escape(sentence)}" for sentence in run.family.sentences()]
+        lines.append("")
+    lines += ci.table_head(more_names)
     folds: list[str] = []
     for entry in run.entries:
-        outcome, more = run.outcomes[entry.name], [run.changes[entry.name].text]
+        outcome = run.outcomes[entry.name]
+        more = [run.changes[entry.name].text]
+        is_alone = False
+        if run.family is not None:
+            more.insert(0, run.family.remark(entry.name))
+            is_alone = entry.name in run.family.refuted_alone
         if outcome.result is None:
             lines.append(ci.error_row(entry.name, outcome.error or "", more))
-        else:
-            is_expected = entry.expected is not None and outcome.status(entry.expected) == 0
-            lines.append(ci.table_row(outcome.result, entry.name, more, is_expected))
-            if outcome.status(entry.expected):
-                folds += ["", *ci.folded(outcome.result, entry.name)]
+            continue
+        is_expected = entry.expected is not None and not is_alone and run.status(entry) == 0
+        lines.append(ci.table_row(outcome.result, entry.name, more, is_expected, is_alone))
+        if outcome.status(entry.expected):  # what is refuted alone, too
+            folds += ["", *ci.folded(outcome.result, entry.name)]
     return "\n".join([*lines, *folds]) + "\n"
+
+
+def _family_json(run: SuiteRun, family: Family) -> str:
+    about = {"title": run.title, "run": run.number, "began": run.began}
+    return json.dumps({**about, **family.to_dict()}, indent=2, allow_nan=False) + "\n"
 
 
 _RENDERED = {"junit": _junit, "markdown": _markdown}
 
 
 def _counts(run: SuiteRun) -> str:
-    return counted(outcome.word for outcome in run.outcomes.values())
+    return counted(run.word(entry) for entry in run.entries)
 
 
 def _print_summary(run: SuiteRun, folder: Path) -> None:
     own_output().write("\n")
-    print_outcomes(run.entries, run.outcomes, run.changes)
+    print_outcomes(run.entries, run.outcomes, run.changes, run.family)
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
     own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")
     for change in run.changes.values():
         if change.kind == "gone":
             own_output().write(f"{plain(change.name)}: {change.text}\n")
+    if run.family is not None:
+        for sentence in run.family.sentences():
+            own_output().write(sentence + "\n")
     own_output().write(f"report: {folder / 'index.html'}\n")

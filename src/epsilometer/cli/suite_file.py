@@ -6,6 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from epsilometer.cli.options import FILE_KEYS
 from epsilometer.cli.request import public_target, split_command
 from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, check_settings_table
 from epsilometer.environment import package_version
-from epsilometer.errors import InputError, public
+from epsilometer.errors import InputError, public, shown
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import named_files
@@ -24,16 +25,52 @@ from epsilometer.suites.history import Entry
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")
 
 
-def read_suite(path: Path) -> tuple[str, list[Entry]]:
-    """The title of a suite and its audits; a file with a single audit is a suite of one.
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What a suite's file says.
 
-    Keys above the first `[[audit]]` are defaults for all of them.
+    Attributes:
+        title: of the suite.
+        entries: its audits.
+        family_confidence: with which no true claim of the suite is called refuted; None if each is judged alone.
+        nights: whether that confidence is about all nights instead of one run.
+    """
+
+    title: str
+    entries: list[Entry]
+    family_confidence: float | None = None
+    nights: bool = False
+
+
+def check_family_confidence(value: object, name: str) -> float:
+    """A confidence between 0 and 1.
+
+    Args:
+        value: as it was given.
+        name: of the option or key, for the message.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
+        raise InputError(f"{name} = {shown(value)} must be a number above 0 and below 1, for example 0.95")
+    return float(value)
+
+
+def read_suite(path: Path) -> Suite:
+    """Reads a suite; a file with a single audit is a suite of one.
+
+    Keys above the first `[[audit]]` are defaults for all audits, but for those that are about the suite as a whole:
+    title, family_confidence and nights.
     """
     tables = read_parsed(path, tomllib.loads, "TOML")
     audits = tables.pop("audit", None)
     title = tables.pop("title", path.stem)
     if not isinstance(title, str):
         raise InputError(f"{path}: title = {title!r} must be a text")
+    family_confidence = tables.pop("family_confidence", None)
+    if family_confidence is not None:
+        family_confidence = check_family_confidence(family_confidence, f"{path}: family_confidence")
+    nights = tables.pop("nights", False)
+    if not isinstance(nights, bool):
+        raise InputError(f"{path}: nights = {shown(nights)} must be true or false")
     if audits is None:
         audits, tables = [tables], {}
     if not isinstance(audits, list) or not audits or not all(isinstance(each, dict) for each in audits):
@@ -46,13 +83,16 @@ def read_suite(path: Path) -> tuple[str, list[Entry]]:
         if entry.name in entries:
             raise InputError(f"{path}: two audits are called {entry.name!r}; give each its own name")
         entries[entry.name] = entry
-    return title, list(entries.values())
+    return Suite(title, list(entries.values()), family_confidence, nights)
 
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
     # A name is printed, stored and shown: the key in the address of a service must not get into it.
     name = public(str(table.get("name", public_target(table.get("mechanism", "?")))))
     where = f"{path}, audit {name!r}"
+    misplaced = [key for key in ("family_confidence", "nights") if key in table]
+    if misplaced:
+        raise InputError(f"{where}: {misplaced[0]} is about the whole suite; write it above the first [[audit]]")
     check_settings_table(table, where, _SUITE_KEYS)
     given = [key for key in FILE_KEYS if key in table]
     if given:

@@ -3,7 +3,7 @@
 import datetime
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -25,13 +25,22 @@ def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer") -> 
     return junit_document(suite, [junit_case(result, wording.mechanism_name(result)) for result in results])
 
 
-def junit_document(suite: str, cases: Sequence[Element]) -> str:
-    """Test cases in their suite, as text."""
+def junit_document(suite: str, cases: Sequence[Element], properties: Mapping[str, str] | None = None) -> str:
+    """Test cases in their suite, as text.
+
+    Args:
+        suite: its name.
+        cases: its test cases.
+        properties: of the suite as a whole.
+    """
     failures, errors = (sum(case.find(kind) is not None for case in cases) for kind in ("failure", "error"))
     numbers = {"tests": f"{len(cases)}", "failures": f"{failures}", "errors": f"{errors}", "skipped": "0"}
     numbers["time"] = f"{sum(float(case.get('time', 0)) for case in cases):.3f}"
     root = Element("testsuites", {"name": "epsilometer", **numbers})
-    SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers}).extend(cases)
+    only_suite = SubElement(root, "testsuite", {"name": plain(suite, 200), **numbers})
+    if properties:
+        _add_properties(only_suite, properties)
+    only_suite.extend(cases)
     indent(root)
     # Only ASCII: characters that XML 1.0 lacks, such as lone surrogates, are spelled out already.
     text: bytes = tostring(root, encoding="us-ascii", xml_declaration=True)
@@ -45,19 +54,25 @@ def junit_error(name: str, message: str) -> Element:
     return case
 
 
-def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) -> Element:
+def junit_case(
+    result: AuditResult,
+    name: str,
+    expected: Verdict | None = None,
+    more_properties: Mapping[str, str] | None = None,
+    is_alone: bool = False,
+) -> Element:
     """The test case of one result.
 
     Args:
         result: what was found.
         name: of the case.
         expected: the only verdict that does not fail; None fails only on refutations.
+        more_properties: what the suite says about it.
+        is_alone: whether it is a refutation that does not count among many audits, and so does not fail.
     """
     case = Element("testcase", {"classname": "epsilometer", "name": plain(name, 200), "time": f"{result.seconds:.3f}"})
-    properties = SubElement(case, "properties")
-    for key, value in _properties(result).items():
-        SubElement(properties, "property", {"name": key, "value": value})
-    is_fine = result.verdict in (None, expected or Verdict.NOT_REFUTED)
+    _add_properties(case, {**_properties(result), **(more_properties or {})})
+    is_fine = is_alone or result.verdict in (None, expected or Verdict.NOT_REFUTED)
     kind = None if is_fine else "error" if result.verdict is Verdict.INCONCLUSIVE else "failure"
     words = _text(render_text(result))
     if kind is None:
@@ -66,6 +81,12 @@ def junit_case(result: AuditResult, name: str, expected: Verdict | None = None) 
         message = f"{wording.verdict_sentence(result)} {wording.bound_sentence(result)}"
         SubElement(case, kind, {"type": str(result.verdict), "message": plain(message, 400)}).text = words
     return case
+
+
+def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
+    element = SubElement(parent, "properties")
+    for key, value in properties.items():
+        SubElement(element, "property", {"name": key, "value": plain(value, 2000)})
 
 
 def _properties(result: AuditResult) -> dict[str, str]:
@@ -99,7 +120,13 @@ def table_head(more: Sequence[str] = ()) -> list[str]:
     return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
 
 
-def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] = (), is_expected: bool = False) -> str:
+def table_row(
+    result: AuditResult,
+    name: str | None = None,
+    more: Sequence[str] = (),
+    is_expected: bool = False,
+    is_alone: bool = False,
+) -> str:
     """A result as a row of a table.
 
     Args:
@@ -107,13 +134,22 @@ def table_row(result: AuditResult, name: str | None = None, more: Sequence[str] 
         name: of the audit.
         more: further cells.
         is_expected: whether a refutation is expected.
+        is_alone: whether it is a refutation that does not count among many audits.
     """
     claim = result.claim
-    verdict = wording.headline(result).lower() + (" (as expected)" if is_expected else "")
+    verdict = wording.headline(result).lower()
+    if is_expected:
+        verdict += " (as expected)"
+    elif is_alone:
+        verdict += " alone"
     bound = f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}"
     claimed = "" if result.verdict is None else f"≤ {figure(claim.value)}"
     cells = [plain(name or wording.mechanism_name(result)), verdict, bound, claimed, percent(result.confidence), *more]
-    mark = _MARKS[Verdict.NOT_REFUTED if is_expected else result.verdict]
+    mark = _MARKS[result.verdict]
+    if is_expected:
+        mark = _MARKS[Verdict.NOT_REFUTED]
+    elif is_alone:
+        mark = _MARKS[Verdict.INCONCLUSIVE]
     return f"| {mark} | " + " | ".join(escape(cell) for cell in cells) + " |"
 
 

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from epsilometer.environment import package_version
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import figure, figure_down, parameter, plain
 from epsilometer.result import AuditResult, Verdict
+from epsilometer.suites.family import Terms
 
 # By weight: an audit that could not be done outweighs a refutation, which outweighs an inconclusive audit.
 _STATUSES = (2, 1, 3, 0)
@@ -98,6 +99,14 @@ CREATE TABLE outcomes (run INTEGER NOT NULL REFERENCES runs (number), name TEXT 
     PRIMARY KEY (run, name));
 """
 _HOLDER = "CREATE TABLE IF NOT EXISTS holder (process INTEGER); DELETE FROM holder; INSERT INTO holder VALUES ({});"
+# The terms of runs that judge a family, and how often each audit of a run was begun. They are made where they are
+# missing: older histories lack them, and older programs do not mind them.
+_FAMILY_TABLES = """
+CREATE TABLE IF NOT EXISTS families (run INTEGER PRIMARY KEY REFERENCES runs (number), confidence REAL NOT NULL,
+    night INTEGER, seed TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS starts (run INTEGER NOT NULL REFERENCES runs (number), name TEXT NOT NULL,
+    times INTEGER NOT NULL, PRIMARY KEY (run, name));
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ class History:
             with self._explained():
                 self._prepare()
                 if self._held is not None:
-                    self._connection.executescript(f"BEGIN; {_HOLDER.format(os.getpid())} COMMIT;")
+                    self._connection.executescript(f"BEGIN; {_HOLDER.format(os.getpid())} {_FAMILY_TABLES} COMMIT;")
         except BaseException:
             self.__exit__()
             raise
@@ -168,15 +177,90 @@ class History:
             raise InputError(f"{self.path} is not a history of audits: {error}") from error
 
     def open_run(self, fresh: bool = False) -> int:
-        """The number of an interrupted run, or of a new one.
+        """The number of an interrupted run, or of a new one. A run that judges a family is not resumed by this.
 
         Args:
             fresh: do not resume an interrupted run.
         """
-        row = self._read("SELECT number, ended FROM runs ORDER BY number DESC LIMIT 1")
-        if row and row[0][1] is None and not fresh:
-            return int(row[0][0])
+        number = self._interrupted_run()
+        if number is not None and not fresh and self._family_of(number) is None:
+            return number
         return self._write("INSERT INTO runs (began, version) VALUES (?, ?)", (_now(), package_version()))
+
+    def open_family_run(
+        self,
+        confidence: float,
+        digest: str,
+        fresh_seed: Callable[[], int],
+        counts_nights: bool = False,
+        night: int | None = None,
+        fresh: bool = False,
+    ) -> tuple[int, Terms]:
+        """The number and the terms of an interrupted run of the same family, or of a new one.
+
+        A new run is stored with its night before anything is drawn: a night that is interrupted counts.
+
+        Args:
+            confidence: of the family.
+            digest: of all its audits; an interrupted run with another digest is not resumed.
+            fresh_seed: makes the seed of a new run.
+            counts_nights: whether the confidence is about all nights.
+            night: the number of this night; None for the one after the last night on record.
+            fresh: do not resume an interrupted run.
+
+        Raises:
+            InputError: the number of the night is not known, or was used before.
+        """
+        number = self._interrupted_run()
+        found = None if number is None or fresh else self._family_of(number)
+        if number is not None and found is not None:
+            terms, old_digest = found
+            is_same = (terms.confidence, old_digest) == (confidence, digest)
+            is_same = is_same and (terms.night is not None) == counts_nights and night in (None, terms.night)
+            if is_same:
+                return number, terms
+        if counts_nights:
+            night = self._next_night(night)
+        terms = Terms(confidence=confidence, night=night, seed=fresh_seed())
+        with self._explained(), self._connection:
+            opened = self._connection.execute(
+                "INSERT INTO runs (began, version) VALUES (?, ?)", (_now(), package_version())
+            )
+            number = int(opened.lastrowid or 0)
+            self._connection.execute(
+                "INSERT INTO families VALUES (?, ?, ?, ?, ?)", (number, confidence, night, str(terms.seed), digest)
+            )
+        return number, terms
+
+    def _interrupted_run(self) -> int | None:
+        rows = self._read("SELECT number, ended FROM runs ORDER BY number DESC LIMIT 1")
+        return int(rows[0][0]) if rows and rows[0][1] is None else None
+
+    def _family_of(self, run: int) -> tuple[Terms, str] | None:
+        rows = self._read("SELECT confidence, night, seed, digest FROM families WHERE run = ?", (run,))
+        if not rows:
+            return None
+        confidence, night, seed, digest = rows[0]
+        return Terms(confidence=confidence, night=night, seed=int(seed)), digest
+
+    def _next_night(self, given: int | None) -> int:
+        last = self._read("SELECT MAX(night) FROM families")[0][0]
+        if last is None and given is None:
+            hint = "give its number: --night 1 if it is the first, else one above all earlier nights"
+            raise InputError(f"{self.path} has no night on record, so the number of this night is unknown; {hint}")
+        if last is not None and given is not None and given <= last:
+            hint = f"leave --night out, or give {last + 1} or more"
+            raise InputError(f"--night {given}: the last night on record is {last}, and each pays only once; {hint}")
+        return last + 1 if given is None else given
+
+    def note_start(self, run: int, name: str) -> None:
+        """Notes that an audit of a run begins, before its first draw."""
+        statement = "INSERT INTO starts VALUES (?, ?, 1) ON CONFLICT (run, name) DO UPDATE SET times = times + 1"
+        self._write(statement, (run, name))
+
+    def begun_again(self, run: int) -> set[str]:
+        """The names of the audits that were begun more than once in a run."""
+        return {name for (name,) in self._read("SELECT name FROM starts WHERE run = ? AND times > 1", (run,))}
 
     def close_run(self, run: int) -> None:
         """Notes that every audit of the run is done."""

@@ -73,10 +73,12 @@ def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> It
         while waiting or busy:
             while waiting and len(busy) < jobs:
                 worker = idle.pop() if idle else _start(work)
-                worker.number, worker.began = waiting.pop(), time.monotonic()
-                worker.connection.send(tasks[worker.number].payload)
+                worker.number = waiting.pop()
                 busy.append(worker)
+                # Before the work begins: whoever notes the start has noted it when the first draw is made.
                 yield News(worker.number, "started")
+                worker.began = time.monotonic()
+                worker.connection.send(tasks[worker.number].payload)
             # Until workers have answered, died, or run out of time.
             ready = wait([worker.connection for worker in busy], _PULSE)
             for worker in [each for each in busy if each.connection in ready or each.is_late(tasks)]:

@@ -69,7 +69,7 @@ def test_flags_that_do_not_go_together(flags, reason):
 def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
     text = 'epsilon = 1\nleft = 0\nright = 1\n[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\n'
     path = toml(text + 'mechanism = "zoo:dp_mean"\n[audit.finder]\nname = "grid"\ndomain = "vector:10"\n')
-    _, (one, other) = read_suite(Path(path))
+    one, other = read_suite(Path(path)).entries
     assert (one.settings["left"], one.settings["right"]) == (0, 1)
     assert "left" not in other.settings
     assert other.settings["finder"]["name"] == "grid"

@@ -39,31 +39,38 @@ time_limit = 9
 
 
 def test_defaults_and_own_settings(suite):
-    title, (first, second) = read_suite(suite(TWO))
-    assert title == "Ours"
+    read = read_suite(suite(TWO))
+    first, second = read.entries
+    assert (read.title, read.family_confidence, read.nights) == ("Ours", None, False)
     assert first.name == "zoo:laplace"
     assert first.settings == {"mechanism": "zoo:laplace", "samples": 1000, "epsilon": 1, "delta": 1e-6}
     assert second.settings == {"mechanism": "zoo:svt5", "samples": 50, "mu": 2}
     assert (second.name, second.expected, second.seconds) == ("second", Verdict.REFUTED, 9.0)
 
 
+def test_the_family_of_a_suite(suite):
+    read = read_suite(suite("family_confidence = 0.9\nnights = true\n" + TWO))
+    assert (read.family_confidence, read.nights) == (0.9, True)
+    assert not {"family_confidence", "nights"} & set(read.entries[0].settings)
+
+
 def test_one_audit_is_a_suite_of_one(suite):
-    title, entries = read_suite(suite('mechanism = "zoo:laplace"\n'))
-    assert (title, [entry.name for entry in entries]) == ("suite", ["zoo:laplace"])
+    read = read_suite(suite('mechanism = "zoo:laplace"\n'))
+    assert (read.title, [entry.name for entry in read.entries]) == ("suite", ["zoo:laplace"])
 
 
 def test_the_digest_follows_settings_inputs_and_code(suite, tmp_path):
     text = '[[audit]]\nmechanism = "mine:f"\npairs = [[0, "@right.json"]]\nepsilon = 1\n'
     (tmp_path / "mine.py").write_text("f = 1")
     (tmp_path / "right.json").write_text("1")
-    digests = {read_suite(suite(text))[1][0].digest}
-    digests.add(read_suite(suite(text))[1][0].digest)
+    digests = {read_suite(suite(text)).entries[0].digest}
+    digests.add(read_suite(suite(text)).entries[0].digest)
     assert len(digests) == 1
     (tmp_path / "mine.py").write_text("f = 2")
-    digests.add(read_suite(suite(text))[1][0].digest)
+    digests.add(read_suite(suite(text)).entries[0].digest)
     (tmp_path / "right.json").write_text("2")
-    digests.add(read_suite(suite(text))[1][0].digest)
-    digests.add(read_suite(suite(text + "seed = 1\n"))[1][0].digest)
+    digests.add(read_suite(suite(text)).entries[0].digest)
+    digests.add(read_suite(suite(text + "seed = 1\n")).entries[0].digest)
     assert len(digests) == 4
 
 
@@ -74,6 +81,10 @@ def test_the_digest_follows_settings_inputs_and_code(suite, tmp_path):
         ("title = 3\n", "must be a text"),
         ('[[audit]]\nmechanism = "zoo:laplace"\nepsilom = 1\n', "did you mean 'epsilon'"),
         ('[[audit]]\nname = "x"\n', "names no mechanism"),
+        ("family_confidence = 95\n", "family_confidence = 95 must be a number above 0 and below 1"),
+        ("family_confidence = true\n", "family_confidence = True must be a number"),
+        ('nights = "all"\n', "must be true or false"),
+        ('[[audit]]\nmechanism = "zoo:laplace"\nnights = true\n', "above the first"),
         ('[[audit]]\nmechanism = "zoo:laplace"\nhtml = "x.html"\n', "--out"),
         ('[[audit]]\nmechanism = "zoo:laplace"\nexpect = "private"\n', "must be one of 'refuted'"),
         ('[[audit]]\nmechanism = "zoo:laplace"\ntime_limit = 0\n', "above 0"),
@@ -93,9 +104,9 @@ def test_a_suite_is_not_one_audit(suite):
 def changes_with(suite, mechanism, change):
     """Whether the digest of an audit stays for nothing and follows a change."""
     text = f'mechanism = "{mechanism}"\nepsilon = 1\nleft = 0\nright = 1\n'
-    before = [read_suite(suite(text))[1][0].digest for _ in range(2)]
+    before = [read_suite(suite(text)).entries[0].digest for _ in range(2)]
     change()
-    return before[0] == before[1] != read_suite(suite(text))[1][0].digest
+    return before[0] == before[1] != read_suite(suite(text)).entries[0].digest
 
 
 @pytest.mark.parametrize("target", ["recording:both.npz", "recording:l.npy,r.npy", "recording:both.npz:left,r.npy"])
@@ -137,4 +148,4 @@ def test_the_digest_follows_what_a_module_imports(suite, tmp_path, statement, fi
 
 
 def test_a_command_that_cannot_be_read_is_left_to_its_audit(suite):
-    assert len(read_suite(suite("mechanism = 'command:\"'\nepsilon = 1\nleft = 0\nright = 1\n"))[1]) == 1
+    assert len(read_suite(suite("mechanism = 'command:\"'\nepsilon = 1\nleft = 0\nright = 1\n")).entries) == 1

@@ -37,6 +37,60 @@ def test_a_broken_off_run_goes_on_and_a_finished_one_does_not(path):
         assert (history.run_before(3), history.run_before(2)) == (2, None)
 
 
+def open_night(history, digest="d", confidence=0.95, **how):
+    return history.open_family_run(confidence, digest, fresh_seed=lambda: 7, **how)
+
+
+def test_a_family_run_resumes_only_as_it_was(path):
+    with History(path) as history:
+        number, terms = open_night(history)
+        assert (number, terms.night, terms.failure_probability) == (1, None, pytest.approx(0.05))
+        assert open_night(history) == (1, terms)
+        assert open_night(history, digest="other code")[0] == 2
+        assert open_night(history, digest="other code", confidence=0.9)[0] == 3
+        assert history.open_run() == 4  # a run without a family is another thing
+        assert open_night(history)[0] == 5
+        assert open_night(history, fresh=True)[0] == 6
+
+
+def test_nights_are_counted_from_their_start(path):
+    with History(path) as history:
+        with pytest.raises(InputError, match=r"no night on record.*--night 1"):
+            open_night(history, counts_nights=True)
+        assert history.runs() == []
+        assert open_night(history, counts_nights=True, night=1)[1].night == 1
+    with History(path) as history:  # it was killed at once, and its night still counts
+        assert open_night(history, counts_nights=True)[:1] == (1,)
+        assert open_night(history, counts_nights=True, fresh=True)[1].night == 2
+        history.close_run(2)
+        for used in (1, 2):
+            with pytest.raises(InputError, match="last night on record is 2"):
+                open_night(history, counts_nights=True, night=used)
+        assert open_night(history, counts_nights=True, digest="other code")[1].night == 3
+        assert open_night(history, counts_nights=True, night=7, confidence=0.5)[1].night == 7
+        assert open_night(history)[1].night is None
+        assert open_night(history, counts_nights=True)[1].night == 8
+
+
+def test_starts_are_counted(path):
+    with History(path) as history:
+        run = history.open_run()
+        for name in ("a", "b", "a"):
+            history.note_start(run, name)
+        assert history.begun_again(run) == {"a"}
+        assert history.begun_again(run + 1) == set()
+
+
+def test_a_history_without_families_is_taken_on(path):
+    with History(path) as history:
+        history.close_run(history.open_run())
+    base = sqlite3.connect(path)
+    base.executescript("DROP TABLE families; DROP TABLE starts;")
+    base.close()
+    with History(path) as history:
+        assert open_night(history, counts_nights=True, night=1)[0] == 2
+
+
 def test_runs_and_bounds(path, make_result):
     with History(path) as history:
         for bound in (0.5, 0.7):
