@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +35,7 @@ _SEED = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Samples, profile and seed of all audits."""
+    """Samples, profile and seed of all audits, and the confidence of all of them together."""
     group = parser.getgroup("epsilometer", "audits of differential privacy")
     group.addoption(
         "--epsilometer-samples", type=_count, metavar="N", help="draws per input of every audit, whatever the test says"
@@ -56,6 +57,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="write every counterexample into this folder, as a test that fails until it is mended",
     )
+    group.addoption(
+        "--epsilometer-night",
+        type=int,
+        metavar="K",
+        help="this run is the K-th night of the family, which spends 6/(πK)² of its failure probability",
+    )
+    parser.addini(
+        "epsilometer_family_confidence",
+        help="with this probability no true claim is called refuted by any audit of a run; each gets an equal share",
+        default="",
+    )
+    parser.addini(
+        "epsilometer_family_size",
+        help="the greatest number of audits in a run, among which the failure probability is shared "
+        "(default: those of the collected tests; needed with pytest-xdist)",
+        default="",
+    )
 
 
 def _count(text: str) -> int:
@@ -73,9 +91,12 @@ def _count(text: str) -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known and decides the seed."""
     config.addinivalue_line(
-        "markers", "epsilometer(samples=…, confidence=…, …): settings for the audits of this test (see em.audit)"
+        "markers",
+        "epsilometer(samples=…, confidence=…, audits=…, …): settings for the audits of this test (see em.audit); "
+        "audits: how many it runs, if the audits of a run are a family",
     )
     config.stash[_SEED] = _decide_seed(config)
+    config.stash[_FAMILY] = _open_family(config)
 
 
 def _decide_seed(config: pytest.Config) -> int:
@@ -89,6 +110,156 @@ def _decide_seed(config: pytest.Config) -> int:
     return secrets.randbits(32) if fresh else 0
 
 
+@dataclass
+class Family:
+    """All audits of a run, which share one failure probability equally.
+
+    An audit takes a share of its test's, before it draws. A test that has none left is refused: a further audit, or
+    one of a test that is run again, would be a look that nobody paid for.
+
+    Attributes:
+        confidence: the probability with which no true claim is called refuted.
+        night: the number of the night, counted from 1; None if the confidence is about this run alone.
+        size: the number of shares; None until the tests are collected.
+        is_size_given: whether the size is in the configuration instead of counted.
+        left: by the id of a collected test, how many audits it may still run.
+        problem: why no audit may be run; empty if there is no reason.
+    """
+
+    confidence: float
+    night: int | None
+    size: int | None
+    is_size_given: bool
+    left: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def failure_probability(self) -> float:
+        """What this run may spend."""
+        whole = 1.0 - self.confidence
+        return whole if self.night is None else whole * 6.0 / (math.pi * self.night) ** 2
+
+    def collect(self, items: list[pytest.Item]) -> None:
+        """Counts the audits of the tests that will be run."""
+        self.left = {item.nodeid: _audits_of(item) for item in items if _takes_the_fixture(item)}
+        n_audits = sum(self.left.values())
+        if self.size is None:
+            self.size = n_audits
+        elif n_audits > self.size:
+            self.problem = (
+                f"epsilometer_family_size={self.size}, but the collected tests run {n_audits} audits: "
+                f"set it to {n_audits} or more, or select fewer tests"
+            )
+
+    def take_share(self, nodeid: str) -> float:
+        """The failure probability of the next audit of a test.
+
+        Raises:
+            InputError: the test has no share left.
+        """
+        from epsilometer import InputError
+
+        if self.problem:
+            raise InputError(self.problem)
+        if self.size is None or nodeid not in self.left:
+            raise InputError(
+                f"{nodeid} was not counted as a test with an audit, so it has no share of the failure probability of "
+                "epsilometer_family_confidence: name the fixture epsilometer in the arguments of the test"
+            )
+        if self.left[nodeid] < 1:
+            raise InputError(
+                f"{nodeid} has spent its share of the failure probability of epsilometer_family_confidence: a further "
+                "audit, or an audit of a test that is run again, is a new look. If the test runs several audits, "
+                "say how many: @pytest.mark.epsilometer(audits=2)"
+            )
+        self.left[nodeid] -= 1
+        return self.failure_probability / self.size
+
+    def options(self) -> str:
+        """Options that give a test the same share when it is run alone."""
+        size = "" if self.is_size_given else f" -o epsilometer_family_size={self.size}"
+        night = "" if self.night is None else f" --epsilometer-night={self.night}"
+        return size + night
+
+    def promise(self) -> str:
+        """What holds, in a sentence."""
+        scope = "in this run" if self.night is None else f"over all nights, of which this is number {self.night}"
+        shares = f"{self.size} {'share' if self.size == 1 else 'shares'} of {self.failure_probability:.3g}"
+        return (
+            f"family: with probability at least {100.0 * self.confidence:.12g} % no true claim is called refuted "
+            f"{scope} ({shares})"
+        )
+
+
+_FAMILY = pytest.StashKey["Family | None"]()
+
+
+def _open_family(config: pytest.Config) -> Family | None:
+    """The family that the configuration asks for.
+
+    Raises:
+        UsageError: its settings make no sense, or processes of pytest-xdist would not know its size.
+    """
+    confidence_text = str(config.getini("epsilometer_family_confidence")).strip()
+    size_text = str(config.getini("epsilometer_family_size")).strip()
+    night = config.getoption("--epsilometer-night")
+    if not confidence_text:
+        if night is not None:
+            raise pytest.UsageError("--epsilometer-night needs epsilometer_family_confidence in the configuration")
+        return None
+    try:
+        confidence = float(confidence_text)
+    except ValueError:
+        confidence = math.nan
+    if not 0.0 < confidence < 1.0:
+        hint = "must be a number above 0 and below 1, for example 0.95"
+        raise pytest.UsageError(f"epsilometer_family_confidence={confidence_text} {hint}")
+    if size_text and not (size_text.isdecimal() and int(size_text) >= 1):
+        raise pytest.UsageError(f"epsilometer_family_size={size_text} must be a whole number of at least 1")
+    if night is not None and night < 1:
+        raise pytest.UsageError(f"--epsilometer-night={night} must be at least 1")
+    distribution = config.getoption("dist", "no")
+    if distribution == "each":
+        raise pytest.UsageError(
+            "--dist=each runs every audit several times, which epsilometer_family_confidence does not pay for: "
+            "use another --dist"
+        )
+    if distribution != "no" and not size_text:
+        raise pytest.UsageError(
+            "epsilometer_family_confidence with pytest-xdist needs epsilometer_family_size: write the greatest number "
+            "of audits of a run into the configuration"
+        )
+    size = int(size_text) if size_text else None
+    return Family(confidence=confidence, night=night, size=size, is_size_given=size is not None)
+
+
+def _takes_the_fixture(item: pytest.Item) -> bool:
+    return "epsilometer" in getattr(item, "fixturenames", ())
+
+
+def _audits_of(item: pytest.Item) -> int:
+    """How many audits a test runs, as its nearest marker says; one if none does."""
+    for marker in item.iter_markers("epsilometer"):
+        if "audits" in marker.kwargs:
+            audits = marker.kwargs["audits"]
+            if isinstance(audits, bool) or not isinstance(audits, int) or audits < 1:
+                raise pytest.UsageError(f"{item.nodeid}: audits={audits!r} must be a whole number of at least 1")
+            return audits
+    return 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Shares the failure probability among the tests that were selected; what is deselected gets nothing."""
+    family = session.config.stash[_FAMILY]
+    if family is None:
+        return
+    family.collect(getattr(session, "items", []))
+    is_worker = hasattr(session.config, "workerinput")
+    if family.problem and not is_worker:  # in a worker of pytest-xdist, the tests say it
+        raise pytest.UsageError(family.problem)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Workers of pytest-xdist take the seed of the whole run."""
@@ -96,11 +267,19 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """A run that nobody can repeat without its seed says it."""
+    """A run that nobody can repeat without its seed says it; so does a night that sees no new draws."""
     profile = config.getoption("--epsilometer-profile")
-    if profile == "ci" and config.getoption("--epsilometer-seed") is None:
-        return None
-    return f"epsilometer: profile {profile}, --epsilometer-seed={config.stash[_SEED]}"
+    is_seed_given = config.getoption("--epsilometer-seed") is not None
+    is_night = config.getoption("--epsilometer-night") is not None
+    lines = []
+    if profile != "ci" or is_seed_given or is_night:
+        lines.append(f"epsilometer: profile {profile}, --epsilometer-seed={config.stash[_SEED]}")
+    if is_night and (is_seed_given or not PROFILES[profile][1]):
+        lines.append(
+            "epsilometer: warning: with a fixed seed every night sees the same draws, which is no new evidence; "
+            "use --epsilometer-profile=nightly without --epsilometer-seed"
+        )
+    return "\n".join(lines) or None
 
 
 @pytest.fixture
@@ -109,6 +288,7 @@ def epsilometer(request: pytest.FixtureRequest) -> Auditor:
     marked: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("epsilometer"))):
         marked.update(marker.kwargs)
+    marked.pop("audits", None)  # counted when the tests were collected
     return Auditor(request.config, request.node, marked)
 
 
@@ -181,7 +361,9 @@ class Auditor:
             inputs: likewise, or a strategy of Hypothesis, whose examples and their neighbours are searched.
             claim: likewise.
             samples: draws per input (default 100 000); the profile and `--epsilometer-samples` change it.
-            confidence: a true claim fails the test with probability at most 1 − confidence (default 1e-6).
+            confidence: a true claim fails the test with probability at most 1 − confidence (default 1e-6). If the
+                audits of the run are a family, an audit gets its share of the failure probability; a higher
+                confidence is kept.
             **settings: further keywords of `epsilometer.audit`, and `relation`, `beyond` and `trials` of the search of
                 a domain or a strategy. The seed is the test's own unless it is given.
 
@@ -206,6 +388,11 @@ class Auditor:
         factor = PROFILES[self.config.getoption("--epsilometer-profile")][0]
         wanted = self.config.getoption("--epsilometer-samples")
         chosen["samples"] = wanted or factor * int(chosen.get("samples", DEFAULT_SAMPLES))
+        family = self.config.stash[_FAMILY]
+        if family is not None:
+            shared = 1.0 - family.take_share(self.node.nodeid)
+            is_own = "confidence" in self.marked or "confidence" in own
+            chosen["confidence"] = _stricter(chosen["confidence"], shared) if is_own else shared
         return chosen
 
     def _seed(self) -> int:
@@ -224,6 +411,7 @@ class Auditor:
             "samples": result.settings["samples"],
             "confidence": result.confidence,
             "false_alarm": f"{1.0 - result.confidence:.2g}",
+            "guarantee": result.guarantee[:200],
             "seed": result.settings["seed"],
             "mechanism": str(result.settings["mechanism"])[:200],
         }
@@ -236,7 +424,10 @@ class Auditor:
 
     def _advice(self, result: AuditResult) -> Iterator[str]:
         yield f"False alarm: {_rate(1.0 - result.confidence)}; {result.guarantee.partition(':')[0]} guarantee."
-        again = f'pytest "{self.node.nodeid}" --epsilometer-samples={result.settings["samples"]} --epsilometer-seed='
+        family = self.config.stash[_FAMILY]
+        shared = "" if family is None else family.options()
+        samples = f"--epsilometer-samples={result.settings['samples']}"
+        again = f'pytest "{self.node.nodeid}"{shared} {samples} --epsilometer-seed='
         if result.settings.get("seeded_mechanism"):
             yield f"The same draws again: {again}{self.config.stash[_SEED]}"
             yield f"Fresh draws:          {again}{self.config.stash[_SEED] + 1}"
@@ -272,6 +463,11 @@ class Auditor:
         return str(result.save_json(cache.mkdir("epsilometer") / f"{name}.json"))
 
 
+def _stricter(own: Any, shared: float) -> Any:
+    """The higher confidence; what is no number is left for the audit to refuse."""
+    return max(own, shared) if isinstance(own, int | float) else own
+
+
 def _searched(inputs: Any, search: dict[str, Any], seed: int) -> Any:
     """A search of the examples of a strategy, or of a domain if there are settings for one; else what was given."""
     from epsilometer import domains, finders
@@ -287,9 +483,10 @@ def _rate(false_alarm: float) -> str:
     return f"if the claim is true, this assertion fails at most once in {1.0 / false_alarm:,.0f} runs"
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """A line per audit, and how many false alarms this run had to expect."""
-    rows = [row for report in _reports(terminalreporter) for row in _rows(report)]
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """A line per audit, how many false alarms this run had to expect, and what holds for all audits together."""
+    reports = list(_reports(terminalreporter))
+    rows = [row for report in reports for row in _rows(report, _COLUMNS)]
     if not rows:
         return
     terminalreporter.section("epsilometer")
@@ -305,6 +502,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.write_line(
         f"{audits}; if all claims are true, at most {expected:.2g} of them fail by chance, on average"
     )
+    family = config.stash[_FAMILY]
+    if family is None:
+        return
+    terminalreporter.write_line(family.promise())
+    for report in reports:
+        for nodeid, guarantee in _rows(report, ("guarantee",)):
+            if guarantee != "exact":
+                terminalreporter.write_line(f"not covered by that: {nodeid}, whose guarantee is {guarantee}")
 
 
 def _reports(terminalreporter: Any) -> Iterator[pytest.TestReport]:
@@ -314,11 +519,12 @@ def _reports(terminalreporter: Any) -> Iterator[pytest.TestReport]:
                 yield report
 
 
-def _rows(report: pytest.TestReport) -> Iterator[tuple[str, ...]]:
+def _rows(report: pytest.TestReport, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """For each audit of a test, the test's id and these properties of the audit."""
     noted = {name: str(value) for name, value in report.user_properties}
     number = 1
     prefix = _PREFIX
     while f"{prefix}verdict" in noted:
-        yield (report.nodeid, *(noted[f"{prefix}{name}"] for name in _COLUMNS))
+        yield (report.nodeid, *(noted[f"{prefix}{name}"] for name in columns))
         number += 1
         prefix = f"{_PREFIX}{number}."
