@@ -57,3 +57,18 @@ def test_evidence_that_grows_until_it_suffices(rarely):
         rate=1.0 - CONFIDENCE,
         broken=0.95,
     )
+
+
+def test_what_an_audit_that_stops_early_refutes_survives(rng):
+    """It would stop as soon as it is refuted alone, and hardly ever survive, if it did not know its share."""
+    leak = em.zoo.laplace(epsilon=2.0)
+    terms = Terms(confidence=0.95, night=3, seed=0)
+    entry = Entry("leak", {"stop_early": True, "samples": 20_000}, "d")
+    others = [Entry(f"claim {number}", {}, "d") for number in range(N_CLAIMS - 1)]
+    for _ in range(5):
+        settings = terms.settings_for(entry, N_CLAIMS) | {"seed": int(rng.integers(2**62))}
+        result = em.audit(leak, leak.worst_pair, em.PureDP(1.0), **settings)
+        outcomes = {each.name: Outcome(each.name, "d", None, "not done", "") for each in others}
+        outcomes["leak"] = Outcome("leak", "d", result, None, "")
+        family = judge_family([entry, *others], outcomes, terms)
+        assert (result.is_refuted, family.size, family.survivors) == (True, N_CLAIMS, ("leak",))

@@ -13,6 +13,7 @@ from epsilometer.report.wording import clean, figure, figure_down, plain
 
 if TYPE_CHECKING:
     from epsilometer.suites import Change, Entry, Family, History, Outcome
+    from epsilometer.suites.history import Run
 
 
 def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -135,7 +136,6 @@ def history(
       epsilometer history suite.toml --run 3
     """
     from epsilometer.suites import History
-    from epsilometer.suites.index import counted
 
     if audit is not None and run is not None:
         raise InputError("give either --audit or --run, not both")
@@ -145,18 +145,28 @@ def history(
         elif run is not None:
             _print_run(past, run)
         else:
-            runs = past.runs()
-            rows = [(str(each.number), each.began, each.ended or "interrupted", counted(each.words)) for each in runs]
-            if rows:
-                print_rows(("run", "began (UTC)", "ended", "verdicts"), rows)
-            else:
-                own_output().write("no runs yet\n")
+            _print_runs(past.runs())
     return 0
 
 
 def history_path(suite: str, given: str | None = None) -> Path:
     """Where the history of a suite is, unless it is given."""
     return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
+
+
+def _print_runs(runs: "Sequence[Run]") -> None:
+    from epsilometer.suites.index import counted
+
+    if not runs:
+        own_output().write("no runs yet\n")
+        return
+    has_nights = any(run.night is not None for run in runs)
+    rows = []
+    for run in runs:
+        night = [str(run.night or "")] if has_nights else []
+        rows.append([str(run.number), *night, run.began, run.ended or "interrupted", counted(run.words)])
+    night_head = ("night",) if has_nights else ()
+    print_rows(("run", *night_head, "began (UTC)", "ended", "verdicts"), rows)
 
 
 def _print_audit(past: "History", name: str) -> None:

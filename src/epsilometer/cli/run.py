@@ -188,13 +188,13 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
     family_confidence: Annotated[
         float | None,
-        typer.Option(metavar="C", help="Judge all claims together: no true one is called refuted with probability C."),
+        typer.Option(metavar="C", help="Judge all claims together: with probability C, call no true one refuted."),
     ] = None,
     nights: Annotated[
         bool, typer.Option("--nights", help="The family's confidence is about all nights, counted in the history.")
     ] = False,
     night: Annotated[
-        int | None, typer.Option(metavar="K", help="The number of this night, where the history has none.")
+        int | None, typer.Option(metavar="K", help="The number of this night, if the history has no night yet.")
     ] = None,
     **files: str | None,
 ) -> int:

@@ -118,12 +118,14 @@ class Run:
         began: when, in UTC.
         ended: None while it runs, or if it was killed.
         words: the verdict of every audit.
+        night: its number among the nights of a family; None if it is none.
     """
 
     number: int
     began: str
     ended: str | None
     words: tuple[str, ...]
+    night: int | None = None
 
 
 class History:
@@ -299,7 +301,16 @@ class History:
         words: dict[int, list[str]] = {}
         for run, verdict in self._read("SELECT run, verdict FROM outcomes ORDER BY rowid"):
             words.setdefault(run, []).append(verdict)
-        return [Run(number, began, ended, tuple(words.get(number, ()))) for number, began, ended in rows]
+        nights = self._nights()
+        return [
+            Run(number, began, ended, tuple(words.get(number, ())), nights.get(number)) for number, began, ended in rows
+        ]
+
+    def _nights(self) -> dict[int, int]:
+        """The number of the night of each run that is one."""
+        if not self._read("SELECT name FROM sqlite_master WHERE name = 'families'"):
+            return {}  # an older history, which is only looked at
+        return dict(self._read("SELECT run, night FROM families WHERE night IS NOT NULL"))
 
     def bounds(self, name: str, most: int = 30) -> list[tuple[int, str, str, float | None, float | None]]:
         """Run, time, verdict, bound and claimed value of one audit, the oldest first."""

@@ -70,6 +70,7 @@ def test_nights_are_counted_from_their_start(path):
         assert open_night(history, counts_nights=True, night=7, confidence=0.5)[1].night == 7
         assert open_night(history)[1].night is None
         assert open_night(history, counts_nights=True)[1].night == 8
+        assert [run.night for run in history.runs()] == [8, None, 7, 3, 2, 1]
 
 
 def test_starts_are_counted(path):
@@ -87,6 +88,8 @@ def test_a_history_without_families_is_taken_on(path):
     base = sqlite3.connect(path)
     base.executescript("DROP TABLE families; DROP TABLE starts;")
     base.close()
+    with History(path, must_exist=True) as history:
+        assert [run.night for run in history.runs()] == [None]
     with History(path) as history:
         assert open_night(history, counts_nights=True, night=1)[0] == 2
 

@@ -3,7 +3,7 @@
 import pytest
 
 from epsilometer.result import Verdict
-from epsilometer.suites import Entry, find_changes
+from epsilometer.suites import Entry, Terms, find_changes, judge_family
 from epsilometer.suites.index import SuiteRun, bar, counted, render_index, spark_line
 
 EVIL = "<script>alert(1)</script>\"'\x1b\u202e"
@@ -11,13 +11,14 @@ EVIL = "<script>alert(1)</script>\"'\x1b\u202e"
 
 @pytest.fixture
 def make_run(make_outcome):
-    def make(outcomes, before=None):
+    def make(outcomes, before=None, terms=None):
         entries = [Entry(each.name, {"mechanism": "m:f"}, each.digest) for each in outcomes]
         now = {each.name: each for each in outcomes}
         earlier = {each.name: each for each in before or []}
         changes = find_changes(entries, now, earlier)
         pages = {each.name: f"{at:03d}.html" for at, each in enumerate(outcomes) if each.result is not None}
-        return SuiteRun("T", 2, "2026", entries, now, changes, 1 if before else None, {"a": [0.5, 0.9]}, pages)
+        family = None if terms is None else judge_family(entries, now, terms)
+        return SuiteRun("T", 2, "2026", entries, now, changes, 1 if before else None, {"a": [0.5, 0.9]}, pages, family)
 
     return make
 
@@ -39,6 +40,20 @@ def test_hostile_names_are_text(make_run, make_outcome):
     assert "<script" not in page
     assert not {"\x1b", "\u202e"} & set(page)
     assert len(page) < 20_000
+
+
+def test_claims_that_are_judged_together(make_run, make_outcome):
+    outcomes = [make_outcome("a", Verdict.REFUTED, 1.5), make_outcome("b"), make_outcome(EVIL, error=EVIL)]
+    run = make_run(outcomes, terms=Terms(0.9, 2, 0))
+    page = render_index(run)
+    assert "Run 2: 1 refuted alone, 1 not refuted, 1 with an error" in page
+    assert "at least 90% no true claim of this family is called refuted over all nights; night 2" in page
+    assert "Refuted alone, which does not count: a." in page
+    assert page.count("In the family: adjusted p ") == 3
+    assert "<script" not in page
+    assert run.family_properties()["family_size"] == "3"
+    assert run.family_properties(run.entries[0])["family"] == "refuted alone"
+    assert [run.status(entry) for entry in run.entries] == [0, 0, 2]
 
 
 def test_the_claim_is_always_at_the_same_place(make_result):
