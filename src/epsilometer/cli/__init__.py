@@ -22,18 +22,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not _has_streams():
-        sys.stderr.write("epsilometer: standard output is closed: send it to a file, a pipe or /dev/null\n")
+        sys.stderr.write(
+            "epsilometer: standard output is closed: send it to a file, a pipe or /dev/null\n"
+        )
         return _BAD_INPUT
     if given == ["--version"]:  # answered before anything slow is imported
         return _print_version()
-    from epsilometer.cli import files
     from epsilometer.cli.application import run_command
 
     if arguments is not None:
         return run_command(given)
-    files.for_good, status = True, list[int]()
+    status: list[int] = []
     atexit.register(_leave, status)  # what is registered first runs last
-    status.append(run_command(given))
+    status.append(run_command(given, ends_process=True))
     return status[0]
 
 

@@ -14,9 +14,10 @@ import typer
 from epsilometer.cli.audit import audit, measure
 from epsilometer.cli.compare import compare
 from epsilometer.cli.demo import demo
-from epsilometer.cli.files import STANDARD_OUTPUT, apart_from_mechanisms, own_output
+from epsilometer.cli.exit_status import ExitStatus
 from epsilometer.cli.listing import doctor, history, methods, zoo
-from epsilometer.cli.options import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from epsilometer.cli.options import GroupedCommand, MechanismCommand
+from epsilometer.cli.output import STANDARD_OUTPUT, Answers
 from epsilometer.cli.plan import plan
 from epsilometer.cli.profile import profile
 from epsilometer.cli.replay import replay, verify
@@ -26,15 +27,34 @@ from epsilometer.errors import EpsilometerError, MechanismError, public
 from epsilometer.report.wording import clean, cut
 
 # One line, but enough of it to quote what another program said.
-_MOST_MESSAGE = 1500
+_MAX_MESSAGE_CHARACTERS = 1500
 _EPILOG = (
-    "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, or a file that could not be "
-    "written, 3 inconclusive, 130 interrupted."
+    "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, or a "
+    "file that could not be written, 3 inconclusive, 130 interrupted."
 )
+# In the order in which the help lists them.
+_COMMANDS: tuple[Callable[..., int], ...] = (
+    demo,
+    audit,
+    measure,
+    profile,
+    compare,
+    replay,
+    verify,
+    run,
+    history,
+    zoo,
+    methods,
+    doctor,
+    plan,
+    reproduce,
+)
+_COMMANDS_THAT_RUN_MECHANISMS = (audit, measure, profile, compare, replay, run)
+_COMMANDS_WITH_A_VERDICT = (audit, compare, replay, run)
 
 
 def make_app() -> typer.Typer:
-    """The application with all its commands, and with the options that install shell completion."""
+    """The application with all its commands and the options that install shell completion."""
     app = typer.Typer(
         name="epsilometer",
         pretty_exceptions_enable=False,
@@ -43,28 +63,32 @@ def make_app() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback(help=_help(_top))(_top)
-    running = (audit, measure, profile, compare, replay, run)
-    # In the order in which the help lists them.
-    for command in (demo, *running[:5], verify, run, history, zoo, methods, doctor, plan, reproduce):
-        done = apart_from_mechanisms(command) if command in running else command
-        app.command(help=_help(command), epilog=_EPILOG if command in (audit, compare, replay, run) else None)(done)
+    for command in _COMMANDS:
+        epilog = _EPILOG if command in _COMMANDS_WITH_A_VERDICT else None
+        runs_mechanisms = command in _COMMANDS_THAT_RUN_MECHANISMS
+        kind = MechanismCommand if runs_mechanisms else GroupedCommand
+        app.command(cls=kind, help=_help(command), epilog=epilog)(command)
     return app
 
 
 def _help(command: Callable[..., Any]) -> str:
-    """The docstring; paragraphs with indented lines, such as examples, are marked to be printed verbatim."""
+    """The docstring; paragraphs with indented lines, such as examples, are printed verbatim."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(f"\b\n{each}" if "\n  " in each else each for each in paragraphs)
+    verbatim = "\b\n"
+    marked = [verbatim + text if "\n  " in text else text for text in paragraphs]
+    return "\n\n".join(marked)
 
 
 def _top(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error; works after a command, too."),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show the traceback of an error; works after a command, too."
+    ),
 ) -> None:
     """Measures the privacy of anything you can sample.
 
-    Epsilometer runs a mechanism on two neighbouring inputs, certifies how much it leaks at least, and refutes a claim
-    of differential privacy with a counterexample that anyone can replay.
+    Epsilometer runs a mechanism on two neighbouring inputs, certifies how much it leaks at least,
+    and refutes a claim of differential privacy with a counterexample that anyone can replay.
 
     Begin with:
       epsilometer demo
@@ -73,42 +97,51 @@ def _top(
     """
 
 
-def run_command(arguments: list[str]) -> int:
-    """Runs one command and turns any error into a line on standard error and an exit status."""
+def run_command(arguments: list[str], *, ends_process: bool = False) -> int:
+    """Runs one command and turns any error into a line on standard error and an exit status.
+
+    Args:
+        arguments: what follows the program's name.
+        ends_process: whether the process ends with this command, see `Answers`.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal without Greek letters gets their escapes instead of an error
+        if hasattr(stream, "reconfigure"):
+            # A terminal without Greek letters gets their escapes instead of an error.
             stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in arguments
     if "_EPSILOMETER_COMPLETE" in os.environ:  # a shell asks what may follow
         make_app()(prog_name="epsilometer")
+    answers = Answers(ends_process=ends_process)
     try:
-        status = _invoke([each for each in arguments if each != "--debug"])
-        own_output().flush()
+        status = _invoke([word for word in arguments if word != "--debug"], answers)
+        answers.flush()
         return status
     except KeyboardInterrupt as stop:
         _complain(_interrupted(str(stop), arguments), debug)
-        return INTERRUPTED
-    except BaseException as error:  # all of them: Python's own status for an error that nobody caught is our "refuted"
+        return ExitStatus.INTERRUPTED
+    except BaseException as error:
+        # All of them: Python's own status for an error that nobody caught is our "refuted".
         if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
-            return BROKEN_PIPE  # whoever read our output has gone
+            return ExitStatus.BROKEN_PIPE  # whoever read our output has gone
         _complain(_message(error, debug), debug)
-        return BAD_INPUT
+        return ExitStatus.BAD_INPUT
     finally:
         _let_go_of_broken_streams()
 
 
-def _invoke(arguments: list[str]) -> int:
+def _invoke(arguments: list[str], answers: Answers) -> int:
     command = typer.main.get_command(make_app())
     if not arguments:
         # Status 2: a call without arguments must not look like a claim that was not refuted.
         with command.make_context("epsilometer", [], resilient_parsing=True) as context:
             sys.stdout.write(context.get_help() + "\n")
-        return BAD_INPUT
+        return ExitStatus.BAD_INPUT
     try:
         try:
-            context = command.make_context("epsilometer", arguments)
-        except SystemExit as ended:  # --install-completion is done, or does not know this shell; 1 would be a verdict
-            return BAD_INPUT if ended.code else 0
+            context = command.make_context("epsilometer", arguments, obj=answers)
+        except SystemExit as ended:
+            # --install-completion is done, or does not know this shell; 1 would be a verdict.
+            return ExitStatus.BAD_INPUT if ended.code else 0
         with context:
             return int(command.invoke(context) or 0)
     except typer.Exit as ended:
@@ -122,7 +155,11 @@ def _interrupted(how_far: str, arguments: list[str]) -> str:
         return f"{text}, but the same command resumes from the checkpoint"
     if not how_far:
         return text
-    early = "" if "--stop-early" in arguments else "; with --stop-early there is a certified bound at any time"
+    early = (
+        ""
+        if "--stop-early" in arguments
+        else "; with --stop-early there is a certified bound at any time"
+    )
     return f"{text}. With --checkpoint FILE the same command could go on from here{early}"
 
 
@@ -138,7 +175,11 @@ def _message(error: BaseException, debug: bool) -> str:
         return str(error)
     if isinstance(error, OSError):
         # An error in writing that names no file is about standard output: files that we write always have a name.
-        nameless = STANDARD_OUTPUT if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO) else "a file"
+        nameless = (
+            STANDARD_OUTPUT
+            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
+            else "a file"
+        )
         return f"{error.filename or nameless}: {error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"
@@ -146,10 +187,12 @@ def _message(error: BaseException, debug: bool) -> str:
 
 
 def _complain(message: str, debug: bool) -> None:
-    with contextlib.suppress(Exception):  # there may be nobody to complain to: the status says enough
+    with contextlib.suppress(
+        Exception
+    ):  # there may be nobody to complain to: the status says enough
         if debug:
             sys.stderr.write(public(traceback.format_exc()))
-        sys.stderr.write(f"epsilometer: {cut(clean(public(message)), _MOST_MESSAGE)}\n")
+        sys.stderr.write(f"epsilometer: {cut(clean(public(message)), _MAX_MESSAGE_CHARACTERS)}\n")
 
 
 def _let_go_of_broken_streams() -> None:

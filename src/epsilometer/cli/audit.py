@@ -1,18 +1,67 @@
 """`epsilometer audit` and `epsilometer measure`."""
 
 from functools import partial
-from typing import Any
 
-from epsilometer.cli.options import CLAIM, ENDING, FILES, RUN, SEARCH, Target, TargetOrFile, deliver, run, takes
+import typer
+
+from epsilometer.cli import options
+from epsilometer.cli.output import write_and_print
+from epsilometer.cli.request import (
+    find_notion,
+    given_settings,
+    make_request,
+    run_with_progress,
+)
 from epsilometer.errors import InputError
 
 
-@takes(f"left right {SEARCH} search_on {CLAIM} {RUN} {FILES} write_test {ENDING} all distance")
-def audit(target: TargetOrFile, **flags: Any) -> int:
+def audit(
+    context: typer.Context,
+    target: options.TargetOrFile,
+    *,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    mu: options.Mu = None,
+    rho: options.Rho = None,
+    distance: options.Distance = None,
+    left: options.Left = None,
+    right: options.Right = None,
+    batch: options.Batch = None,
+    features: options.Features = None,
+    finder: options.Finder = None,
+    domain: options.Domain = None,
+    around: options.Around = None,
+    relation: options.Relation = None,
+    user: options.User = None,
+    beyond: options.Beyond = None,
+    trials: options.Trials = None,
+    trial_samples: options.TrialSamples = None,
+    search_on: options.SearchOn = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    method: options.MethodName = None,
+    option: options.MethodOptions = None,
+    jobs: options.Jobs = None,
+    engine: options.Engine = None,
+    suppress: options.Suppress = None,
+    stop_early: options.StopEarly = None,
+    max_seconds: options.MaxSeconds = None,
+    checkpoint: options.Checkpoint = None,
+    representation: options.Representation = None,
+    all_representations: options.AllRepresentations = False,
+    json: options.Json = None,
+    html: options.Html = None,
+    junit: options.Junit = None,
+    markdown: options.Markdown = None,
+    write_test: options.WriteTest = None,
+) -> int:
     """Try to refute a claim of privacy.
 
-    A function gets one input, and a numpy generator if it has a parameter named rng; it returns one output, of any
-    kind. A zoo mechanism brings its worst pair of inputs, and its own claim unless one is given.
+    A function gets one input, and a numpy generator if it has a parameter named rng; it returns one
+    output, of any kind. A zoo mechanism brings its worst pair of inputs, and its own claim unless
+    one is given.
 
     Examples:
       epsilometer audit my_module:noisy_count --left 0 --right 1 --epsilon 1
@@ -28,26 +77,108 @@ def audit(target: TargetOrFile, **flags: Any) -> int:
       pairs = [[0, 1], [5, 6]]
       epsilon = 1.0
       samples = 200000
-    """
+    """  # noqa: E501  # lines to be copied
     from epsilometer.auditing.public import audit as audit_mechanism
-    from epsilometer.cli.request import make_plan
 
-    if flags.pop("all"):
-        if flags["representation"] not in (None, "all"):
-            view = flags["representation"]
-            raise InputError(f"--all and --representation {view} contradict each other; give one of them")
-        flags["representation"] = "all"
-    plan = make_plan(target, flags)
-    result = run(partial(audit_mechanism, plan.mechanism, plan.inputs, plan.claim(), **plan.keywords), plan.record)
-    return deliver(result, plan.files)
+    if all_representations:
+        if representation not in (None, "all"):
+            raise InputError(
+                f"--all and --representation {representation} contradict each other; "
+                "give one of them"
+            )
+        representation = "all"
+    given = given_settings(
+        epsilon=epsilon,
+        delta=delta,
+        order=order,
+        mu=mu,
+        rho=rho,
+        distance=distance,
+        left=left,
+        right=right,
+        batch=batch,
+        features=features,
+        finder=finder,
+        domain=domain,
+        around=around,
+        relation=relation,
+        user=user,
+        beyond=beyond,
+        trials=trials,
+        trial_samples=trial_samples,
+        search_on=search_on,
+        samples=samples,
+        confidence=confidence,
+        seed=seed,
+        method=method,
+        option=option,
+        jobs=jobs,
+        engine=engine,
+        suppress=suppress,
+        stop_early=stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
+        json=json,
+        html=html,
+        junit=junit,
+        markdown=markdown,
+        write_test=write_test,
+    )
+    request = make_request(target, given, context.obj)
+    work = partial(
+        audit_mechanism,
+        request.subject,
+        request.inputs,
+        request.claim(),
+        **request.keywords,
+    )
+    result = run_with_progress(work, request.record)
+    return write_and_print(result, request.files, context.obj)
 
 
-@takes(f"left right {SEARCH} notion fixed_epsilon fixed_delta fixed_order {RUN} {FILES} {ENDING} distance")
-def measure(target: Target, **flags: Any) -> int:
+def measure(
+    context: typer.Context,
+    target: options.Target,
+    *,
+    notion: options.Notion = None,
+    epsilon: options.FixedEpsilon = None,
+    delta: options.FixedDelta = None,
+    order: options.FixedOrder = None,
+    distance: options.Distance = None,
+    left: options.Left = None,
+    right: options.Right = None,
+    batch: options.Batch = None,
+    features: options.Features = None,
+    finder: options.Finder = None,
+    domain: options.Domain = None,
+    around: options.Around = None,
+    relation: options.Relation = None,
+    user: options.User = None,
+    beyond: options.Beyond = None,
+    trials: options.Trials = None,
+    trial_samples: options.TrialSamples = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    method: options.MethodName = None,
+    option: options.MethodOptions = None,
+    jobs: options.Jobs = None,
+    engine: options.Engine = None,
+    suppress: options.Suppress = None,
+    stop_early: options.StopEarly = None,
+    max_seconds: options.MaxSeconds = None,
+    checkpoint: options.Checkpoint = None,
+    representation: options.Representation = None,
+    json: options.Json = None,
+    html: options.Html = None,
+    junit: options.Junit = None,
+    markdown: options.Markdown = None,
+) -> int:
     """Bound the privacy loss from below, without a claim.
 
-    The notion is pure unless another is named or follows from a fixed parameter: --order is renyi, --delta and
-    --epsilon are approx.
+    The notion is pure unless another is named or follows from a fixed parameter: --order is renyi,
+    --delta and --epsilon are approx.
 
     Examples:
       epsilometer measure my_module:noisy_count --left 0 --right 1
@@ -57,10 +188,48 @@ def measure(target: Target, **flags: Any) -> int:
       epsilometer measure zoo:laplace --notion renyi --order 2
     """
     from epsilometer.auditing.public import measure as measure_mechanism
-    from epsilometer.cli.request import find_notion, make_plan, parameters_of
 
-    fixed: dict[str, Any] = parameters_of(flags)
-    kind = None if (name := flags.pop("notion")) is None else find_notion(name)
-    plan = make_plan(target, {name: value for name, value in flags.items() if name not in fixed})
-    result = run(partial(measure_mechanism, plan.mechanism, plan.inputs, kind, **plan.keywords, **fixed), plan.record)
-    return deliver(result, plan.files)
+    given = given_settings(
+        distance=distance,
+        left=left,
+        right=right,
+        batch=batch,
+        features=features,
+        finder=finder,
+        domain=domain,
+        around=around,
+        relation=relation,
+        user=user,
+        beyond=beyond,
+        trials=trials,
+        trial_samples=trial_samples,
+        samples=samples,
+        confidence=confidence,
+        seed=seed,
+        method=method,
+        option=option,
+        jobs=jobs,
+        engine=engine,
+        suppress=suppress,
+        stop_early=stop_early,
+        max_seconds=max_seconds,
+        checkpoint=checkpoint,
+        representation=representation,
+        json=json,
+        html=html,
+        junit=junit,
+        markdown=markdown,
+    )
+    notion_class = None if notion is None else find_notion(notion)
+    fixed_parameters = given_settings(epsilon=epsilon, delta=delta, order=order)
+    request = make_request(target, given, context.obj)
+    work = partial(
+        measure_mechanism,
+        request.subject,
+        request.inputs,
+        notion_class,
+        **request.keywords,
+        **fixed_parameters,
+    )
+    result = run_with_progress(work, request.record)
+    return write_and_print(result, request.files, context.obj)

@@ -5,21 +5,48 @@ from typing import Annotated, Any
 
 import typer
 
-from epsilometer.cli.options import CLAIM, FILES, READING, deliver, files_of, run, takes
+from epsilometer.cli import options
+from epsilometer.cli.files import read_options
+from epsilometer.cli.output import OutputFiles, write_and_print
+from epsilometer.cli.request import find_notion, given_settings, run_with_progress
+from epsilometer.cli.targets import open_features
 from epsilometer.errors import InputError
 
 
-@takes(f"{CLAIM} notion {READING} confidence seed method option features suppress representation distance {FILES}")
 def compare(
-    left: Annotated[str, typer.Argument(metavar="LEFT", help="Outputs for one input: a file as below.")],
+    context: typer.Context,
+    left: Annotated[
+        str, typer.Argument(metavar="LEFT", help="Outputs for one input: a file as below.")
+    ],
     right: Annotated[str, typer.Argument(metavar="RIGHT", help="Outputs for its neighbour.")],
-    **flags: Any,
+    *,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    order: options.Order = None,
+    mu: options.Mu = None,
+    rho: options.Rho = None,
+    notion: options.Notion = None,
+    distance: options.Distance = None,
+    header: options.Header = None,
+    columns: options.Columns = None,
+    max_output_bytes: options.MaxOutputBytes = None,
+    features: options.Features = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    method: options.MethodName = None,
+    option: options.MethodOptions = None,
+    suppress: options.Suppress = None,
+    representation: options.Representation = None,
+    json: options.Json = None,
+    html: options.Html = None,
+    junit: options.Junit = None,
+    markdown: options.Markdown = None,
 ) -> int:
     """Audit two files of recorded outputs.
 
-    One output per entry: of the first axis of an array (npy, npz; FILE.npz:NAME if it has several), per row of a csv
-    or parquet file (an empty cell is the missing value), per line of a jsonl file, per entry of a json list. Without a
-    claim, --notion measures.
+    One output per entry: of the first axis of an array (npy, npz; FILE.npz:NAME if it has several),
+    per row of a csv or parquet file (an empty cell is the missing value), per line of a jsonl file,
+    per entry of a json list. Without a claim, --notion measures.
 
     Examples:
       epsilometer compare left.npy right.npy --epsilon 1
@@ -29,29 +56,42 @@ def compare(
     """
     from epsilometer.auditing.public import compare as compare_outputs
     from epsilometer.claims import from_parameters
-    from epsilometer.cli.files import read_options
-    from epsilometer.cli.request import find_notion, open_features, parameters_of
     from epsilometer.mechanisms.recordings import from_recording
 
-    files = files_of(flags)
-    given = parameters_of(flags)
-    if flags["notion"] is None and not given:
-        raise InputError("nothing is claimed: give --epsilon (or --mu, --rho), or --notion to measure")
-    measured = flags["notion"] is not None
-    claim: Any = find_notion(flags["notion"]) if measured else from_parameters(**given)
-    names = ("confidence", "seed", "method", "suppress", "representation", "distance")
-    keywords: dict[str, Any] = {name: flags[name] for name in names if flags[name] is not None}
-    if flags["option"] is not None:
-        keywords["options"] = read_options(flags["option"])
-    if flags["features"] is not None:
-        keywords["features"] = open_features(flags["features"])
-    if measured:
-        keywords |= given
-    reading = {name: flags[name] for name in ("header", "max_output_bytes")}
-    if flags["columns"] is not None:
-        reading["columns"] = [name.strip() for name in flags["columns"].split(",")]
-    outputs = from_recording(left, **reading), from_recording(right, **reading)
-    result = run(lambda progress: compare_outputs(*outputs, claim, **keywords), {"left": left, "right": right})
+    files = OutputFiles(json=json, html=html, junit=junit, markdown=markdown).checked(context.obj)
+    parameters = given_settings(epsilon=epsilon, delta=delta, order=order, mu=mu, rho=rho)
+    if notion is None and not parameters:
+        raise InputError(
+            "nothing is claimed: give --epsilon (or --mu, --rho), or --notion to measure"
+        )
+    keywords = given_settings(
+        confidence=confidence,
+        seed=seed,
+        method=method,
+        suppress=suppress,
+        representation=representation,
+        distance=distance,
+        options=None if option is None else read_options(option),
+        features=None if features is None else open_features(features),
+    )
+    claim: Any
+    if notion is None:
+        claim = from_parameters(**parameters)
+    else:
+        claim = find_notion(notion)
+        keywords.update(parameters)
+    column_names = None
+    if columns is not None:
+        column_names = [name.strip() for name in columns.split(",")]
+    reading: dict[str, Any] = {"header": header, "max_output_bytes": max_output_bytes}
+    if column_names is not None:
+        reading["columns"] = column_names
+    left_outputs = from_recording(left, **reading)
+    right_outputs = from_recording(right, **reading)
+    result = run_with_progress(
+        lambda progress: compare_outputs(left_outputs, right_outputs, claim, **keywords),
+        {"left": left, "right": right},
+    )
     if "note" in result.settings:
         sys.stderr.write(f"epsilometer: {result.settings['note']}\n")
-    return deliver(result, files)
+    return write_and_print(result, files, context.obj)

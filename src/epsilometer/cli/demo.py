@@ -34,10 +34,10 @@ def demo() -> int:
 
     Takes a few seconds, needs no network, and writes epsilometer-report.html into the current folder.
     """
-    from epsilometer.cli.files import writable
+    from epsilometer.cli.output import Answers, writable
     from epsilometer.storage.writing import write_whole
 
-    writable(REPORT, "the report")
+    writable(REPORT, "the report", Answers())
     console = None
     if sys.stdout.isatty():
         from rich.console import Console
@@ -56,7 +56,7 @@ def demo() -> int:
 def perform(target: str, number: int, console: "Console | None") -> "AuditResult":
     """Explains one audit, runs it, and shows its result."""
     from epsilometer.auditing.public import audit
-    from epsilometer.cli.request import open_target
+    from epsilometer.cli.targets import open_target
     from epsilometer.report.text import show_result
 
     say(f"{number}. {ACTS[target]}", console)

@@ -1,124 +1,17 @@
-"""What goes into a command and comes out of it: inputs from flags and files, files to write, and standard output.
+"""What goes into a command: inputs from flags and files. Nothing is ever unpickled."""
 
-Nothing is ever unpickled. Standard output belongs to our answer alone: see `own_output`.
-"""
-
-import atexit
 import contextlib
-import functools
-import io
 import json
-import os
 import shlex
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.report.wording import plain, shown
 
 if TYPE_CHECKING:
     from epsilometer.result import AuditResult
-
-_Arguments = ParamSpec("_Arguments")
-_Answer = TypeVar("_Answer")
-
-STANDARD_OUTPUT = "standard output"
-_ITS_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-# Where our answers go while a mechanism may print; None while nobody else uses standard output.
-_own: TextIO | None = None
-
-
-def own_output() -> TextIO:
-    """Where the answers of a command go: standard output, as it was before a mechanism could print there."""
-    return sys.stdout if _own is None else _own
-
-
-def apart_from_mechanisms(command: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
-    """Gives standard output to the command alone. What mechanisms, their workers and C code print goes to stderr."""
-
-    @functools.wraps(command)
-    def apart(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Answer:
-        with _output_kept():
-            return command(*arguments, **keywords)
-
-    return apart
-
-
-# Set by a program that is nothing but our command line: then what a mechanism leaves behind (threads, buffers of C
-# libraries, functions that run at exit) cannot follow our answer either.
-for_good = False
-
-
-@contextlib.contextmanager
-def _output_kept() -> Iterator[None]:
-    global _own
-    sys.stdout.flush()
-    before, saved = sys.stdout, os.dup(1)
-    is_real = _descriptor(before) == 1
-    _own = _reopened(before, saved) if is_real else before
-    os.dup2(2, 1)
-    if is_real:
-        before.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its lines mix with those of stderr
-    else:  # something in its place, as in a test or a notebook
-        sys.stdout = sys.stderr
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):  # there is something more important to tell
-            _own.flush()
-        raise
-    else:
-        _own.flush()
-    finally:
-        if for_good:
-            atexit.register(_close, _own)
-        else:
-            _restore(before, saved, is_real)
-
-
-def _close(stream: TextIO) -> None:
-    with contextlib.suppress(OSError, ValueError):  # whoever read it may be gone; that was told before
-        stream.close()
-
-
-def _restore(before: TextIO, saved: int, is_real: bool) -> None:
-    global _own
-    with contextlib.suppress(OSError, ValueError):
-        (before if is_real else sys.stdout).flush()
-    os.dup2(saved, 1)
-    with contextlib.suppress(OSError):
-        own_output().close() if is_real else os.close(saved)
-    sys.stdout, _own = before, None
-
-
-def _descriptor(stream: TextIO) -> int | None:
-    try:
-        return stream.fileno()
-    except (OSError, ValueError, AttributeError):
-        return None
-
-
-def _reopened(stream: TextIO, descriptor: int) -> TextIO:
-    """The same stream by another descriptor, whose errors say what it is."""
-    from epsilometer.storage.writing import NamedFile
-
-    binary = io.BufferedWriter(NamedFile(descriptor, STANDARD_OUTPUT))
-    return io.TextIOWrapper(binary, stream.encoding, "backslashreplace", line_buffering=stream.isatty())
-
-
-def write_all(writers: Sequence[Callable[[], object]]) -> EpsilometerError | None:
-    """Writes files one after the other, also after one that cannot be written; returns what went wrong, in one line."""
-    problems: list[str] = []
-    for write in writers:
-        try:
-            write()
-        except OSError as error:
-            problems.append(f"{error.filename or 'a file'} cannot be written: {error.strerror or error}")
-        except InputError as error:  # a pair that no test can hold
-            problems.append(str(error))
-    return EpsilometerError("; ".join(problems)) if problems else None
 
 
 def read_value(text: str, option: str) -> Any:
@@ -218,24 +111,3 @@ def read_result(path: Path) -> "AuditResult":
         raise
     except (ValueError, *UNSOUND) as error:
         raise InputError(f"{path} is not a result: {first_line(error)}") from error
-
-
-def writable(path: str | None, option: str) -> str | None:
-    """A file that will be written, by its whole name: a mechanism may change the folder.
-
-    Complains about one that cannot be written, before the work is done and not after it. None stays what it is, and
-    so does "-" for --json.
-    """
-    if path is None or (path, option) == ("-", "--json"):
-        return path
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {place.parent}")
-    if place.is_dir():
-        raise InputError(f"{option} {path} is a folder")
-    if not os.access(place if place.exists() else place.parent, os.W_OK):
-        raise InputError(f"{option} {path}: Permission denied")
-    whole = os.path.abspath(path)
-    if whole in _ITS_NAMES and _own is not None and _descriptor(_own) is not None:
-        return f"/dev/fd/{_own.fileno()}"
-    return whole

@@ -3,11 +3,10 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from epsilometer.cli.files import own_output
 from epsilometer.errors import InputError
 from epsilometer.report.wording import clean, figure, figure_down, plain
 
@@ -16,14 +15,20 @@ if TYPE_CHECKING:
     from epsilometer.suites.history import Run
 
 
-def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows under headers. Nothing in them can steer a terminal: what does not print is spelled out."""
+def print_rows(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO | None = None
+) -> None:
+    """Prints rows under headers, on standard output unless another stream is given.
+
+    Nothing in them can steer a terminal: what does not print is spelled out.
+    """
+    stream = sys.stdout if stream is None else stream
     rows = [[clean(cell) for cell in row] for row in rows]
-    if not own_output().isatty():
+    if not stream.isatty():
         widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
         for row in (headers, *rows):
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            own_output().write(line.rstrip() + "\n")
+            stream.write(line.rstrip() + "\n")
         return
     from rich.console import Console
     from rich.table import Table
@@ -34,7 +39,7 @@ def print_rows(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(header, no_wrap=number == 0)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(file=own_output()).print(table)
+    Console(file=stream).print(table)
 
 
 def methods() -> int:
@@ -52,7 +57,9 @@ def methods() -> int:
         except InputError as error:  # another package's method; the list continues
             rows.append((name, "?", f"{error}{source}", ""))
             continue
-        rows.append((name, method.guarantee, method.summary + source, ", ".join(option_names(name))))
+        rows.append(
+            (name, method.guarantee, method.summary + source, ", ".join(option_names(name)))
+        )
     print_rows(("name", "guarantee", "summary", "options"), rows)
     return 0
 
@@ -69,19 +76,26 @@ def zoo() -> int:
     rows = []
     for name in mechanisms.names():
         entry = mechanisms.find(name)
-        rows.append((name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary))
+        rows.append(
+            (name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary)
+        )
     print_rows(("name", "claim", "in truth", "summary"), rows)
     if brought("mechanisms"):
         sys.stdout.write("\n")
         plugins = sorted(brought("mechanisms").values(), key=lambda each: each.name)
-        print_rows(("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins])
+        print_rows(
+            ("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins]
+        )
     return 0
 
 
 # What each extra brings: its packages, and what they are for. The same as in pyproject.toml, which a test compares.
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "parquet": (("pyarrow",), "recordings in .parquet files"),
-    "search": (("optuna",), "the tree-structured surrogate of finders.Bayesian (its Gaussian process needs nothing)"),
+    "search": (
+        ("optuna",),
+        "the tree-structured surrogate of finders.Bayesian (its Gaussian process needs nothing)",
+    ),
     "neural": (("jax", "optax"), "a network as the variational function of renyi-variational"),
     "hypothesis": (("hypothesis",), "domains.from_strategy: inputs from a strategy of Hypothesis"),
     "pandas": (("pandas",), "data frames and series as containers of a domain"),
@@ -90,7 +104,10 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "ray": (("ray",), "engine ray://host:port: more than one machine"),
     "accounting": (("dp-accounting",), "exact curves beside a measured profile"),
     "opendp": (("opendp",), "audit measurements of OpenDP"),
-    "diffprivlib": (("diffprivlib", "scikit-learn"), "audit mechanisms, tools and models of diffprivlib"),
+    "diffprivlib": (
+        ("diffprivlib", "scikit-learn"),
+        "audit mechanisms, tools and models of diffprivlib",
+    ),
 }
 
 
@@ -108,11 +125,16 @@ def doctor() -> int:
     from epsilometer.environment import describe_environment
     from epsilometer.storage.exchange import memory_share
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     memory = f"{memory_share() / 1e9:.1f} GB per side"
     machine = {"jobs": f"up to {cores} (--jobs {cores})", "memory for outputs": memory}
-    print_rows(("here", ""), [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()])
-    own_output().write("\n")
+    print_rows(
+        ("here", ""),
+        [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()],
+    )
+    sys.stdout.write("\n")
     installed = {str(each.name).lower(): each.version for each in distributions()}
     rows = []
     for extra, (packages, purpose) in EXTRAS.items():
@@ -124,9 +146,15 @@ def doctor() -> int:
 
 
 def history(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's TOML file, or its history.")],
-    audit: Annotated[str | None, typer.Option(metavar="NAME", help="Only this audit, run by run.")] = None,
-    run: Annotated[int | None, typer.Option(metavar="NUMBER", help="Only this run, audit by audit.")] = None,
+    suite: Annotated[
+        str, typer.Argument(metavar="SUITE", help="The suite's TOML file, or its history.")
+    ],
+    audit: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this audit, run by run.")
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Only this run, audit by audit.")
+    ] = None,
 ) -> int:
     """Show the earlier runs of a suite.
 
@@ -139,7 +167,9 @@ def history(
 
     if audit is not None and run is not None:
         raise InputError("give either --audit or --run, not both")
-    with History(history_path(suite) if suite.endswith(".toml") else Path(suite), must_exist=True) as past:
+    with History(
+        history_path(suite) if suite.endswith(".toml") else Path(suite), must_exist=True
+    ) as past:
         if audit is not None:
             _print_audit(past, audit)
         elif run is not None:
@@ -158,13 +188,15 @@ def _print_runs(runs: "Sequence[Run]") -> None:
     from epsilometer.suites.index import counted
 
     if not runs:
-        own_output().write("no runs yet\n")
+        sys.stdout.write("no runs yet\n")
         return
     has_nights = any(run.night is not None for run in runs)
     rows = []
     for run in runs:
         night = [str(run.night or "")] if has_nights else []
-        rows.append([str(run.number), *night, run.began, run.ended or "interrupted", counted(run.words)])
+        rows.append(
+            [str(run.number), *night, run.began, run.ended or "interrupted", counted(run.words)]
+        )
     night_head = ("night",) if has_nights else ()
     print_rows(("run", *night_head, "began (UTC)", "ended", "verdicts"), rows)
 
@@ -174,7 +206,13 @@ def _print_audit(past: "History", name: str) -> None:
     if not found:
         raise InputError(f"no run has an audit called {plain(name)!r}")
     rows = [
-        (str(run), at, verdict, "" if bound is None else figure_down(bound), "" if claimed is None else figure(claimed))
+        (
+            str(run),
+            at,
+            verdict,
+            "" if bound is None else figure_down(bound),
+            "" if claimed is None else figure(claimed),
+        )
         for run, at, verdict, bound, claimed in found
     ]
     print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
@@ -188,7 +226,11 @@ def _print_run(past: "History", number: int) -> None:
         raise InputError(f"there is nothing about run {number}")
     before = past.run_before(number)
     entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
-    print_outcomes(entries, outcomes, find_changes(entries, outcomes, {} if before is None else past.outcomes(before)))
+    print_outcomes(
+        entries,
+        outcomes,
+        find_changes(entries, outcomes, {} if before is None else past.outcomes(before)),
+    )
 
 
 def print_outcomes(
@@ -196,6 +238,7 @@ def print_outcomes(
     outcomes: "Mapping[str, Outcome]",
     changes: "Mapping[str, Change]",
     family: "Family | None" = None,
+    stream: TextIO | None = None,
 ) -> None:
     """A row per audit of a run: what was found, whether that was expected, and what has changed.
 
@@ -204,12 +247,15 @@ def print_outcomes(
         outcomes: by name.
         changes: by name.
         family: the claims that are judged together; None if each is judged alone.
+        stream: where to print; None is standard output.
     """
     rows = []
     for entry in entries:
         outcome = outcomes[entry.name]
         is_alone = family is not None and entry.name in family.refuted_alone
-        is_expected = entry.expected is not None and not is_alone and outcome.status(entry.expected) == 0
+        is_expected = (
+            entry.expected is not None and not is_alone and outcome.status(entry.expected) == 0
+        )
         word = outcome.word if family is None else family.word(outcome)
         verdict = f"{word} (as expected)" if is_expected else word
         cells = [plain(entry.name, 40), verdict, outcome.figures]
@@ -217,4 +263,4 @@ def print_outcomes(
             cells.append(plain(family.remark(entry.name), 60))
         rows.append([*cells, plain(changes[entry.name].text, 60)])
     family_head = () if family is None else ("family",)
-    print_rows(("audit", "verdict", "bound", *family_head, "change"), rows)
+    print_rows(("audit", "verdict", "bound", *family_head, "change"), rows, stream)

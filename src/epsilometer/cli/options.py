@@ -1,37 +1,37 @@
-"""Options that several commands share, and how a command runs an audit and delivers its result."""
+"""The options of the commands: one type per option, defined once and shared by all commands.
 
-import dataclasses
-import inspect
-import time
-from collections.abc import Callable, Mapping
+A command takes an option by naming its type, for example `samples: Samples = None`. None always
+means "not given", so that a settings file can say otherwise. In the help the options stand in
+groups, see `GroupedCommand`.
+"""
+
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from epsilometer.cli.files import own_output, writable, write_all
-from epsilometer.errors import MechanismError
+# The groups of options, in the order in which the help shows them.
+CLAIM = "Claim"
+INPUTS = "Inputs"
+SEARCH = "Search"
+DRAWS = "Draws"
+OUTPUT = "Output"
+GROUPS = (CLAIM, INPUTS, SEARCH, DRAWS, OUTPUT)
 
-if TYPE_CHECKING:
-    from epsilometer.auditing.profile import Profile
-    from epsilometer.result import AuditResult
-
-_Result = TypeVar("_Result", "AuditResult", "Profile")
-
-NOT_REFUTED, REFUTED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
-# The statuses by which shells report SIGINT and SIGPIPE.
-INTERRUPTED, BROKEN_PIPE = 130, 141
 # What is larger is not even turned into a whole number: 1e999999999 has that many digits.
 _BEYOND_COUNTING = Decimal(10) ** 30
+# The powers of ten that suffixes of counts stand for.
+_SUFFIXES = {"k": 3, "m": 6, "g": 9}
 
 
 def count(text: str) -> int:
     """A whole number as people write it: 100000, 100_000, 1e5, 100k, 2.5M."""
     plain = text.strip().replace("_", "")
-    scale = {"k": 3, "m": 6, "g": 9}.get(plain[-1:].lower(), 0)
+    exponent = _SUFFIXES.get(plain[-1:].lower(), 0)
+    digits = plain[:-1] if exponent else plain
     try:
-        value = Decimal(plain[:-1] if scale else plain).scaleb(scale)
+        value = Decimal(digits).scaleb(exponent)
         if abs(value) < _BEYOND_COUNTING and value == int(value):
             return int(value)
     except ArithmeticError:
@@ -39,169 +39,388 @@ def count(text: str) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number such as 100000, 1e5 or 100k")
 
 
+class GroupedCommand(TyperCommand):
+    """A command whose help lists the options by group (their `rich_help_panel`)."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the arguments, then the options of each group, then the others."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for group in (*GROUPS, "Options"):
+            sections[group] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                sections["Arguments"].append(record)
+                continue
+            group = getattr(parameter, "rich_help_panel", None) or "Options"
+            sections.setdefault(group, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class MechanismCommand(GroupedCommand):
+    """A command that runs mechanisms: meanwhile standard output is reserved for its answer."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command; `ctx.obj` is its `Answers`."""
+        with ctx.obj.reserved():
+            return super().invoke(ctx)
+
+
+# ----- what to run
+
 _TARGET_HELP = (
-    "What to run: package.module:function (the current folder is searched), 'command:./program {dataset}', "
-    "an http(s) address, recording:FILE, plugin:NAME of an installed package, or zoo:NAME for a reference mechanism, "
-    "zoo:NAME?epsilon=.7 to calibrate it."
+    "What to run: package.module:function (the current folder is searched), "
+    "'command:./program {dataset}', an http(s) address, recording:FILE, plugin:NAME of an "
+    "installed package, or zoo:NAME for a reference mechanism, zoo:NAME?epsilon=.7 to "
+    "calibrate it."
 )
 Target = Annotated[str, typer.Argument(metavar="TARGET", help=_TARGET_HELP)]
 TargetOrFile = Annotated[
-    str, typer.Argument(metavar="TARGET", help=f"{_TARGET_HELP} Or a TOML file with the same settings.")
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help=f"{_TARGET_HELP} Or a TOML file with the same settings.",
+    ),
 ]
-_ENGINES = "local, dask://host:port, ray://host:port or ray://auto"
-_DOMAINS = "records:number:0:1, vector:4:0:1, category:a,b"
-_FINDERS = "search, random, grid, bayesian or patterns"
-_MEMORY = "an eighth of the memory, at most 8e9"
-# By name: the type (bool for a switch that is on or not given), how the value is called, and the help.
-_OPTIONS: dict[str, tuple[Any, str | None, str]] = {
-    "left": (str, "JSON|@FILE", "One input, as JSON or @file (json, npy, csv)."),
-    "right": (str, "JSON|@FILE", "Its neighbour."),
-    "epsilon": (float, None, "Claimed ε."),
-    "delta": (float, None, "With --epsilon: (ε, δ)."),
-    "order": (float, None, "With --epsilon: Rényi of this order."),
-    "mu": (float, None, "Claimed μ: Gaussian."),
-    "rho": (float, None, "Claimed ρ: zero-concentrated."),
-    "fixed_epsilon": (float, None, "Fixed ε of approx: bounds δ."),
-    "fixed_delta": (float, None, "Fixed δ of approx: bounds ε."),
-    "fixed_order": (float, None, "Fixed order of renyi."),
-    "notion": (str, "NAME", "pure, approx, renyi, zcdp or gaussian: what to measure."),
-    "header/no_header": (bool, None, "Of csv files.  [default: a word above numbers is one]"),
-    "columns": (str, "A,B", "The columns that are the output.  [default: all]"),
-    "max_output_bytes": (float, "BYTES", f"Memory for the outputs of a side.  [default: {_MEMORY}]"),
-    "samples": (count, "N", "Draws per input: 50000, 1e6, 100k.  [default: 100000]"),
-    "confidence": (float, None, "Of the bound.  [default: 0.95]"),
-    "seed": (int, None, "Makes the run repeatable.  [default: fresh]"),
-    "method": (str, None, "See: epsilometer methods.  [default: auto]"),
-    "option": (list[str], "NAME=VALUE", "An option of the method; may be repeated. The value is JSON, or a word."),
-    "jobs": (int, None, "Worker processes of the local engine.  [default: 1]"),
-    "engine": (str, "WHERE", f"{_ENGINES}; the result is the same.  [default: local]"),
-    "batch": (bool, None, "The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n)."),
-    "features": (str, "MODULE:FUNCTION", "A function of one output: further columns that the event may look at."),
-    "suppress": (list[str], "CHECK", "Switch off a health check; may be repeated."),
-    "json": (str, "FILE", "Write the result as JSON; - is standard output."),
-    "html": (str, "FILE", "Write the report as one HTML page."),
-    "junit": (str, "FILE", "Write the result as JUnit XML."),
-    "markdown": (str, "FILE", "Write a summary in Markdown, for the page of a job."),
-    "write_test": (str, "FILE", "If refuted, write the counterexample as a test for pytest."),
-    "claim": (list[str], "CLAIM", "Check a claim such as eps=1,delta=1e-6; may be repeated."),
-    "plot": (str, "FILE", "Draw the curves (.svg, .png, .pdf)."),
-    "stop_early/no_stop_early": (bool, None, "Stop as soon as the claim is refuted; --samples is the most."),
-    "max_seconds": (float, None, "End after this many seconds, even if a call hangs; see --stop-early."),
-    "checkpoint": (str, "FILE", "Resume from this file if interrupted."),
-    "representation": (str, "VIEW", "value, bits or all.  [default: value]"),
-    "all": (bool, None, "Add a finding about floating-point bits; it does not decide."),
-    "distance": (int, None, "The inputs are this many steps apart: group privacy.  [default: 1]"),
-    "finder": (str, "NAME", f"How to search for inputs: {_FINDERS}.  [default: search]"),
-    "domain": (str, "TEXT", f"Search these inputs: {_DOMAINS}, or JSON with a kind, …"),
-    "relation": (str, "NAME", "Which are neighbours: replace, add-remove, user, substitute-column, l1, linf."),
-    "trials": (count, "N", "Pairs that a search tries.  [default: 50]"),
-    "trial_samples": (count, "N", "Draws per input and trial.  [default: 20000]"),
-    "around": (str, "FILE", "Search the neighbours of this data (csv, json, npy)."),
-    "user": (str, "COLUMN", "With --around: the column that names the user."),
-    "beyond": (bool, None, "Also count what the type allows although the domain does not: NaN, None, …"),
-    "search_on": (bool, None, "Try every pair for the largest bound, even after a refutation."),
-}
-SEARCH = "finder domain around relation user beyond trials trial_samples"
-CLAIM = "epsilon delta order mu rho"
-READING = "header/no_header columns max_output_bytes"
-RUN = "samples confidence seed method option jobs engine batch features suppress"
-FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
-FILES = "json html junit markdown"
-ENDING = "stop_early/no_stop_early max_seconds checkpoint representation"
+StoredResult = Annotated[str, typer.Argument(metavar="RESULT", help="What --json wrote.")]
 
+# ----- what is claimed
 
-def takes(names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Lets a command take these options, in this order. It gets them as keywords; None is "not given".
+Epsilon = Annotated[float | None, typer.Option(help="Claimed ε.", rich_help_panel=CLAIM)]
+Delta = Annotated[
+    float | None,
+    typer.Option(help="With --epsilon: (ε, δ).", rich_help_panel=CLAIM),
+]
+Order = Annotated[
+    float | None,
+    typer.Option(help="With --epsilon: Rényi of this order.", rich_help_panel=CLAIM),
+]
+Mu = Annotated[float | None, typer.Option(help="Claimed μ: Gaussian.", rich_help_panel=CLAIM)]
+Rho = Annotated[
+    float | None,
+    typer.Option(help="Claimed ρ: zero-concentrated.", rich_help_panel=CLAIM),
+]
+FixedEpsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", help="Fixed ε of approx: bounds δ.", rich_help_panel=CLAIM),
+]
+FixedDelta = Annotated[
+    float | None,
+    typer.Option("--delta", help="Fixed δ of approx: bounds ε.", rich_help_panel=CLAIM),
+]
+FixedOrder = Annotated[
+    float | None,
+    typer.Option("--order", help="Fixed order of renyi.", rich_help_panel=CLAIM),
+]
+Notion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="pure, approx, renyi, zcdp or gaussian: what to measure.",
+        rich_help_panel=CLAIM,
+    ),
+]
+Claims = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--claim",
+        metavar="CLAIM",
+        help="Check a claim such as eps=1,delta=1e-6; may be repeated.",
+        rich_help_panel=CLAIM,
+    ),
+]
+Distance = Annotated[
+    int | None,
+    typer.Option(
+        help="The inputs are this many steps apart: group privacy.  [default: 1]",
+        rich_help_panel=CLAIM,
+    ),
+]
 
-    Args:
-        names: separated by spaces; "a/no_a" for a switch with two sides.
-    """
+# ----- what the mechanism is run on
 
-    def with_options(command: Callable[..., int]) -> Callable[..., int]:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [each for each in own if each.kind is not each.VAR_KEYWORD]
-        for name in names.split():
-            kind, metavar, text = _OPTIONS[name]
-            name = name.removeprefix("fixed_")
-            parser, kind = (count, int) if kind is count else (None, kind)
-            flags = "--" + name.replace("_", "-").replace("/", "/--")
-            option = typer.Option(None, flags, metavar=metavar, help=text, parser=parser)
-            keyword = inspect.Parameter(name.partition("/")[0], inspect.Parameter.KEYWORD_ONLY, default=option)
-            parameters.append(keyword.replace(annotation=kind | None))
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
-        return command
+Left = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON|@FILE",
+        help="One input, as JSON or @file (json, npy, csv).",
+        rich_help_panel=INPUTS,
+    ),
+]
+Right = Annotated[
+    str | None,
+    typer.Option(metavar="JSON|@FILE", help="Its neighbour.", rich_help_panel=INPUTS),
+]
+Batch = Annotated[
+    bool | None,
+    typer.Option(
+        "--batch",
+        help="The target draws many outputs at once: f(dataset, n, rng) or f(dataset, n).",
+        rich_help_panel=INPUTS,
+    ),
+]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help="A function of one output: further columns that the event may look at.",
+        rich_help_panel=INPUTS,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Of csv files.  [default: a word above numbers is one]",
+        rich_help_panel=INPUTS,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help="The columns that are the output.  [default: all]",
+        rich_help_panel=INPUTS,
+    ),
+]
+MaxOutputBytes = Annotated[
+    float | None,
+    typer.Option(
+        metavar="BYTES",
+        help=("Memory for the outputs of a side.  [default: an eighth of the memory, at most 8e9]"),
+        rich_help_panel=INPUTS,
+    ),
+]
 
-    return with_options
+# ----- how inputs are searched for
 
+Finder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=(
+            "How to search for inputs: search, random, grid, bayesian or patterns.  "
+            "[default: search]"
+        ),
+        rich_help_panel=SEARCH,
+    ),
+]
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help=(
+            "Search these inputs: records:number:0:1, vector:4:0:1, category:a,b, "
+            "or JSON with a kind, …"
+        ),
+        rich_help_panel=SEARCH,
+    ),
+]
+Around = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Search the neighbours of this data (csv, json, npy).",
+        rich_help_panel=SEARCH,
+    ),
+]
+Relation = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Which are neighbours: replace, add-remove, user, substitute-column, l1, linf.",
+        rich_help_panel=SEARCH,
+    ),
+]
+User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="With --around: the column that names the user.",
+        rich_help_panel=SEARCH,
+    ),
+]
+Beyond = Annotated[
+    bool | None,
+    typer.Option(
+        "--beyond",
+        help="Also judge values outside the domain that can occur: NaN, None, infinity.",
+        rich_help_panel=SEARCH,
+    ),
+]
+Trials = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=count,
+        help="Pairs that a search tries.  [default: 50]",
+        rich_help_panel=SEARCH,
+    ),
+]
+TrialSamples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=count,
+        help="Draws per input and trial.  [default: 20000]",
+        rich_help_panel=SEARCH,
+    ),
+]
+SearchOn = Annotated[
+    bool | None,
+    typer.Option(
+        "--search-on",
+        help="Try every pair for the largest bound, even after a refutation.",
+        rich_help_panel=SEARCH,
+    ),
+]
 
-def run(work: Callable[..., _Result], record: Mapping[str, Any]) -> _Result:
-    """Does the work and adds to the result's settings what the command line knows.
+# ----- how the draws are made and judged
 
-    Args:
-        work: gets a progress, as a keyword.
-        record: what to add.
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=count,
+        help="Draws per input: 50000, 1e6, 100k.  [default: 100000]",
+        rich_help_panel=DRAWS,
+    ),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(help="Of the bound.  [default: 0.95]", rich_help_panel=DRAWS),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Makes the run repeatable.  [default: fresh]", rich_help_panel=DRAWS),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="See: epsilometer methods.  [default: auto]",
+        rich_help_panel=DRAWS,
+    ),
+]
+MethodOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of the method; may be repeated. The value is JSON, or a word.",
+        rich_help_panel=DRAWS,
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(help="Worker processes of the local engine.  [default: 1]", rich_help_panel=DRAWS),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        help=(
+            "local, dask://host:port, ray://host:port or ray://auto; the result is the same.  "
+            "[default: local]"
+        ),
+        rich_help_panel=DRAWS,
+    ),
+]
+Suppress = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CHECK",
+        help="Switch off a health check; may be repeated. The result records it.",
+        rich_help_panel=DRAWS,
+    ),
+]
+StopEarly = Annotated[
+    bool | None,
+    typer.Option(
+        "--stop-early/--no-stop-early",
+        help="Stop as soon as the claim is refuted; --samples is the most.",
+        rich_help_panel=DRAWS,
+    ),
+]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        help="End after this many seconds, even if a call hangs; see --stop-early.",
+        rich_help_panel=DRAWS,
+    ),
+]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Resume from this file if interrupted.",
+        rich_help_panel=DRAWS,
+    ),
+]
+Representation = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VIEW",
+        help="value, bits or all.  [default: value]",
+        rich_help_panel=DRAWS,
+    ),
+]
+AllRepresentations = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Also report leaks through floating-point bits; the verdict stays.",
+        rich_help_panel=DRAWS,
+    ),
+]
 
-    Raises:
-        KeyboardInterrupt: with a text that says how far the work came.
-    """
-    from epsilometer.report.progress import ProgressBar
+# ----- where the answer goes
 
-    hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
-    progress = ProgressBar(hint=hint, waited=time.process_time())
-    try:
-        result = work(progress=progress)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(progress.summary()) from None
-    except Exception:
-        raise
-    except SystemExit as error:
-        # Its status would pass for our verdict.
-        raise MechanismError(f"the mechanism tried to end the program: SystemExit({error.code!r})") from error
-    except BaseException as error:
-        raise MechanismError(f"the mechanism raised {type(error).__name__}: {error}") from error
-    return dataclasses.replace(result, settings={**result.settings, **record})
-
-
-def files_of(flags: Mapping[str, Any]) -> dict[str, str | None]:
-    """Where a result goes, by the names of the options; checked before the work begins."""
-    return {name: writable(flags.get(name), f"--{name.replace('_', '-')}") for name in FILE_KEYS}
-
-
-def deliver(result: "AuditResult", files: Mapping[str, str | None]) -> int:
-    """Writes what was asked for, prints the result, and gives the exit status.
-
-    Args:
-        result: what was found.
-        files: see `files_of`.
-
-    Raises:
-        EpsilometerError: a file could not be written. The others are, and the result is printed all the same.
-    """
-    if files.get("json") not in (None, "-"):  # for the line that tells how to replay it
-        from epsilometer.result import changed
-
-        result = changed(result, settings={**result.settings, "json": files["json"]})
-    problem = write_all([partial(_write, result, name, to) for name, to in files.items() if to not in (None, "-")])
-    if files.get("json") == "-":
-        own_output().write(result.to_json() + "\n")
-    else:
-        from epsilometer.report.text import show_result
-
-        show_result(result, file=own_output())
-    if problem is not None:
-        raise problem
-    return {"refuted": REFUTED, "inconclusive": INCONCLUSIVE}.get(str(result.verdict), NOT_REFUTED)
-
-
-def _write(result: "AuditResult", name: str, path: str) -> None:
-    from epsilometer.report.ci import render_junit, render_markdown
-    from epsilometer.storage.writing import write_whole
-
-    if name == "json":
-        result.save_json(path)
-    elif name == "html":
-        result.save_html(path)
-    elif name != "write_test":
-        write_whole(path, (render_junit if name == "junit" else render_markdown)([result]))
-    elif result.is_refuted:
-        write_whole(path, result.to_test())
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the result as JSON; - is standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the report as one HTML page.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Junit = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the result as JUnit XML.", rich_help_panel=OUTPUT),
+]
+Markdown = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a summary in Markdown, for the page of a job.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+WriteTest = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="If refuted, write the counterexample as a test for pytest.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Draw the curves (.svg, .png, .pdf).", rich_help_panel=OUTPUT
+    ),
+]

@@ -2,53 +2,99 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from epsilometer.cli.files import own_output, writable, write_all
-from epsilometer.cli.options import INCONCLUSIVE, NOT_REFUTED, REFUTED, Target, run, takes
+import typer
+
+from epsilometer.cli import options
+from epsilometer.cli.exit_status import ExitStatus
+from epsilometer.cli.output import Answers, writable, write_all
+from epsilometer.cli.request import given_settings, make_request, run_with_progress
 
 
-@takes(
-    "left right claim samples confidence seed jobs engine batch features suppress json html plot checkpoint "
-    "representation distance"
-)
-def profile(target: Target, **flags: Any) -> int:
+def profile(
+    context: typer.Context,
+    target: options.Target,
+    *,
+    claim: options.Claims = None,
+    distance: options.Distance = None,
+    left: options.Left = None,
+    right: options.Right = None,
+    batch: options.Batch = None,
+    features: options.Features = None,
+    samples: options.Samples = None,
+    confidence: options.Confidence = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    engine: options.Engine = None,
+    suppress: options.Suppress = None,
+    checkpoint: options.Checkpoint = None,
+    representation: options.Representation = None,
+    json: options.Json = None,
+    html: options.Html = None,
+    plot: options.Plot = None,
+) -> int:
     """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.
 
-    All figures hold together, so any number of claims of any notion may be checked against them. The exit status is 1
-    when one of them is refuted.
+    All figures hold together, so any number of claims of any notion may be checked against them.
+    The exit status is 1 when one of them is refuted.
 
     Examples:
       epsilometer profile zoo:gaussian --seed 0
       epsilometer profile zoo:gaussian --claim mu=1 --claim eps=1,delta=1e-3 --plot profile.svg
       epsilometer profile my_module:noisy_count --left 0 --right 1 --html profile.html --json profile.json
-    """
+    """  # noqa: E501  # lines to be copied
     from epsilometer.auditing.profile import profile as profile_mechanism
     from epsilometer.claims import parse_claim
-    from epsilometer.cli.request import make_plan
+    from epsilometer.result import Verdict
     from epsilometer.storage.writing import write_whole
 
-    plot = writable(flags.pop("plot"), "--plot")
-    claims = [parse_claim(each) for each in flags.pop("claim") or ()]
-    plan = make_plan(target, flags)
-    found = run(partial(profile_mechanism, plan.mechanism, plan.inputs, **plan.keywords), plan.record)
-    checks = [found.check(claim) for claim in claims]
+    answers: Answers = context.obj
+    plot_file = writable(plot, "--plot", answers)
+    claims = [parse_claim(text) for text in claim or ()]
+    given = given_settings(
+        distance=distance,
+        left=left,
+        right=right,
+        batch=batch,
+        features=features,
+        samples=samples,
+        confidence=confidence,
+        seed=seed,
+        jobs=jobs,
+        engine=engine,
+        suppress=suppress,
+        checkpoint=checkpoint,
+        representation=representation,
+        json=json,
+        html=html,
+    )
+    request = make_request(target, given, answers)
+    work = partial(profile_mechanism, request.subject, request.inputs, **request.keywords)
+    measured = run_with_progress(work, request.record)
+    checks = [measured.check(promised) for promised in claims]
+
     writers: list[Callable[[], object]] = []
-    json_file, html_file = plan.files["json"], plan.files["html"]
-    if json_file not in (None, "-"):
-        writers.append(partial(write_whole, str(json_file), found.to_json() + "\n"))
-    if html_file is not None:
-        writers.append(partial(found.save_html, html_file, claims))
-    if plot is not None:
-        writers.append(partial(found.plot, plot, claim=claims))
+    if request.files.json not in (None, "-"):
+        writers.append(partial(write_whole, request.files.json, measured.to_json() + "\n"))
+    if request.files.html is not None:
+        writers.append(partial(measured.save_html, request.files.html, claims))
+    if plot_file is not None:
+        writers.append(partial(measured.plot, plot_file, claim=claims))
     problem = write_all(writers)
-    lines = [found.to_json() if json_file == "-" else str(found)]
-    if json_file != "-":
-        for each in checks:
-            words = f"{each.claim.symbol} is at least {each.lower_bound:.4g}"
-            lines.append(f"  {each.claim.describe()}: {each.verdict}; {words}")
-    own_output().write("\n".join(lines) + "\n")
+
+    if request.files.json == "-":
+        answers.write(measured.to_json() + "\n")
+    else:
+        answers.write(f"{measured}\n")
+        for check in checks:
+            bound = f"{check.claim.symbol} is at least {check.lower_bound:.4g}"
+            answers.write(f"  {check.claim.describe()}: {check.verdict}; {bound}\n")
     if problem is not None:
         raise problem
-    verdicts = {check.verdict.name for check in checks}
-    return REFUTED if "REFUTED" in verdicts else INCONCLUSIVE if "INCONCLUSIVE" in verdicts else NOT_REFUTED
+
+    verdicts = {check.verdict for check in checks}
+    if Verdict.REFUTED in verdicts:
+        return ExitStatus.REFUTED
+    if Verdict.INCONCLUSIVE in verdicts:
+        return ExitStatus.INCONCLUSIVE
+    return ExitStatus.NOT_REFUTED

@@ -11,19 +11,30 @@ from epsilometer.errors import InputError
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.")
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     all_: Annotated[
-        bool, typer.Option("--all", help="Run every experiment: a table of what agreed, and why not.")
+        bool,
+        typer.Option("--all", help="Run every experiment: a table of what agreed, and why not."),
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Run it small.")] = False,
-    runs: Annotated[int | None, typer.Option(help="Runs per case.  [default: the experiment's]")] = None,
-    out: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where to write.  [default: results/NAME]")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs per case.  [default: the experiment's]")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where to write.  [default: results/NAME]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of all runs.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Worker processes; they do not change the results.")] = 2,
+    jobs: Annotated[
+        int, typer.Option(help="Worker processes; they do not change the results.")
+    ] = 2,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the experiment; may be repeated."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="An option of the experiment; may be repeated."
+        ),
     ] = None,
 ) -> int:
     """Regenerate the figures of the papers and of this project.
@@ -47,13 +58,17 @@ def reproduce(
         print_rows(("name", "summary"), list(experiments.summaries().items()))
         return 0
     if all_ and (name is not None or set_):
-        raise InputError("--all runs every experiment with its own options: leave out NAME and --set")
+        raise InputError(
+            "--all runs every experiment with its own options: leave out NAME and --set"
+        )
     if name is None and not all_:
         raise InputError("name an experiment, or see: epsilometer reproduce --list")
     if all_:
         results = experiments.run_all(quick, runs, out, seed, jobs)
         sys.stdout.write(results.read_text(encoding="utf-8"))
     else:
-        results = experiments.run(name, runs, out, seed, jobs, named_texts(set_ or [], "--set"), quick)
+        results = experiments.run(
+            name, runs, out, seed, jobs, named_texts(set_ or [], "--set"), quick
+        )
     sys.stdout.write(f"written: {results}\n")
     return 0

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli import options
-from epsilometer.cli.files import own_output, writable, write_all
 from epsilometer.cli.listing import history_path, print_outcomes
-from epsilometer.cli.request import public_target
+from epsilometer.cli.output import Answers, writable, write_all
 from epsilometer.cli.suite_file import Suite, check_family_confidence, read_suite
+from epsilometer.cli.targets import public_target
 from epsilometer.errors import EpsilometerError, InputError, public
 from epsilometer.report import ci
 from epsilometer.report.text import COLOURS
@@ -51,21 +51,23 @@ _MOST_ROWS = 16
 
 
 @contextlib.contextmanager
-def open_progress(total: int) -> "Iterator[_Lines]":
+def open_progress(total: int, answers: Answers) -> "Iterator[_Lines]":
     """The progress of `total` audits, as it suits standard output."""
-    if not own_output().isatty() or not total:
-        yield _Lines(total)
+    if not answers.stream.isatty() or not total:
+        yield _Lines(total, answers)
         return
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(file=own_output()), refresh_per_second=4, transient=True) as live:
-        yield _LiveTable(live, total)
+    with Live(console=Console(file=answers.stream), refresh_per_second=4, transient=True) as live:
+        yield _LiveTable(live, total, answers)
 
 
 class _Lines:
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
+    def __init__(self, total: int, answers: Answers) -> None:
+        self._total = total
+        self._done = 0
+        self._answers = answers
 
     def started(self, name: str) -> None:
         pass  # not worth a line
@@ -74,13 +76,13 @@ class _Lines:
         self._done += 1
         width = len(str(self._total))
         line = f"[{self._done:{width}}/{self._total}] {outcome.word:12} {plain(outcome.name)}  {_figures(outcome)}"
-        own_output().write(line.rstrip() + "\n")
-        own_output().flush()
+        self._answers.write(line.rstrip() + "\n")
+        self._answers.flush()
 
 
 class _LiveTable(_Lines):
-    def __init__(self, live: "Live", total: int) -> None:
-        super().__init__(total)
+    def __init__(self, live: "Live", total: int, answers: Answers) -> None:
+        super().__init__(total, answers)
         self._began = time.monotonic()
         self._running: dict[str, float] = {}
         self._ended: list[Outcome] = []
@@ -100,16 +102,24 @@ class _LiveTable(_Lines):
 
         now = time.monotonic()
         title = f"{self._done} of {self._total} audits, {duration(now - self._began)}"
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table = Table(
+            title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+        )
         for header in ("audit", "verdict", "bound", "time"):
             table.add_column(header)
         for outcome in self._ended[-max(_MOST_ROWS - len(self._running), 1) :]:
             result = outcome.result
-            colour, seconds = ("magenta", "") if result is None else (COLOURS[result.verdict], duration(result.seconds))
+            colour, seconds = (
+                ("magenta", "")
+                if result is None
+                else (COLOURS[result.verdict], duration(result.seconds))
+            )
             verdict = Text(outcome.word, style=colour)
             table.add_row(Text(plain(outcome.name, 40)), verdict, Text(_figures(outcome)), seconds)
         for name, began in self._running.items():
-            table.add_row(Text(plain(name, 40)), Text("running", style="dim"), "", duration(now - began))
+            table.add_row(
+                Text(plain(name, 40)), Text("running", style="dim"), "", duration(now - began)
+            )
         return table
 
 
@@ -125,13 +135,17 @@ def run_entry(payload: tuple[str, Mapping[str, Any], str]) -> str:
     Args:
         payload: the suite's file, the settings of one audit, and the file of its page.
     """
-    path, settings, page = Path(payload[0]), payload[1], Path(payload[2])
+    path = Path(payload[0])
+    settings = payload[1]
+    page = Path(payload[2])
     home = os.getcwd()
     # What a mechanism prints must not get between the lines of our progress.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             result = _audit(path, settings)
-            write_page(result, page)  # here and not in the parent: pictures often take longer than the audit
+            write_page(
+                result, page
+            )  # here and not in the parent: pictures often take longer than the audit
             return result.to_json(None)
         except EpsilometerError as error:
             raise SuiteError(str(error)) from error
@@ -153,17 +167,19 @@ def write_page(result: AuditResult, page: Path) -> None:
 
 def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
     from epsilometer.auditing.public import audit, measure
-    from epsilometer.cli.request import find_notion, plan_from
+    from epsilometer.cli.request import find_notion, request_from_settings
     from epsilometer.cli.settings_file import resolve_inputs
 
     resolved = resolve_inputs(settings, path)
     notion = resolved.pop("notion", None)
-    plan = plan_from(str(settings["mechanism"]), resolved, (path.parent.resolve(),))
+    plan = request_from_settings(
+        str(settings["mechanism"]), resolved, Answers(), (path.parent.resolve(),)
+    )
     if notion is None:
-        result = audit(plan.mechanism, plan.inputs, plan.claim(), **plan.keywords)
+        result = audit(plan.subject, plan.inputs, plan.claim(), **plan.keywords)
     else:
         keywords: dict[str, Any] = {**plan.keywords, **plan.parameters}
-        result = measure(plan.mechanism, plan.inputs, find_notion(str(notion)), **keywords)
+        result = measure(plan.subject, plan.inputs, find_notion(str(notion)), **keywords)
     return dataclasses.replace(result, settings={**result.settings, **plan.record})
 
 
@@ -175,28 +191,45 @@ _MOST_BOUNDS = 12
 _MOST_NIGHTS = 1_000_000
 
 
-@options.takes("junit markdown")
 def run(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")],
-    jobs: Annotated[int | None, typer.Option(help="Audits at a time.  [default: one per core]")] = None,
+    context: typer.Context,
+    suite: Annotated[
+        str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")
+    ],
+    jobs: Annotated[
+        int | None, typer.Option(help="Audits at a time.  [default: one per core]")
+    ] = None,
     out: Annotated[
         str, typer.Option(metavar="FOLDER", help="For index.html and a page per audit.")
     ] = "epsilometer-report",
     history: Annotated[
-        str | None, typer.Option(metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]")
+        str | None,
+        typer.Option(metavar="FILE", help="[default: SUITE.history.sqlite beside the suite]"),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Do not resume an interrupted run.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Do not resume an interrupted run.")
+    ] = False,
     family_confidence: Annotated[
         float | None,
-        typer.Option(metavar="C", help="Judge all claims together: with probability C, call no true one refuted."),
+        typer.Option(
+            metavar="C",
+            help="Judge all claims together: with probability C, call no true one refuted.",
+        ),
     ] = None,
     nights: Annotated[
-        bool, typer.Option("--nights", help="The family's confidence is about all nights, counted in the history.")
+        bool,
+        typer.Option(
+            "--nights", help="The family's confidence is about all nights, counted in the history."
+        ),
     ] = False,
     night: Annotated[
-        int | None, typer.Option(metavar="K", help="The number of this night, if the history has no night yet.")
+        int | None,
+        typer.Option(
+            metavar="K", help="The number of this night, if the history has no night yet."
+        ),
     ] = None,
-    **files: str | None,
+    junit: options.Junit = None,
+    markdown: options.Markdown = None,
 ) -> int:
     """Run many audits from one file, and show what changed since the last run.
 
@@ -227,7 +260,11 @@ def run(
     request = _family_request(read, family_confidence, nights, night)
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs {jobs} must be at least 1")
-    written = {name: writable(files[name], f"--{name}") for name in _RENDERED}
+    answers: Answers = context.obj
+    written = {
+        "junit": writable(junit, "--junit", answers),
+        "markdown": writable(markdown, "--markdown", answers),
+    }
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -239,20 +276,34 @@ def run(
         kept = _still_valid(entries, known, is_family=terms is not None)
         rest = [entry for entry in entries if entry.name not in kept]
         if kept:
-            own_output().write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
-        pages, file = _page_names(entries), os.path.abspath(suite)
+            answers.write(f"resuming run {number}: {len(kept)} of {len(entries)} audits are done\n")
+        pages = _page_names(entries)
+        file = os.path.abspath(suite)
         settings = _settings_of_this_run(entries, terms)
-        tasks = [Job((file, settings[entry.name], str(folder / pages[entry.name])), entry.seconds) for entry in rest]
-        outcomes = kept | _audit_all(rest, tasks, jobs or os.cpu_count() or 1, past, number)
+        tasks = [
+            Job((file, settings[entry.name], str(folder / pages[entry.name])), entry.seconds)
+            for entry in rest
+        ]
+        outcomes = kept | _audit_all(
+            rest, tasks, jobs or os.cpu_count() or 1, past, number, answers
+        )
         past.close_run(number)
-        family = None if terms is None else judge_family(entries, outcomes, terms, past.begun_again(number))
+        family = (
+            None
+            if terms is None
+            else judge_family(entries, outcomes, terms, past.begun_again(number))
+        )
         done = _gather(read.title, entries, outcomes, past, number, family)
     writers: list[Callable[[], object]] = [lambda: _write_index(done, folder)]
     if family is not None:
         writers.append(partial(write_whole, folder / "family.json", _family_json(done, family)))
-    writers += [partial(write_whole, path, _RENDERED[name](done)) for name, path in written.items() if path is not None]
+    writers += [
+        partial(write_whole, path, _RENDERED[name](done))
+        for name, path in written.items()
+        if path is not None
+    ]
     problem = write_all(writers)
-    _print_summary(done, Path(out))
+    _print_summary(done, Path(out), answers)
     if problem is not None:
         raise problem
     return status_over_all(done.status(entry) for entry in entries)
@@ -273,7 +324,9 @@ class _FamilyRequest:
     night: int | None
 
 
-def _family_request(suite: Suite, confidence: float | None, nights: bool, night: int | None) -> _FamilyRequest | None:
+def _family_request(
+    suite: Suite, confidence: float | None, nights: bool, night: int | None
+) -> _FamilyRequest | None:
     """What the command line and the file say together; the command line wins."""
     if confidence is not None:
         confidence = check_family_confidence(confidence, "--family-confidence")
@@ -306,7 +359,9 @@ def _open_run(
     )
 
 
-def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome], is_family: bool) -> dict[str, Outcome]:
+def _still_valid(
+    entries: Sequence[Entry], known: Mapping[str, Outcome], is_family: bool
+) -> dict[str, Outcome]:
     """The outcomes of an interrupted run that need not be repeated.
 
     They must be of the present settings and code. An audit that failed is repeated, but not in a family: whether it
@@ -323,7 +378,9 @@ def _still_valid(entries: Sequence[Entry], known: Mapping[str, Outcome], is_fami
     return valid
 
 
-def _settings_of_this_run(entries: Sequence[Entry], terms: Terms | None) -> dict[str, dict[str, Any]]:
+def _settings_of_this_run(
+    entries: Sequence[Entry], terms: Terms | None
+) -> dict[str, dict[str, Any]]:
     """The settings of every audit, by its name."""
     if terms is None:
         return {entry.name: dict(entry.settings) for entry in entries}
@@ -331,9 +388,11 @@ def _settings_of_this_run(entries: Sequence[Entry], terms: Terms | None) -> dict
     return {entry.name: terms.settings_for(entry, max(size, 1)) for entry in entries}
 
 
-def _audit_all(entries: list[Entry], tasks: list[Job], jobs: int, past: History, number: int) -> dict[str, Outcome]:
+def _audit_all(
+    entries: list[Entry], tasks: list[Job], jobs: int, past: History, number: int, answers: Answers
+) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
-    with open_progress(len(entries)) as progress:
+    with open_progress(len(entries), answers) as progress:
         for news in run_tasks(run_entry, tasks, jobs):
             entry = entries[news.number]
             if news.state == "started":
@@ -361,7 +420,11 @@ def _gather(
     rows = {entry.name: past.bounds(entry.name, _MOST_BOUNDS) for entry in entries}
     bounds = {name: [row[3] for row in found if row[3] is not None] for name, found in rows.items()}
     changes = find_changes(entries, outcomes, {} if before is None else past.outcomes(before))
-    pages = {name: page for name, page in _page_names(entries).items() if outcomes[name].result is not None}
+    pages = {
+        name: page
+        for name, page in _page_names(entries).items()
+        if outcomes[name].result is not None
+    }
     shown = []
     for entry in entries:  # without secrets: the index shows them
         target = public_target(entry.settings.get("mechanism", ""))
@@ -394,7 +457,9 @@ def _junit(run: SuiteRun) -> str:
             case = ci.junit_error(entry.name, outcome.error or "")
         else:
             is_alone = run.family is not None and entry.name in run.family.refuted_alone
-            case = ci.junit_case(outcome.result, entry.name, entry.expected, run.family_properties(entry), is_alone)
+            case = ci.junit_case(
+                outcome.result, entry.name, entry.expected, run.family_properties(entry), is_alone
+            )
         cases.append(case)
     return ci.junit_document(run.title, cases, run.family_properties())
 
@@ -436,16 +501,16 @@ def _counts(run: SuiteRun) -> str:
     return counted(run.word(entry) for entry in run.entries)
 
 
-def _print_summary(run: SuiteRun, folder: Path) -> None:
-    own_output().write("\n")
-    print_outcomes(run.entries, run.outcomes, run.changes, run.family)
+def _print_summary(run: SuiteRun, folder: Path, answers: Answers) -> None:
+    answers.write("\n")
+    print_outcomes(run.entries, run.outcomes, run.changes, run.family, answers.stream)
     news = sum(change.is_news for change in run.changes.values())
     against = "" if run.before is None else f"; {news} changed since run {run.before}"
-    own_output().write(f"\nrun {run.number}: {_counts(run)}{against}\n")
+    answers.write(f"\nrun {run.number}: {_counts(run)}{against}\n")
     for change in run.changes.values():
         if change.kind == "gone":
-            own_output().write(f"{plain(change.name)}: {change.text}\n")
+            answers.write(f"{plain(change.name)}: {change.text}\n")
     if run.family is not None:
         for sentence in run.family.sentences():
-            own_output().write(sentence + "\n")
-    own_output().write(f"report: {folder / 'index.html'}\n")
+            answers.write(sentence + "\n")
+    answers.write(f"report: {folder / 'index.html'}\n")

@@ -6,17 +6,35 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.cli.files import read_dataset, read_parsed
-from epsilometer.cli.options import FILE_KEYS
+from epsilometer.cli.output import FILE_KEYS
 from epsilometer.errors import InputError, meant_or_known, shown
 
 CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
 INPUT_KEYS = ("left", "right", "pairs", "finder", "domain", "around")
-SEARCH_KEYS = ("domain", "around", "relation", "user", "beyond", "trials", "trial_samples", "search_on")
+SEARCH_KEYS = (
+    "domain",
+    "around",
+    "relation",
+    "user",
+    "beyond",
+    "trials",
+    "trial_samples",
+    "search_on",
+)
 RUN_KEYS = (
     *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
     *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
 )
-_TEXTS = ("mechanism", "features", "around", "method", "engine", *FILE_KEYS, "checkpoint", "representation")
+_TEXTS = (
+    "mechanism",
+    "features",
+    "around",
+    "method",
+    "engine",
+    *FILE_KEYS,
+    "checkpoint",
+    "representation",
+)
 _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, str),
     **dict.fromkeys(("batch", "beyond", "stop_early"), bool),
@@ -24,7 +42,16 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("finder", "options"), dict),
     "max_seconds": (int, float),
 }
-KEYS = ("mechanism", "batch", "features", *INPUT_KEYS, *SEARCH_KEYS[2:], *CLAIM_KEYS, *RUN_KEYS, *FILE_KEYS)
+KEYS = (
+    "mechanism",
+    "batch",
+    "features",
+    *INPUT_KEYS,
+    *SEARCH_KEYS[2:],
+    *CLAIM_KEYS,
+    *RUN_KEYS,
+    *FILE_KEYS,
+)
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -53,7 +80,9 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}{meant_or_known(key, known)}")
         if key in _TYPES and not isinstance(value, _TYPES[key]):
-            raise InputError(f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}")
+            raise InputError(
+                f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}"
+            )
         if key == "suppress" and not all(isinstance(each, str) for each in value):
             raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
     if "mechanism" not in settings:
@@ -70,12 +99,16 @@ def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
             resolved[key] = _resolve(resolved[key], path)
     for table in (resolved, resolved.get("finder", {})):
         if isinstance(table.get("around"), str):
-            table["around"] = read_dataset(path.parent / table["around"].removeprefix("@"), "around")
+            table["around"] = read_dataset(
+                path.parent / table["around"].removeprefix("@"), "around"
+            )
     for value in resolved.get("pairs", ()):
         if not isinstance(value, list) or len(value) != 2:
             raise InputError(f"{path}: every entry of pairs must be [left, right], not {value!r}")
     if "pairs" in resolved:
-        resolved["pairs"] = [(_resolve(left, path), _resolve(right, path)) for left, right in resolved["pairs"]]
+        resolved["pairs"] = [
+            (_resolve(left, path), _resolve(right, path)) for left, right in resolved["pairs"]
+        ]
     return resolved
 
 

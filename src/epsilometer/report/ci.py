@@ -232,7 +232,7 @@ def _mechanism_source(result: AuditResult) -> tuple[str, list[str]]:
     # A target may bring its own features, like an entry of the zoo; they have no place.
     more = "".join(f", features={place!r}" for place in places[1:] if place)
     source = f"open_target({str(settings['target'])!r}, batch={settings.get('batch') is True}{more})"
-    return source, ["import epsilometer", "from epsilometer.cli.request import open_target"]
+    return source, ["import epsilometer", "from epsilometer.cli.targets import open_target"]
 
 
 def _test_settings(result: AuditResult) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from epsilometer.cli.files import read_value, writable, write_all
+from epsilometer.cli.files import read_value
+from epsilometer.cli.output import Answers, writable, write_all
 from epsilometer.errors import InputError
 
 
@@ -57,13 +58,13 @@ def test_unreadable_inputs(here, text):
 
 
 def test_files_that_cannot_be_written_are_told_before_the_work(here):
-    assert writable(None, "--json") is None
-    assert writable("-", "--json") == "-"
-    assert writable("new.json", "--json") == str(here / "new.json")
+    assert writable(None, "--json", Answers()) is None
+    assert writable("-", "--json", Answers()) == "-"
+    assert writable("new.json", "--json", Answers()) == str(here / "new.json")
     with pytest.raises(InputError, match="no folder"):
-        writable("no/such/folder/x.json", "--json")
+        writable("no/such/folder/x.json", "--json", Answers())
     with pytest.raises(InputError, match="is a folder"):
-        writable(str(here), "--html")
+        writable(str(here), "--html", Answers())
 
 
 def test_a_test_that_cannot_be_written_costs_no_other_file(here):

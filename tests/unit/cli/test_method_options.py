@@ -4,9 +4,15 @@ import pytest
 
 import epsilometer as em
 from epsilometer.cli.files import read_options
-from epsilometer.cli.request import make_plan
+from epsilometer.cli.output import Answers
+from epsilometer.cli.request import given_settings, make_request
 from epsilometer.errors import InputError
 from epsilometer.methods.registry import as_options, find_method, names, option_names
+
+
+def request_of(target, flags):
+    return make_request(target, given_settings(**flags), Answers())
+
 
 FILE = 'mechanism = "zoo:laplace"\nmethod = "local"\n[options]\nfloor = 0.01\nregion = [-1, 1]\n'
 
@@ -35,12 +41,12 @@ def test_what_is_no_option_is_refused(entries):
 
 
 def test_a_file_gives_options_and_flags_add_to_them(toml):
-    assert make_plan(toml, {}).keywords["options"] == {"floor": 0.01, "region": [-1, 1]}
-    assert make_plan(toml, {"option": ["floor=0.5"]}).keywords["options"] == {"floor": 0.5, "region": [-1, 1]}
+    assert request_of(toml, {}).keywords["options"] == {"floor": 0.01, "region": [-1, 1]}
+    assert request_of(toml, {"option": ["floor=0.5"]}).keywords["options"] == {"floor": 0.5, "region": [-1, 1]}
 
 
 def test_another_method_on_the_command_line_leaves_the_options_of_the_file_behind(toml):
-    keywords = make_plan(toml, {"method": "mmd", "option": ["certificate=published"]}).keywords
+    keywords = request_of(toml, {"method": "mmd", "option": ["certificate=published"]}).keywords
     assert keywords["method"] == "mmd"
     assert keywords["options"] == {"certificate": "published"}
 

@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.cli.request import make_plan
+from epsilometer.cli.output import Answers
+from epsilometer.cli.request import given_settings, make_request
 from epsilometer.cli.suite_file import read_suite
 from epsilometer.errors import InputError
+
+
+def request_of(target, flags):
+    return make_request(target, given_settings(**flags), Answers())
+
 
 TARGET = "zoo:dp_mean"
 SEARCH = 'mechanism = "zoo:dp_mean"\nepsilon = 1.0\n[finder]\nname = "random"\ndomain = "vector:10:0:1"\ntrials = 9\n'
@@ -24,31 +30,31 @@ def toml(tmp_path):
 
 def test_flags_make_a_finder():
     flags = {"finder": "random", "domain": "vector:10", "relation": "replace", "trials": 5, "trial_samples": 700}
-    described = make_plan(TARGET, {**flags, "seed": 4, "search_on": True}).inputs.describe()
+    described = request_of(TARGET, {**flags, "seed": 4, "search_on": True}).inputs.describe()
     assert described["name"] == "random"
     assert (described["trials"], described["samples"], described["seed"]) == (5, 700, 4)
     assert described["stop_at_refutation"] is False
 
 
 def test_a_file_describes_a_finder(toml):
-    plan = make_plan(toml(SEARCH + "samples = 600\nseed = 2\n"), {"seed": 7})
+    plan = request_of(toml(SEARCH + "samples = 600\nseed = 2\n"), {"seed": 7})
     described = plan.inputs.describe()
     assert (described["trials"], described["samples"], described["seed"]) == (9, 600, 2)
     assert plan.keywords == {"seed": 7}
 
 
 def test_flags_change_a_finder_of_a_file(toml):
-    described = make_plan(toml(SEARCH), {"trials": 4, "finder": "grid"}).inputs.describe()
+    described = request_of(toml(SEARCH), {"trials": 4, "finder": "grid"}).inputs.describe()
     assert (described["name"], described["trials"]) == ("grid", 4)
     assert described["domain"].startswith("Vector(size=10")
 
 
 def test_inputs_of_the_command_line_replace_a_finder_of_a_file(toml):
-    assert make_plan(toml(SEARCH), {"left": "[0]", "right": "[1]"}).inputs.left == [0]
+    assert request_of(toml(SEARCH), {"left": "[0]", "right": "[1]"}).inputs.left == [0]
 
 
 def test_patterns_have_no_seed():
-    assert make_plan("zoo:svt5", {"finder": "patterns", "domain": "queries:10", "seed": 3}).inputs.trials == 8
+    assert request_of("zoo:svt5", {"finder": "patterns", "domain": "queries:10", "seed": 3}).inputs.trials == 8
 
 
 @pytest.mark.parametrize(
@@ -63,7 +69,7 @@ def test_patterns_have_no_seed():
 )
 def test_flags_that_do_not_go_together(flags, reason):
     with pytest.raises(InputError, match=reason):
-        make_plan(TARGET, flags)
+        request_of(TARGET, flags)
 
 
 def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
@@ -77,11 +83,11 @@ def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
 
 def test_the_table_must_be_one(toml):
     with pytest.raises(InputError, match="finder = 'random' must be a dict"):
-        make_plan(toml('mechanism = "zoo:laplace"\nfinder = "random"\n'), {})
+        request_of(toml('mechanism = "zoo:laplace"\nfinder = "random"\n'), {})
 
 
 def test_a_domain_alone_is_searched():
-    described = make_plan(
+    described = request_of(
         TARGET, {"domain": "records:number:0:1", "relation": "add-remove", "seed": 4}
     ).inputs.describe()
     assert (described["name"], described["relation"], described["beyond"]) == ("search", "add-remove", False)
@@ -92,25 +98,27 @@ def test_a_domain_alone_is_searched():
 def test_settings_of_a_search_may_stand_outside_of_its_table(toml):
     text = 'mechanism = "zoo:dp_mean"\nepsilon = 1.0\nbeyond = true\ntrial_samples = 700\n'
     domain = 'domain = {kind = "table", rows = [0, 3], columns = {age = "integer:0:99", ill = "boolean"}}\n'
-    described = make_plan(toml(text + domain), {"relation": "replace", "trials": 7}).inputs.describe()
+    described = request_of(toml(text + domain), {"relation": "replace", "trials": 7}).inputs.describe()
     assert (described["beyond"], described["samples"], described["trials"]) == (True, 700, 7)
     assert described["domain"].startswith("Table(")
 
 
 def test_flags_replace_the_inputs_of_a_file(toml):
     path = toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\nleft = [0]\nright = [1]\n')
-    assert make_plan(path, {"domain": "records:number:0:1"}).inputs.describe()["name"] == "search"
+    assert request_of(path, {"domain": "records:number:0:1"}).inputs.describe()["name"] == "search"
     path = toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\ndomain = "records:number:0:1"\n')
-    assert make_plan(path, {"left": "[0]", "right": "[1]"}).inputs.left == [0]
+    assert request_of(path, {"left": "[0]", "right": "[1]"}).inputs.left == [0]
 
 
 def test_the_neighbours_of_a_file(toml, tmp_path):
     (tmp_path / "data.csv").write_text("age,ill\n31,true\n54,false\n", encoding="utf-8")
     flags = {"around": str(tmp_path / "data.csv"), "relation": "add-remove"}
     for plan in (
-        make_plan(TARGET, flags),
-        make_plan(toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\naround = "data.csv"\nrelation = "add-remove"\n'), {}),
-        make_plan(toml('mechanism = "zoo:dp_mean"\n[finder]\naround = "@data.csv"\nrelation = "add-remove"\n'), {}),
+        request_of(TARGET, flags),
+        request_of(
+            toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\naround = "data.csv"\nrelation = "add-remove"\n'), {}
+        ),
+        request_of(toml('mechanism = "zoo:dp_mean"\n[finder]\naround = "@data.csv"\nrelation = "add-remove"\n'), {}),
     ):
         pair = plan.inputs.ask()
         assert plan.inputs.describe()["relation"] == "add-remove"
@@ -130,4 +138,4 @@ def test_the_neighbours_of_a_file(toml, tmp_path):
 )
 def test_mistakes_in_a_search_are_told(flags, reason):
     with pytest.raises(InputError, match=reason):
-        make_plan(TARGET, flags)
+        request_of(TARGET, flags)

@@ -2,10 +2,15 @@
 
 import pytest
 
-from epsilometer.cli.request import make_plan
+from epsilometer.cli.output import Answers
+from epsilometer.cli.request import given_settings, make_request
 from epsilometer.cli.settings_file import read_settings
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
+
+
+def request_of(target, flags):
+    return make_request(target, given_settings(**flags), Answers())
 
 
 @pytest.fixture
@@ -33,14 +38,14 @@ def test_everything_is_read(toml, tmp_path):
 
 
 def test_pairs(toml):
-    plan = make_plan(str(toml('mechanism = "zoo:laplace"\npairs = [[0, 1], [2, 3]]\n')), {})
+    plan = request_of(str(toml('mechanism = "zoo:laplace"\npairs = [[0, 1], [2, 3]]\n')), {})
     assert plan.inputs == [(0, 1), (2, 3)]
     assert plan.record == {"target": "zoo:laplace"}
 
 
 def test_flags_replace_the_whole_claim_and_pair(toml):
     path = toml('mechanism = "zoo:laplace"\npairs = [[0, 1]]\nepsilon = 1\ndelta = 0.1\nseed = 1\n')
-    plan = make_plan(str(path), {"mu": 1.0, "left": "5", "right": "6", "seed": 2, "samples": None})
+    plan = request_of(str(path), {"mu": 1.0, "left": "5", "right": "6", "seed": 2, "samples": None})
     assert plan.parameters == {"mu": 1.0}
     assert plan.inputs == Pair(5, 6)
     assert plan.keywords == {"seed": 2}
@@ -61,4 +66,4 @@ def test_flags_replace_the_whole_claim_and_pair(toml):
 )
 def test_nonsense_is_named(toml, text, reason):
     with pytest.raises(InputError, match=reason):
-        make_plan(str(toml(text)), {})
+        request_of(str(toml(text)), {})
