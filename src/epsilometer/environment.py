@@ -2,7 +2,7 @@
 
 import os
 import sys
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,34 +28,83 @@ def describe_environment() -> dict[str, str | int]:
     import numpy
     import scipy
 
-    versions = {"epsilometer": package_version(), "python": ".".join(map(str, sys.version_info[:3]))}
+    versions = {
+        "epsilometer": package_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
     versions |= {"numpy": numpy.__version__, "scipy": scipy.__version__}
-    return {**versions, "machine": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count() or 1}
+    return {
+        **versions,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count() or 1,
+    }
 
 
-def identity_of(mechanism: Any) -> dict[str, Any]:
-    """What was audited: a digest of the code, its file and, if that is under version control, the commit.
+@dataclass(frozen=True, slots=True)
+class CodeIdentity:
+    """What is needed to say which code was audited, noted while the mechanism is at hand.
 
-    Returns:
-        `code_digest`, `file`, `commit`, `dirty` (whether the files differ from the commit), each where it is known, and
-        `run_by` if the variable `EPSILOMETER_RUN_BY` is set. Files are named from the top of their repository.
+    Calling it asks git about the file; a result does so when its identity is first read.
+
+    Attributes:
+        code_digest: of the mechanism's code; empty if it has no content to recognise it by.
+        file: the source file of the code; None if it has none.
+        modified: when the file was last changed, in nanoseconds.
+        run_by: who ran the audit, if they want to be named.
     """
-    found: dict[str, Any] = {}
-    try:
-        found["code_digest"] = mechanism.digest()
-    except Exception:  # an open connection has no content; the audit is none the worse for it
-        found["code_digest"] = ""
-    code = getattr(mechanism, "function", mechanism)
-    from inspect import getsourcefile  # slow to import: --version asks here, too
 
+    code_digest: str
+    file: Path | None
+    modified: int
+    run_by: str
+
+    @classmethod
+    def of(cls, mechanism: Any) -> "CodeIdentity":
+        """The identity of a mechanism's code as it is now."""
+        try:
+            code_digest = str(mechanism.digest())
+        except Exception:  # an open connection has no content; the audit is none the worse for it
+            code_digest = ""
+        file = _source_file(mechanism)
+        return cls(
+            code_digest=code_digest,
+            file=file,
+            modified=0 if file is None else file.stat().st_mtime_ns,
+            run_by=os.environ.get(RUN_BY, ""),
+        )
+
+    def __call__(self) -> dict[str, Any]:
+        """The identity as plain data.
+
+        Returns:
+            `code_digest`, `file`, `commit`, `dirty` (whether the file differs from the commit),
+            each where it is known, and `run_by` if the variable `EPSILOMETER_RUN_BY` was set.
+            Files are named from the top of their repository.
+        """
+        identity: dict[str, Any] = {"code_digest": self.code_digest}
+        if self.file is not None:
+            identity.update(_commit(self.file, self.modified))
+        if self.run_by:
+            identity["run_by"] = self.run_by
+        return identity
+
+
+def _source_file(mechanism: Any) -> Path | None:
+    """The file in which the code of a mechanism stands; None for programs and typed-in code."""
+    code = getattr(mechanism, "function", mechanism)
     while hasattr(code, "func"):  # a partial function
         code = code.func
-    kind = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)
-    if not str(getattr(kind, "__module__", "")).startswith("epsilometer.mechanisms"):  # programs, services, recordings
-        with suppress(TypeError, OSError, ValueError):  # compiled, or typed in
-            path = Path(getsourcefile(kind) or "")
-            found |= _commit(path, path.stat().st_mtime_ns)
-    return found | ({"run_by": os.environ[RUN_BY]} if os.environ.get(RUN_BY) else {})
+    definition = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)
+    module = str(getattr(definition, "__module__", ""))
+    if module.startswith("epsilometer.mechanisms"):  # programs, services, recordings
+        return None
+    from inspect import getsourcefile  # slow to import: --version asks here, too
+
+    try:
+        file = Path(getsourcefile(definition) or "")
+        return file if file.is_file() else None
+    except (TypeError, OSError, ValueError):  # compiled, or typed in
+        return None
 
 
 @cache
@@ -66,11 +115,20 @@ def _commit(path: Path, changed: int) -> dict[str, Any]:
     git = ["git", "-C", str(path.parent)]
     try:
         told = [
-            subprocess.run([*git, *words], capture_output=True, text=True, timeout=2.0, check=True).stdout.strip()
-            for words in (["rev-parse", "--show-toplevel", "HEAD"], ["status", "--porcelain", "--", str(path)])
+            subprocess.run(
+                [*git, *words], capture_output=True, text=True, timeout=2.0, check=True
+            ).stdout.strip()
+            for words in (
+                ["rev-parse", "--show-toplevel", "HEAD"],
+                ["status", "--porcelain", "--", str(path)],
+            )
         ]
         top, commit = told[0].splitlines()
-        return {"file": str(path.resolve().relative_to(Path(top).resolve())), "commit": commit, "dirty": bool(told[1])}
+        return {
+            "file": str(path.resolve().relative_to(Path(top).resolve())),
+            "commit": commit,
+            "dirty": bool(told[1]),
+        }
     except (OSError, subprocess.SubprocessError, ValueError):
         return {"file": path.name}
 

@@ -1,9 +1,9 @@
-"""What an audit returns: a verdict, findings with their guarantee, and a witness that anyone can replay."""
+"""What an audit returns: a verdict, findings with their guarantee, and a witness to replay."""
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,9 @@ SCHEMA_VERSION = 1
 
 
 class Verdict(StrEnum):
-    """What an audit says about a claim. There is no word for "private": a black-box audit cannot prove that.
+    """What an audit says about a claim.
+
+    There is no word for "private": a black-box audit cannot prove that.
 
     Example:
         >>> em.audit(em.zoo.laplace(), samples=1000, seed=0).verdict
@@ -37,18 +39,16 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-def _by_name(record: Any) -> dict[str, Any]:
-    return {each.name: getattr(record, each.name) for each in fields(record)}
-
-
 @dataclass(frozen=True, slots=True)
 class Witness:
     """A counterexample: a pair of inputs, an event, and how often it happened on fresh draws.
 
     Attributes:
         pair: the two inputs.
-        event: the set of outputs, or a score of them (its counts are then of the outputs that the score favours).
-        flipped: False when P, the distribution that makes the event more likely, is that of the left input.
+        event: the set of outputs, or a score of them (its counts are then of the outputs that the
+            score favours).
+        flipped: False when P, the distribution that makes the event more likely, is that of the
+            left input.
         left_counts: hits and draws of the left input.
         right_counts: hits and draws of the right input.
         p_lower: lower bound on P(event), on its own at half the failure probability.
@@ -69,37 +69,71 @@ class Witness:
 
     @classmethod
     def of(
-        cls, pair: Pair, event: Event | LogRatio, flipped: bool, left: Counts, right: Counts, failure_probability: float
+        cls,
+        pair: Pair,
+        event: Event | LogRatio,
+        flipped: bool,
+        left: Counts,
+        right: Counts,
+        failure_probability: float,
     ) -> "Witness":
-        """An event with its counts, each of which is bounded at half the failure probability."""
+        """An event with its counts, each bounded at half the failure probability."""
         above, below = (right, left) if flipped else (left, right)
-        bounds = lower(above, failure_probability / 2), upper(below, failure_probability / 2)
-        return cls(pair, event, flipped, left, right, *bounds)
+        return cls(
+            pair=pair,
+            event=event,
+            flipped=flipped,
+            left_counts=left,
+            right_counts=right,
+            p_lower=lower(above, failure_probability / 2),
+            q_upper=upper(below, failure_probability / 2),
+        )
+
+    def __repr__(self) -> str:
+        side = "right" if self.flipped else "left"
+        left = f"{self.left_counts.hits} of {self.left_counts.trials}"
+        right = f"{self.right_counts.hits} of {self.right_counts.trials}"
+        return f"<Witness: {left} left and {right} right draws, likelier under {side}>"
 
     @property
     def counts(self) -> tuple[Counts, Counts]:
-        """Left and right."""
+        """The counts of left and right."""
         return self.left_counts, self.right_counts
 
     @property
     def is_deterministic(self) -> bool:
         """Whether the event always happened on one side and never on the other."""
         above, below = self.counts[::-1] if self.flipped else self.counts
-        return above.hits == above.trials > 0 and below.hits == 0 < below.trials
+        always = above.hits == above.trials > 0
+        never = below.hits == 0 < below.trials
+        return always and never
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        what = {"pair": pair_to_dict(self.pair), "event": self.event.to_dict()}
-        left, right = ([counts.hits, counts.trials] for counts in self.counts)
-        counted = {"left_counts": left, "right_counts": right, "p_lower": self.p_lower, "q_upper": self.q_upper}
-        return {**what, "likelier_under": "right" if self.flipped else "left", **counted}
+        return {
+            "pair": pair_to_dict(self.pair),
+            "event": self.event.to_dict(),
+            "likelier_under": "right" if self.flipped else "left",
+            "left_counts": [self.left_counts.hits, self.left_counts.trials],
+            "right_counts": [self.right_counts.hits, self.right_counts.trials],
+            "p_lower": self.p_lower,
+            "q_upper": self.q_upper,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Witness":
         """The inverse of `to_dict`."""
-        what = pair_from_dict(data["pair"]), witness_from_dict(data["event"]), data["likelier_under"] == "right"
-        left, right = (Counts(*map(int, data[key])) for key in ("left_counts", "right_counts"))
-        return cls(*what, left, right, float(data["p_lower"]), float(data["q_upper"]))
+        left_hits, left_trials = data["left_counts"]
+        right_hits, right_trials = data["right_counts"]
+        return cls(
+            pair=pair_from_dict(data["pair"]),
+            event=witness_from_dict(data["event"]),
+            flipped=data["likelier_under"] == "right",
+            left_counts=Counts(int(left_hits), int(left_trials)),
+            right_counts=Counts(int(right_hits), int(right_trials)),
+            p_lower=float(data["p_lower"]),
+            q_upper=float(data["q_upper"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +141,7 @@ class Finding:
     """One certified (or otherwise guaranteed) bound.
 
     Attributes:
-        method: which method found it.
+        method: the method that found it.
         lower_bound: in the parameter of `claim`; at least 0 and finite.
         guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
         confidence: with which the bound holds.
@@ -128,17 +162,34 @@ class Finding:
     claim: Claim
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        bound = f"{self.claim.symbol} ≥ {self.lower_bound:.4g}"
+        return f"<Finding by {self.method}: {bound} at confidence {self.confidence:g}, {self.guarantee}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        parts = {"witness": self.witness.to_dict() if self.witness else None, "claim": self.claim.to_dict()}
-        return {**_by_name(self), **parts, "details": dict(self.details)}
+        return {
+            "method": self.method,
+            "lower_bound": self.lower_bound,
+            "guarantee": self.guarantee,
+            "confidence": self.confidence,
+            "witness": None if self.witness is None else self.witness.to_dict(),
+            "claim": self.claim.to_dict(),
+            "details": dict(self.details),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """The inverse of `to_dict`."""
-        said = str(data["method"]), float(data["lower_bound"]), str(data["guarantee"]), float(data["confidence"])
-        witness = Witness.from_dict(data["witness"]) if data["witness"] else None
-        return cls(*said, witness, claim_from_dict(data["claim"]), dict(data["details"]))
+        return cls(
+            method=str(data["method"]),
+            lower_bound=float(data["lower_bound"]),
+            guarantee=str(data["guarantee"]),
+            confidence=float(data["confidence"]),
+            witness=Witness.from_dict(data["witness"]) if data["witness"] else None,
+            claim=claim_from_dict(data["claim"]),
+            details=dict(data["details"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +197,7 @@ class HealthReport:
     """What a named health check saw.
 
     Attributes:
-        name: which check.
+        name: of the check.
         message: what it saw, in words.
         untrusted: whether the draws cannot be trusted, so that the verdict is inconclusive.
     """
@@ -157,12 +208,51 @@ class HealthReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the keywords of the constructor."""
-        return _by_name(self)
+        return {"name": self.name, "message": self.message, "untrusted": self.untrusted}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class OnRequest:
+    """Values of a result that can take longer than its audit.
+
+    Each is given as the value itself or as a function without arguments, which is called when the
+    value is first read. Copies of a result share this object, so nothing is computed twice. A
+    pickled one takes the functions along.
+
+    Args:
+        detectable: see `AuditResult.detectable`; simulates some dozens of audits.
+        p_value: see `AuditResult.p_value`; recomputes the certificate a few times.
+        identity: see `AuditResult.identity`; asks git about the file of the mechanism.
+    """
+
+    def __init__(
+        self,
+        *,
+        detectable: float | None | Callable[[], float | None] = None,
+        p_value: float | None | Callable[[], float | None] = None,
+        identity: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._values: dict[str, Any] = {
+            "detectable": detectable,
+            "p_value": p_value,
+            "identity": {} if identity is None else identity,
+        }
+
+    def read(self, name: str) -> Any:
+        """The value of that name, computed now if it was not before."""
+        value = self._values[name]
+        if callable(value):
+            value = value()
+            self._values[name] = value
+        return value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditResult:
     """The answer of `audit`, `measure`, `compare` and `replay`.
+
+    A result is data: printing its `repr`, comparing, copying and pickling compute nothing.
+    `detectable`, `p_value` and `identity` are computed when they are first read; `str(result)`,
+    `to_dict`, `to_json` and `save_*` read them.
 
     Attributes:
         verdict: None when nothing was claimed.
@@ -170,18 +260,12 @@ class AuditResult:
         confidence: of the whole audit.
         findings: every finding, the deciding one first.
         samples_used: draws of left and right, search and training included.
-        detectable: the smallest true value that this audit, if it did not refute, would have refuted with at least 90 %
-            power on this pair, for leaks of a kind that such outputs can have. Infinite when the run could hardly have
-            refuted anything, None when unknown. Worked out when it is first asked for.
         health: what the health checks saw.
         settings: seed, sample sizes, method, mechanism.
         environment: versions and machine.
         seconds: how long it took.
         date: when it ended, in UTC.
-        identity: of the code: `code_digest`, `file`, `commit`, `dirty`, where they are known. That of a function is
-            worked out when it is first asked for, or stored.
-        p_value: the least failure probability (1 − confidence) at which the deciding certificate would refute the
-            claim, 1 if not even 0.5 would; None for a measurement or untrusted draws. Worked out when asked for.
+        on_request: the values that are computed when they are first read.
 
     Example:
         >>> result = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
@@ -194,14 +278,12 @@ class AuditResult:
     confidence: float
     findings: tuple[Finding, ...]
     samples_used: tuple[int, int]
-    detectable: float | None
     health: tuple[HealthReport, ...]
     settings: Mapping[str, Any]
     environment: Mapping[str, Any]
     seconds: float
-    p_value: float | None = None
     date: str = ""
-    identity: Mapping[str, Any] = field(default_factory=dict)
+    on_request: OnRequest = field(default_factory=OnRequest)
 
     @property
     def lower_bound(self) -> float:
@@ -223,19 +305,63 @@ class AuditResult:
         """Whether the claim is refuted."""
         return self.verdict is Verdict.REFUTED
 
+    @property
+    def detectable(self) -> float | None:
+        """The smallest true value that this audit would have refuted with at least 90 % power.
+
+        Of an audit that did not refute: on its pair, for leaks of a kind that such outputs can
+        have. Infinite when the run could hardly have refuted anything, None when unknown. Reading
+        it for the first time takes a second or more: some dozens of audits are simulated.
+        """
+        value: float | None = self.on_request.read("detectable")
+        return value
+
+    @property
+    def p_value(self) -> float | None:
+        """The least failure probability at which the deciding certificate refutes the claim.
+
+        It is 1 if not even 0.5 would; None for a measurement or untrusted draws. Reading it for the
+        first time takes some milliseconds.
+        """
+        value: float | None = self.on_request.read("p_value")
+        return value
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What was audited: `code_digest`, `file`, `commit` and `dirty`, where they are known.
+
+        Reading it for the first time may ask git about the file, which takes some milliseconds.
+        """
+        value: Mapping[str, Any] = self.on_request.read("identity")
+        return value
+
+    def __repr__(self) -> str:
+        verdict = "measured" if self.verdict is None else str(self.verdict)
+        bound = f"{self.claim.symbol} ≥ {self.lower_bound:.4g}"
+        against = "" if self.verdict is None else f", claim {self.claim.value:g}"
+        return f"<AuditResult {verdict}: {bound}{against}, confidence {self.confidence:g}>"
+
     def __eq__(self, other: object) -> bool:
-        # By what would be stored: witnesses hold arrays, which have no single truth value.
-        return isinstance(other, AuditResult) and (self is other or self.to_dict() == other.to_dict())
+        # By what would be stored: witnesses hold arrays, which have no single truth value. What is
+        # computed on request follows from the rest.
+        if not isinstance(other, AuditResult):
+            return NotImplemented
+        return self is other or self._stored_fields() == other._stored_fields()
 
     __hash__ = None  # type: ignore[assignment]  # it holds dicts
 
     def __bool__(self) -> bool:
         # `assert em.audit(…)` reads like a test and would never fail.
-        hint = "ask result.is_refuted or result.verdict, or call result.raise_if_refuted() in a test"
-        raise TypeError(f"a result is neither true nor false: {hint}")
+        raise TypeError(
+            "a result is neither true nor false: ask result.is_refuted or result.verdict, "
+            "or call result.raise_if_refuted() in a test"
+        )
 
     def raise_if_refuted(self) -> "AuditResult":
-        """Raises `PrivacyViolation` with the counterexample when the claim is refuted; returns itself otherwise."""
+        """Raises `PrivacyViolation` with the counterexample when the claim is refuted.
+
+        Returns itself otherwise.
+        """
         if self.is_refuted:
             raise PrivacyViolation(str(self), self)
         return self
@@ -256,34 +382,19 @@ class AuditResult:
         """The pictures of this result as a matplotlib figure.
 
         Args:
-            kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth"; None draws all that the
-                result has data for.
+            kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth"; None
+                draws all that the result has data for.
         """
         from epsilometer.report.figures import plot
         from epsilometer.report.text import for_notebooks
 
         return for_notebooks(plot(self, kind))
 
-    def save_html(self, path: str | Path) -> Path:
-        """Writes the report as one self-contained page and returns its path; an old file stays until it is complete."""
-        from epsilometer.report.html import render_html
-
-        return write_whole(path, render_html(self))
-
-    def save_json(self, path: str | Path) -> Path:
-        """Writes the result as JSON and returns its path; `from_json` reads it, `epsilometer verify` checks it."""
-        return write_whole(path, self.to_json() + "\n")
-
-    def to_test(self) -> str:
-        """The counterexample as a file for pytest: it fails until the mechanism keeps its claim on this pair."""
-        from epsilometer.report.ci import render_test
-
-        return render_test(self)
-
     def plot_loss(self) -> "Figure":
-        """The loss function as a matplotlib figure: both output distributions above, the loss of each output below.
+        """The loss function as a matplotlib figure.
 
-        For audits whose outputs are single numbers or names. An estimate from training draws: it shows where a
+        Both output distributions stand above, the loss of each output below. For audits whose
+        outputs are single numbers or names. An estimate from training draws: it shows where a
         mechanism leaks; how much it leaks at least is `lower_bound`.
         """
         from epsilometer.report.figures import plot_loss
@@ -291,18 +402,74 @@ class AuditResult:
 
         return for_notebooks(plot_loss(self))
 
+    def save_html(self, path: str | Path) -> Path:
+        """Writes the report as one self-contained page and returns its path.
+
+        An old file stays until the new one is complete.
+        """
+        from epsilometer.report.html import render_html
+
+        return write_whole(path, render_html(self))
+
+    def save_json(self, path: str | Path) -> Path:
+        """Writes the result as JSON and returns its path.
+
+        `from_json` reads it, `epsilometer verify` checks it.
+        """
+        return write_whole(path, self.to_json() + "\n")
+
+    def to_test(self) -> str:
+        """The counterexample as a file for pytest.
+
+        It fails until the mechanism keeps its claim on this pair.
+        """
+        from epsilometer.report.ci import render_test
+
+        return render_test(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        said: dict[str, Any] = {"verdict": str(self.verdict) if self.verdict else None, "claim": self.claim.to_dict()}
-        said |= {name: getattr(self, name) for name in ("lower_bound", "confidence", "guarantee", "detectable")}
-        said |= {"witness": self.witness.to_dict() if self.witness else None}
-        said |= {"findings": [each.to_dict() for each in self.findings], "samples_used": list(self.samples_used)}
-        said |= {"health": [report.to_dict() for report in self.health], "settings": dict(self.settings)}
-        said |= {"environment": dict(self.environment), "seconds": self.seconds, "p_value": self.p_value}
-        return {"schema_version": SCHEMA_VERSION, **said, "date": self.date, "identity": dict(self.identity)}
+        stored = self._stored_fields()
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "verdict": stored["verdict"],
+            "claim": stored["claim"],
+            "lower_bound": self.lower_bound,
+            "confidence": self.confidence,
+            "guarantee": self.guarantee,
+            "detectable": self.detectable,
+            "witness": None if self.witness is None else self.witness.to_dict(),
+            "findings": stored["findings"],
+            "samples_used": stored["samples_used"],
+            "health": stored["health"],
+            "settings": stored["settings"],
+            "environment": stored["environment"],
+            "seconds": self.seconds,
+            "p_value": self.p_value,
+            "date": self.date,
+            "identity": dict(self.identity),
+        }
+
+    def _stored_fields(self) -> dict[str, Any]:
+        """The fields as plain data, without those that are computed on request."""
+        return {
+            "verdict": None if self.verdict is None else str(self.verdict),
+            "claim": self.claim.to_dict(),
+            "confidence": self.confidence,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "samples_used": list(self.samples_used),
+            "health": [report.to_dict() for report in self.health],
+            "settings": dict(self.settings),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+            "date": self.date,
+        }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Strict JSON in ASCII, so that any text can be encoded, lone surrogates too; no NaN, no infinities."""
+        """Strict JSON: no NaN, no infinities.
+
+        In ASCII, so that any text can be encoded, lone surrogates too.
+        """
         return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
 
     @classmethod
@@ -310,21 +477,39 @@ class AuditResult:
         """The inverse of `to_dict`."""
         version = data.get("schema_version") if isinstance(data, Mapping) else None
         if version != SCHEMA_VERSION:
-            raise InputError(f"schema_version={version!r} cannot be read here; this version reads {SCHEMA_VERSION}")
+            raise InputError(
+                f"schema_version={version!r} cannot be read here; "
+                f"this version reads {SCHEMA_VERSION}"
+            )
         try:
             if not data["findings"] or not isinstance(data["findings"], list):
                 raise ValueError("it has no findings")
-            verdict = Verdict(data["verdict"]) if data["verdict"] else None
-            claim, confidence = claim_from_dict(data["claim"]), float(data["confidence"])
-            findings = tuple(map(Finding.from_dict, data["findings"]))
-            used = int(data["samples_used"][0]), int(data["samples_used"][1])
-            detectable = None if data["detectable"] is None else float(data["detectable"])
-            health = tuple(HealthReport(**report) for report in data["health"])
-            run = dict(data["settings"]), dict(data["environment"]), float(data["seconds"])
-            p_value = None if data.get("p_value") is None else float(data["p_value"])
-            code = str(data.get("date", "")), dict(data.get("identity", {}))
-            return cls(verdict, claim, confidence, findings, used, detectable, health, *run, p_value, *code)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            left_used, right_used = data["samples_used"]
+            return cls(
+                verdict=Verdict(data["verdict"]) if data["verdict"] else None,
+                claim=claim_from_dict(data["claim"]),
+                confidence=float(data["confidence"]),
+                findings=tuple(Finding.from_dict(finding) for finding in data["findings"]),
+                samples_used=(int(left_used), int(right_used)),
+                health=tuple(HealthReport(**report) for report in data["health"]),
+                settings=dict(data["settings"]),
+                environment=dict(data["environment"]),
+                seconds=float(data["seconds"]),
+                date=str(data.get("date", "")),
+                on_request=OnRequest(
+                    detectable=_optional_float(data["detectable"]),
+                    p_value=_optional_float(data.get("p_value")),
+                    identity=dict(data.get("identity", {})),
+                ),
+            )
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            IndexError,
+            AttributeError,
+            OverflowError,
+        ) as error:
             raise InputError(f"this is not a stored audit result: {error!r}") from error
 
     @classmethod
@@ -336,39 +521,16 @@ class AuditResult:
             raise InputError(f"this is not JSON: {error}") from error
 
 
-class _WhenAsked:
-    """A field that may hold a function, called when the value, which may take longer than the audit, is needed."""
-
-    def __init__(self, slot: Any) -> None:
-        self.slot = slot
-
-    def __get__(self, result: AuditResult | None, owner: type) -> Any:
-        if result is None:
-            return self
-        value = self.slot.__get__(result, owner)
-        if callable(value):
-            value = value()
-            self.slot.__set__(result, value)
-        return value
-
-    def __set__(self, result: AuditResult, value: Any) -> None:
-        self.slot.__set__(result, value)
-
-
-def changed(result: AuditResult, **others: Any) -> AuditResult:
-    """The result with other fields. Unlike `dataclasses.replace`, it does not compute values not yet asked for."""
-    return replace(result, **{name: vars(AuditResult)[name].slot.__get__(result) for name in _LATE} | others)
-
-
-_LATE = ("detectable", "p_value", "identity")
-for _name in _LATE:
-    setattr(AuditResult, _name, _WhenAsked(vars(AuditResult)[_name]))
+def _optional_float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _finite(value: Any) -> Any:
-    """Infinities and NaN, which JSON lacks, as text."""
+    """The same data with infinities and NaN, which JSON lacks, as text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
-        return {str(key): _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

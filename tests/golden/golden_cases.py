@@ -16,6 +16,7 @@ import cloudpickle
 import numpy as np
 
 import epsilometer as em
+from epsilometer.result import OnRequest
 
 # Workers cannot import this file; the mechanisms below travel to them whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -114,7 +115,7 @@ def case(name: str, *, everywhere: bool = False) -> Callable[[Case], Case]:
 
 def plain(result: em.AuditResult) -> dict[str, Any]:
     """A result as plain data, without what it would have to rehearse: a few cases ask for that themselves."""
-    return dataclasses.replace(result, detectable=None, p_value=None).to_dict()
+    return dataclasses.replace(result, on_request=OnRequest(identity=result.identity)).to_dict()
 
 
 def audits(name: str, *arguments: Any, everywhere: bool = False, **keywords: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.result import OnRequest
 
 PAIR = (0.0, 1.0)
 
@@ -39,7 +40,7 @@ def test_a_finding_beside_does_not_decide():
     entry = em.zoo.laplace()
     plain = em.audit(entry, samples=40_000, seed=0)
     result = em.audit(entry, samples=40_000, seed=0, representation="all")
-    result = replace(result, detectable=None)  # which is rehearsed for seconds, and is not the point here
+    result = replace(result, on_request=OnRequest())  # which is rehearsed for seconds, and is not the point here
     assert result.verdict is plain.verdict is em.Verdict.NOT_REFUTED
     values, bits = result.findings
     assert (values.method, bits.method) == ("events", "bits")

@@ -4,7 +4,7 @@ import copy
 import json
 import math
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 import epsilometer as em
 from epsilometer.bounds import Counts
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness, changed
+from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Verdict, Witness
 
 EVENT = Event(
     Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.5]))),)),)),
@@ -40,11 +40,11 @@ def result(claim=None, **changes):
         confidence=0.95,
         findings=(finding,),
         samples_used=(100, 120),
-        detectable=1.2,
         health=(HealthReport("drift", "moved", True),),
         settings={"seed": 7},
         environment={"python": "3.11"},
         seconds=0.5,
+        on_request=OnRequest(detectable=1.2),
     )
     return replace(made, **changes)
 
@@ -113,13 +113,13 @@ class TestJson:
         assert set(needed.split()) | {"schema_version"} <= set(data)
 
     def test_strict_json(self):
-        odd = result(detectable=math.inf, settings={"x": math.nan, "y": [math.inf]})
+        odd = result(on_request=OnRequest(detectable=math.inf), settings={"x": math.nan, "y": [math.inf]})
         text = odd.to_json()
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
         assert AuditResult.from_json(text).detectable == math.inf
 
     def test_a_measurement_has_no_verdict(self):
-        back = AuditResult.from_json(result(verdict=None, detectable=None).to_json())
+        back = AuditResult.from_json(result(verdict=None, on_request=OnRequest()).to_json())
         assert back.verdict is None
         assert back.detectable is None
         assert not back.is_refuted
@@ -174,54 +174,86 @@ class TestJson:
         )  # those of the first finding count
 
 
-class TestWhatIsWorkedOutWhenAsked:
-    @staticmethod
-    def late():
-        asked = []
+ASKED = []
 
-        def value():
-            asked.append(1)
-            return 1.7
 
-        return result(detectable=value), asked
+def slow_value():
+    """Stands for a simulation; a function of the module, so that it can be pickled."""
+    ASKED.append(1)
+    return 1.7
 
-    def test_once_and_not_before(self):
-        made, asked = self.late()
-        assert made.lower_bound == 1.5
-        assert not asked
-        assert [made.detectable, made.detectable] == [1.7, 1.7]
-        assert len(asked) == 1
+
+class TestWhatIsComputedOnRequest:
+    @pytest.fixture
+    def lazy(self):
+        ASKED.clear()
+        return result(on_request=OnRequest(detectable=slow_value))
+
+    def test_once_and_not_before(self, lazy):
+        assert lazy.lower_bound == 1.5
+        assert not ASKED
+        assert [lazy.detectable, lazy.detectable] == [1.7, 1.7]
+        assert len(ASKED) == 1
 
     @pytest.mark.parametrize(
         "use",
         [
-            lambda made: pickle.loads(pickle.dumps(made)),
+            repr,
+            dir,
+            lambda made: made == result(),
+            lambda made: made == copy.copy(made),
             copy.copy,
             copy.deepcopy,
             lambda made: replace(made, seconds=2.0),
+            lambda made: pickle.loads(pickle.dumps(made)),
+        ],
+        ids=["repr", "dir", "==", "== a copy", "copy", "deepcopy", "replace", "pickle"],
+    )
+    def test_a_result_is_data(self, lazy, use):
+        use(lazy)
+        assert not ASKED
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            copy.copy,
+            copy.deepcopy,
+            lambda made: replace(made, seconds=2.0),
+            lambda made: pickle.loads(pickle.dumps(made)),
             lambda made: AuditResult.from_json(made.to_json()),
         ],
-        ids=["pickle", "copy", "deepcopy", "replace", "json"],
+        ids=["copy", "deepcopy", "replace", "pickle", "json"],
     )
-    def test_a_copy_has_the_value(self, use):
-        made, asked = self.late()
-        assert use(made).detectable == 1.7
-        assert made.detectable == 1.7
-        assert len(asked) == 1
+    def test_a_copy_can_still_compute_it(self, lazy, use):
+        assert use(lazy).detectable == 1.7
 
-    def test_a_change_of_others_does_not_ask(self):
-        made, asked = self.late()
-        other = changed(made, findings=made.findings * 2)
-        assert not asked
-        assert len(other.findings) == 2
+    def test_copies_share_what_was_computed(self, lazy):
+        other = replace(lazy, findings=lazy.findings * 2)
         assert other.detectable == 1.7
+        assert lazy.detectable == 1.7
+        assert len(ASKED) == 1
 
-    def test_it_is_a_field_like_the_others(self):
-        made, _ = self.late()
-        assert made == result(detectable=1.7)
-        assert "detectable=1.7" in repr(made)
-        with pytest.raises(FrozenInstanceError):
-            made.detectable = 2.0
+    def test_it_cannot_be_set(self, lazy):
+        with pytest.raises(AttributeError):
+            lazy.detectable = 2.0
+
+    def test_real_results_can_be_pickled_before_anything_is_read(self):
+        refuted = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
+        kept = em.audit(em.zoo.laplace(), samples=1000, seed=0)
+        for original in (refuted, kept):
+            back = pickle.loads(pickle.dumps(original))
+            assert back == original
+            assert back.p_value == original.p_value
+            assert back.identity == original.identity
+        assert pickle.loads(pickle.dumps(kept)).detectable == kept.detectable
+
+    def test_one_line_reprs(self):
+        made = em.audit(em.zoo.dp_mean(), samples=1000, seed=0)
+        for part in (made, made.findings[0], made.witness):
+            text = repr(part)
+            assert "\n" not in text
+            assert len(text) < 160
+        assert repr(made).startswith("<AuditResult refuted: ε ≥ ")
 
 
 def test_results_with_arrays_in_their_witness_can_be_compared():

@@ -20,7 +20,7 @@ from epsilometer.inputs.finders.attempts import Attempt
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
-from epsilometer.result import AuditResult, HealthReport, changed
+from epsilometer.result import AuditResult, HealthReport
 
 # Of each round, this many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
 _PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
@@ -283,7 +283,7 @@ class HuntRun(SearchRun):
         result = super(HuntRun, self)._result()
         first = result.findings[0]
         first = replace(first, details={**first.details, "tried": self._tried(result)})
-        return changed(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
+        return replace(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
 
     def _tried(self, result: AuditResult) -> dict[str, Any]:
         """What was looked at, as plain data."""

@@ -17,13 +17,13 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
-from epsilometer.environment import describe_environment, identity_of
+from epsilometer.environment import CodeIdentity, describe_environment
 from epsilometer.errors import EpsilometerError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Method, Proposal, Task
 from epsilometer.outputs import Outputs, concatenate
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
+from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
 
@@ -198,10 +198,7 @@ def conclude(
     finding = replace(finding, details={**finding.details, **pictures})
     claim, judged = question.claim, question.judged
     verdict = judge(claim, finding, reports) if judged else None
-    # What takes long is computed when it is asked for; few methods know themselves what they could have found.
-    # The files of programs and recordings may change later; a function stays what it is.
-    identity: Any = partial(identity_of, mechanism) if mechanism else {}
-    identity = identity() if mechanism and not hasattr(mechanism, "function") else identity
+    # What takes long is computed when it is first read; few methods know themselves what they could have found.
     p_value: Any = None
     detectable: Any = None
     if bound_at is not None and verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED):
@@ -212,11 +209,23 @@ def conclude(
     elif judged and settings.record.get("pairs", 1) == 1:
         detectable = proposal.detectable
     every = (finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ()))
-    run: dict[str, Any] = {"settings": settings.record, "environment": describe_environment(), "identity": identity}
-    run |= {"samples_used": (used[0], used[1]), "seconds": time.perf_counter() - began}
-    run["date"] = datetime.now(UTC).isoformat(timespec="seconds")
-    told: dict[str, Any] = {"detectable": detectable, "health": tuple(reports), "p_value": p_value}
-    return AuditResult(verdict=verdict, claim=claim, confidence=settings.confidence, findings=every, **told, **run)
+    return AuditResult(
+        verdict=verdict,
+        claim=claim,
+        confidence=settings.confidence,
+        findings=every,
+        samples_used=(used[0], used[1]),
+        health=tuple(reports),
+        settings=settings.record,
+        environment=describe_environment(),
+        seconds=time.perf_counter() - began,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        on_request=OnRequest(
+            detectable=detectable,
+            p_value=p_value,
+            identity=None if mechanism is None else CodeIdentity.of(mechanism),
+        ),
+    )
 
 
 # Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in between few enough

@@ -34,7 +34,7 @@ from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features
 from epsilometer.mechanisms.functions import BatchMechanism, Subject
 from epsilometer.methods import Method, Task, restore_proposal
-from epsilometer.result import AuditResult, HealthReport, changed
+from epsilometer.result import AuditResult, HealthReport
 
 
 def audit(
@@ -277,7 +277,7 @@ def replay(
         return again
     text = "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
     text += "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
-    return changed(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
+    return replace(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
 
 
 def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: int) -> AnyQuestion:

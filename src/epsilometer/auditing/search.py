@@ -18,7 +18,7 @@ from epsilometer.inputs.pairs import Finder, Pair, pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal
-from epsilometer.result import AuditResult, HealthReport, Verdict, changed
+from epsilometer.result import AuditResult, HealthReport, Verdict
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
@@ -276,10 +276,14 @@ class SearchRun:
             told.append(HealthReport("failed-trials", text, untrusted=False))
         if self.late:
             told.append(HealthReport("out-of-time", self.late, untrusted=False))
-        findings, health = (first, *best.findings[1:], *others), (*best.health, *told)
-        settings = {**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()}
-        new = {"findings": findings, "samples_used": (run.sampler.drawn[0], run.sampler.drawn[1]), "health": health}
-        return changed(best, **new, settings=settings, seconds=time.perf_counter() - run.began)
+        return replace(
+            best,
+            findings=(first, *best.findings[1:], *others),
+            samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
+            health=(*best.health, *told),
+            settings={**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()},
+            seconds=time.perf_counter() - run.began,
+        )
 
 
 def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -206,11 +206,11 @@ def write_and_print(result: "AuditResult", files: OutputFiles, answers: Answers)
         EpsilometerError: if a file could not be written. The others are, and the result is printed
             all the same.
     """
-    from epsilometer.result import Verdict, changed
+    from epsilometer.result import Verdict
 
     if files.json not in (None, "-"):
         # For the line that says how to replay the result.
-        result = changed(result, settings={**result.settings, "json": files.json})
+        result = replace(result, settings={**result.settings, "json": files.json})
     problem = write_all(_writers(result, files))
     if files.json == "-":
         answers.write(result.to_json() + "\n")

@@ -7,7 +7,7 @@ import pytest
 from epsilometer.bounds import Counts
 from epsilometer.claims import PureDP
 from epsilometer.inputs import Pair
-from epsilometer.result import AuditResult, Finding, HealthReport, Verdict, Witness
+from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Verdict, Witness
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ def make_result():
             confidence=0.95,
             findings=(Finding("events", bound, guarantee, 0.95, found, claim),),
             samples_used=(14_000, 14_000),
-            detectable=detectable,
             health=tuple(HealthReport(*each) for each in health),
             settings={"mechanism": "noisy_count", "seed": 7, "pairs": 1} if settings is None else settings,
             environment={"epsilometer": "0.1.0", "python": "3.11.7"},
             seconds=1.234,
+            on_request=OnRequest(detectable=detectable),
         )
 
     return make
