@@ -23,7 +23,6 @@ from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Pieces
 from epsilometer.errors import InputError
 from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
-from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods.sequential import SequentialMethod, Stake
 from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
@@ -40,7 +39,7 @@ def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: AnyQu
     Raises:
         InputError: if something cannot be recognised again, or restarts from its beginning every time.
     """
-    if isinstance(mechanism, Recording) or mechanism.keeper is not None:
+    if mechanism.used is not None:  # it reads a recording, or writes one
         raise InputError("checkpoint= cannot be combined with a recording, which is read from its beginning every time")
     method = settings.method
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]

@@ -33,6 +33,7 @@ from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features
 from epsilometer.mechanisms.functions import BatchMechanism, Subject
+from epsilometer.mechanisms.used_draws import COMPARED, EarlierDraws, check_noted, compared_facts
 from epsilometer.methods import Method, Task, restore_proposal
 from epsilometer.result import AuditResult, HealthReport
 
@@ -189,18 +190,19 @@ def compare(
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
         raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
-    from epsilometer.mechanisms.recordings import recorded_pair  # only needed to compare
+    from epsilometer.mechanisms.recordings import recorded_pair, recorded_seeds  # only needed to compare
 
     judged = not isinstance(claim, type)
     question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
     *recorded, note = recorded_pair(left_outputs, right_outputs, as_features(features))
+    seeds = sorted({seed for side in (left_outputs, right_outputs) for seed in recorded_seeds(side)})
     sizes = len(recorded[0]), len(recorded[1])
     for name, size in zip(("left_outputs", "right_outputs"), sizes, strict=True):
         if size < FEWEST:
             raise InputError(f"{name} has {size} outputs; at least {FEWEST} are needed")
     seen_as: dict[str, Any] = {"representation": representation, "distance": distance}
     settings = open_settings(max(sizes), confidence, seed, method, options, suppress=suppress, **seen_as)
-    settings.note(mechanism="two recorded samples", **note)
+    settings.note(mechanism=COMPARED, **note)
     # Each side is shuffled and cut into training and fresh outputs.
     parts = []
     for side, outputs in enumerate(recorded):
@@ -209,6 +211,7 @@ def compare(
         cut = training_size(n, shuffled.take(slice(0, training_size(n))))
         parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
     (left, fresh_left), (right, fresh_right) = parts
+    settings.note(recording=compared_facts(recorded, (len(left), len(right)), seeds))
     budget, train = ErrorBudget(settings.failure_probability), (left, right)
     stream = Stream(settings.seed, Phase.CERTIFY)
     task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total, stream)
@@ -237,7 +240,9 @@ def replay(
 ) -> AuditResult:
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
-    The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of the audit.
+    The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of the audit. Of a
+    recording it takes the rows that the audit has not used, and refuses it if too few are left: a result knows which
+    recorded draws chose its event, by their content, in any file and any format.
 
     Args:
         result: an audit with a witness.
@@ -263,16 +268,24 @@ def replay(
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
     confidence = result.confidence if confidence is None else confidence
     settings = open_settings(samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress)
-    settings.note(replay_of={"lower_bound": result.lower_bound, "seed": result.settings.get("seed")})
+    earlier = EarlierDraws.of(result.settings)
+    settings.note(replay_of=_replayed(result, earlier))
     question = Question(result.claim, judged=result.verdict is not None)
     source = same_features(as_mechanism(mechanism), as_features(features), result.settings.get("features"))
     if source.features is not None:
         settings.note(features=source.features.note())
-    run = AuditRun.start(source.prepared([inputs], settings.samples), [inputs], question, settings)
+    source = source.prepared([inputs], settings.samples)
+    if source.used is not None:
+        check_noted(result.settings)
+    source = source.unused(earlier, inputs, settings.samples)
+    run = AuditRun.start(source, [inputs], question, settings)
     stream = Stream(settings.seed, Phase.REPLAY)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability, stream)
     with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
+    noted = earlier.noted(None if source.used is None else source.used.facts())
+    if noted is not None:
+        again = replace(again, settings={**again.settings, "recording": noted})
     if again.witness is None or not again.witness.is_deterministic:
         return again
     text = "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
@@ -297,6 +310,14 @@ def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: in
     if all(claim == claims[0] for claim in claims):
         return Question(claims[0], judged=True)
     return PairwiseQuestion(promise)
+
+
+def _replayed(result: AuditResult, earlier: EarlierDraws) -> dict[str, Any]:
+    """What a replay notes about the result that it replays: its bound, and the seeds of all draws behind it."""
+    seed = result.settings.get("seed")
+    replayed = {"lower_bound": result.lower_bound, "seed": seed}
+    # The seed alone says it all for an audit that was drawn with it.
+    return replayed if earlier.seeds == {seed} else {**replayed, "seeds": sorted(earlier.seeds)}
 
 
 def _run(
@@ -336,7 +357,7 @@ def _run(
         if record is not None:
             from epsilometer.mechanisms.kept_draws import keeping  # only needed to record
 
-            source = opened.enter_context(keeping(source, pairs, record))
+            source = opened.enter_context(keeping(source, pairs, record, settings.seed))
         if checkpoint is not None and not settings.method.stops_early:
             from epsilometer.auditing.journals import FileJournal, audit_key  # only needed with a checkpoint
 
@@ -347,12 +368,17 @@ def _run(
         if isinstance(inputs, Finder):
             from epsilometer.auditing.hunting import run_search
 
-            return run_search(source, inputs, question, settings)
-        if settings.method.stops_early:
+            result = run_search(source, inputs, question, settings)
+        elif settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 
-            return run_sequential(source, pairs, question, settings)
-        return AuditRun.start(source, pairs, question, settings).audit()
+            result = run_sequential(source, pairs, question, settings)
+        else:
+            result = AuditRun.start(source, pairs, question, settings).audit()
+    if source.used is None:
+        return result
+    # Only now is known which of the recorded draws were used, and what for.
+    return replace(result, settings={**result.settings, "recording": source.used.facts()})
 
 
 def _open(notion: object, fixed: dict[str, float]) -> Claim:

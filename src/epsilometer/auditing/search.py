@@ -16,7 +16,6 @@ from epsilometer.engine import OutOfTime, Phase, SerialRunner
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs.pairs import Finder, Pair, pair_digest, pair_to_dict
 from epsilometer.mechanisms import Mechanism
-from epsilometer.mechanisms.recordings import Recording
 from epsilometer.methods import Proposal
 from epsilometer.result import AuditResult, HealthReport, Verdict
 
@@ -288,7 +287,7 @@ class SearchRun:
 
 def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:
     """Refuses what cannot be combined with a finder, before anything is drawn."""
-    if isinstance(mechanism, Recording):
+    if mechanism.used is not None:  # it reads a recording
         raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
     method = settings.method
     if method.stops_early:

@@ -295,6 +295,8 @@ class Sampler:
             n: roughly how many outputs of each side these are.
             reductions: how to reduce the outputs of a left and of a right chunk.
         """
+        if self.mechanism.used is not None:
+            self.mechanism.used.proves = phase in (Phase.CERTIFY, Phase.REPLAY)
         keeper = self.mechanism.keeper
         if keeper is not None:
             reductions = _Kept(reductions[0]), _Kept(reductions[1])

@@ -23,6 +23,7 @@ from epsilometer.storage import code_digest
 
 if TYPE_CHECKING:
     from epsilometer.mechanisms.features import Features
+    from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 
 
 class Keeper(Protocol):
@@ -43,6 +44,7 @@ class Mechanism(ABC):
         claim: what it promises for any pair; an audit without a claim takes this one.
         worst_pair: the inputs to audit it on when none are given.
         keeper: receives all draws.
+        used: notes which recorded draws are used, and what for; None if draws are neither read nor recorded.
         features: reads outputs together with columns that a user's function adds; None reads them as they are. A
             mechanism reads what it draws with `(self.features or read_outputs)(values, n)`.
     """
@@ -54,6 +56,7 @@ class Mechanism(ABC):
     worst_pair: Inputs | None = None
     keeper: Keeper | None = None
     features: "Features | None" = None
+    used: "UsedDraws | None" = None
 
     @abstractmethod
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -69,6 +72,16 @@ class Mechanism(ABC):
         """The mechanism to draw from in an audit of these pairs, with `samples` draws per side.
 
         One that cannot supply them raises here, before the first draw; most are ready as they are.
+        """
+        return self
+
+    def unused(self, earlier: "EarlierDraws", pair: Pair, samples: int) -> "Mechanism":
+        """The mechanism to replay an event of this pair with, on draws that did not choose the event.
+
+        A recording leaves out the rows that were used earlier; other mechanisms draw afresh.
+
+        Raises:
+            InputError: too few draws are left.
         """
         return self
 

@@ -16,6 +16,7 @@ from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, never_returns, nothing_returned, parameters_of
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.libraries import adapt
+from epsilometer.mechanisms.used_draws import EarlierDraws
 from epsilometer.outputs import Block, Outputs, read_outputs
 from epsilometer.outputs.columns import sequence_text
 from epsilometer.storage import code_digest
@@ -244,6 +245,15 @@ class RepeatedMechanism(Mechanism):
         self.is_seeded = mechanism.is_seeded
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)
         self.features = mechanism.features
+        self.used = mechanism.used
+
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> "RepeatedMechanism":
+        """Runs the other mechanism as that prepares itself: a recording has to hold `times` as many outputs."""
+        return RepeatedMechanism(self.mechanism.prepared(pairs, self.times * samples), self.times)
+
+    def unused(self, earlier: EarlierDraws, pair: Pair, samples: int) -> "RepeatedMechanism":
+        """Runs the other mechanism on draws that were not used."""
+        return RepeatedMechanism(self.mechanism.unused(earlier, pair, self.times * samples), self.times)
 
     def with_features(self, features: Features | None) -> "RepeatedMechanism":
         """Those of each run."""

@@ -20,6 +20,7 @@ from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Keeper, Mechanism
 from epsilometer.mechanisms.features import Features
+from epsilometer.mechanisms.used_draws import UsedDraws
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
@@ -48,6 +49,8 @@ class About:
         pairs: the audited pairs that were known before the first draw.
         further: the keys of inputs that a search came across.
         features: those that were kept beside the outputs.
+        seeds: of the audits that drew them: the same seed gives the same draws again. None for a mechanism that
+            cannot be seeded.
     """
 
     name: str
@@ -55,6 +58,7 @@ class About:
     pairs: tuple[Pair, ...]
     further: tuple[str, ...] = ()
     features: Features | None = None
+    seeds: tuple[int, ...] = ()
 
     def inputs(self) -> list[str]:
         """A text per input, in the order in which the file numbers them."""
@@ -65,7 +69,9 @@ class About:
         """Plain data; `from_dict` is the inverse."""
         pairs, further = [pair_to_dict(pair) for pair in self.pairs], list(self.further)
         about = {"mechanism": self.name, "chunk_size": self.chunk_size}
-        noted = {"features": self.features.note()} if self.features else {}
+        noted: dict[str, Any] = {"features": self.features.note()} if self.features else {}
+        if self.seeds:
+            noted["seeds"] = list(self.seeds)
         return {_MARK: _VERSION, **about, "pairs": pairs, "further": further, **noted}
 
     @classmethod
@@ -77,7 +83,8 @@ class About:
             pairs = tuple(pair_from_dict(pair) for pair in data["pairs"])
             name, chunk_size, further = str(data["mechanism"]), int(data["chunk_size"]), map(str, data["further"])
             features = Features(**data["features"], function=None) if "features" in data else None
-            return cls(name, chunk_size, pairs, tuple(further), features)
+            seeds = tuple(map(int, data.get("seeds", ())))
+            return cls(name, chunk_size, pairs, tuple(further), features, seeds)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
@@ -100,8 +107,8 @@ class Keys:
 class KeptMechanism(Mechanism):
     """Another mechanism, whose draws the sampler passes to `keeper`, in order, wherever they were drawn."""
 
-    def __init__(self, mechanism: Mechanism, keeper: Keeper) -> None:
-        self.mechanism, self.keeper = mechanism, keeper
+    def __init__(self, mechanism: Mechanism, keeper: Keeper, used: UsedDraws) -> None:
+        self.mechanism, self.keeper, self.used = mechanism, keeper, used
         self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
         self.features = mechanism.features
 
@@ -114,19 +121,54 @@ class KeptMechanism(Mechanism):
         return self.mechanism.sample(dataset, n, rng)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "keeper": None}  # an open file cannot be pickled
+        # An open file cannot be pickled, and what is used is noted here, not by workers.
+        return {**vars(self), "keeper": None, "used": None}
+
+
+@dataclass(slots=True)
+class _NotingKeeper:
+    """Keeps draws, and notes which of them choose and which prove."""
+
+    keeper: Keeper
+    used: UsedDraws
+    key_of: Keys
+
+    def keep(self, dataset: Any, outputs: Outputs) -> None:
+        """Some outputs of one input, in the order in which they were drawn."""
+        self.used.add(self.key_of(dataset), outputs)
+        self.keeper.keep(dataset, outputs)
+
+
+def input_names(pairs: Sequence[Pair]) -> dict[str, str]:
+    """What the inputs of a single pair are called in a result, by their keys; of several, the keys must do."""
+    if len(pairs) != 1:
+        return {}
+    return {digest_of(pairs[0].side(side)): name for side, name in enumerate(("left", "right"))}
 
 
 @contextmanager
-def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None) -> Iterator[Mechanism]:
+def keeping(
+    mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None, seed: int | None = None
+) -> Iterator[Mechanism]:
     """The mechanism to draw from so that its draws are kept in a file; None keeps nothing.
 
     The file is there when the context ends. If it ends with an error, whatever was there before stays.
+
+    Args:
+        mechanism: what draws.
+        pairs: those that are known before the first draw.
+        path: the file.
+        seed: of the audit.
     """
     if path is None:
         yield mechanism
         return
-    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs), features=mechanism.features)
+    seeds: tuple[int, ...] = ()
+    if mechanism.used is not None:  # what is read from a recording was drawn with the seeds of that
+        seeds = mechanism.used.seeds
+    elif mechanism.is_seeded and seed is not None:
+        seeds = (seed,)
+    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs), features=mechanism.features, seeds=seeds)
     target = Path(path)
     try:
         about.inputs()
@@ -138,9 +180,13 @@ def keeping(mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None
         formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
         raise InputError(f"record={str(path)!r} must end in {formats}")
     with writing(target) as file:
-        keeper = (_LinesKeeper if target.suffix.lower() == ".jsonl" else _ArraysKeeper)(file, about)
-        yield KeptMechanism(mechanism, keeper)
-        keeper.finish()
+        writer = (_LinesKeeper if target.suffix.lower() == ".jsonl" else _ArraysKeeper)(file, about)
+        if mechanism.used is not None:  # a recording notes what is read from it
+            yield KeptMechanism(mechanism, writer, mechanism.used)
+        else:
+            used = UsedDraws(input_names(pairs), seeds)
+            yield KeptMechanism(mechanism, _NotingKeeper(writer, used, Keys()), used)
+        writer.finish()
 
 
 class _LinesKeeper:

@@ -2,8 +2,9 @@
 
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,38 +17,76 @@ from epsilometer.inputs import Pair, as_pair
 from epsilometer.inputs.pairs import RECORDED, digest_of
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.features import Features, as_features
+from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, reading, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
 from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, must_have
+from epsilometer.storage.row_marks import Range, recognise
 
+# What can be done when a recording has no draws left for a replay.
+_FRESH_DRAWS = "replay on the mechanism itself, or on a recording of fresh draws (record= with another seed)"
+_SEED_USED = "with which the audit has used the same draws"
+# The fewest samples that a replay takes.
+FEWEST_LEFT = 20
 # Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
 _CHUNK = 1 << 16
 _Place = str | os.PathLike[str]
 
 
 class _Reader:
-    """Yields the outputs of one side, each once."""
+    """Yields the outputs of one side, each once, and none of those that were used earlier.
 
-    def __init__(self, side: RecordedSide) -> None:
-        self._side, self._pieces = side, side.pieces()
-        self._rest, self._given = Outputs((), 0), 0
+    Args:
+        side: where they are.
+        skipped: the ranges of rows that are left out.
+    """
 
-    def take(self, n: int) -> Outputs:
-        """The next n outputs."""
-        parts, missing = [self._rest], n - len(self._rest)
+    def __init__(self, side: RecordedSide, skipped: Sequence[Range] = ()) -> None:
+        self._side = side
+        self._pieces = _stretches(side, skipped)
+        # The stretch that is being read, from its next row on.
+        self._row = 0
+        self._rest = Outputs((), 0)
+        self._given = 0
+
+    def take_noting(self, n: int, note: Callable[[Outputs, int], None]) -> Outputs:
+        """The next n outputs; `note` is told of each stretch of them, with its first row."""
+        parts: list[Outputs] = []
+        missing = n
         while missing > 0:
-            piece = next(self._pieces, None)
-            if piece is None:
-                raise MechanismError(_used_up(self._side, self._given + n - missing))
-            parts.append(piece)
-            missing -= len(piece)
-        outputs = concatenate(parts)
+            if not len(self._rest):
+                found = next(self._pieces, None)
+                if found is None:
+                    raise MechanismError(_used_up(self._side, self._given + n - missing))
+                self._row, self._rest = found
+                continue
+            part = self._rest.take(slice(0, min(missing, len(self._rest))))
+            note(part, self._row)
+            parts.append(part)
+            missing -= len(part)
+            self._row += len(part)
+            self._rest = self._rest.take(slice(len(part), len(self._rest)))
         self._given += n
-        self._rest = outputs.take(slice(n, len(outputs)))
-        return outputs.take(slice(0, n))
+        return concatenate(parts) if parts else Outputs((), 0)
+
+
+def _stretches(side: RecordedSide, skipped: Sequence[Range]) -> Iterator[tuple[int, Outputs]]:
+    """The outputs of a side piece by piece, each with its first row, without the ranges that are skipped."""
+    row = 0
+    for piece in side.pieces():
+        start, stop = row, row + len(piece)
+        for first, behind in skipped:
+            if first > start:
+                some = min(first, stop)
+                if some > start:
+                    yield start, piece.take(slice(start - row, some - row))
+            start = max(start, min(behind, stop))
+        if start < stop:
+            yield start, piece.take(slice(start - row, stop - row))
+        row = stop
 
 
 class Recording(Mechanism):
@@ -56,13 +95,22 @@ class Recording(Mechanism):
     Attributes:
         sides: per input, what was recorded.
         worst_pair: the inputs, for an audit that names none; None if only one side was recorded.
+        skipped: per input, the ranges of rows that are left out.
     """
 
     is_seeded = False
 
-    def __init__(self, sides: Sequence[RecordedSide], about: kept_draws.About) -> None:
-        self.sides, self.pairs, self.about = tuple(sides), about.pairs, about
+    def __init__(
+        self,
+        sides: Sequence[RecordedSide],
+        about: kept_draws.About,
+        skipped: Mapping[str, Sequence[Range]] | None = None,
+    ) -> None:
+        self.sides = tuple(replace(side, seeds=about.seeds) for side in sides)
+        self.pairs, self.about = about.pairs, about
         self.chunk_size, self.name = about.chunk_size, about.name
+        self.skipped = dict(skipped or {})
+        self.used = UsedDraws(kept_draws.input_names(about.pairs), about.seeds)
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
         self._key_of = kept_draws.Keys()
@@ -94,8 +142,12 @@ class Recording(Mechanism):
         if key not in self._readers:
             if key not in self._keys:
                 raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs out")
-            self._readers[key] = _Reader(self.sides[self._keys.index(key)])
-        return self._readers[key].take(n)
+            self._readers[key] = _Reader(self.sides[self._keys.index(key)], self.skipped.get(key, ()))
+        return self._readers[key].take_noting(n, partial(self._note, key))
+
+    def _note(self, key: str, outputs: Outputs, start: int) -> None:
+        assert self.used is not None
+        self.used.add(key, outputs, start)
 
     def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
         """The same recording from its beginning, with the inputs of the audit."""
@@ -112,6 +164,29 @@ class Recording(Mechanism):
         if len(about.inputs()) != len(self.sides):
             raise InputError("the two inputs of a recording must differ, or their outputs cannot be distinguished")
         return Recording(self.sides, about)
+
+    def unused(self, earlier: EarlierDraws, pair: Pair, samples: int) -> "Recording":
+        """The same recording without the rows that were used earlier."""
+        numbers = earlier.matching(self.about.seeds)
+        marks = [earlier.marks[number] for number in numbers]
+        skipped = {}
+        for index, name in enumerate(("left", "right")):
+            key = digest_of(pair.side(index))
+            side = self.sides[self._keys.index(key)]
+            found = recognise(replace(side, features=None).pieces(), marks)
+            # The same seed gives the same draws, but other sizes of chunks put them at other places.
+            shared = sorted(earlier.seeds.intersection(self.about.seeds))
+            if shared and not any(found.are_whole):
+                raise InputError(f"{self.name} was drawn with seed={shared[0]}, {_SEED_USED}; {_FRESH_DRAWS}")
+            if found.n_left < samples:
+                have = f"the recording {side} has {found.n_rows} outputs of the {name} input"
+                used = f"{found.n_rows - found.n_left} of which the audit has used, so that {found.n_left} are left"
+                wanted = f"samples={samples} were asked for"
+                fewer = f"give samples={found.n_left} or fewer, or " if found.n_left >= FEWEST_LEFT else ""
+                reason = "what chose an event must not prove it"
+                raise InputError(f"{have}, {used}; {wanted}, and {reason}: {fewer}{_FRESH_DRAWS}")
+            skipped[key] = found.used
+        return Recording(self.sides, self.about, skipped)
 
     def __getstate__(self) -> dict[str, Any]:
         raise pickle.PicklingError("cannot pickle a recording, which is read in order; use jobs=1")
@@ -222,6 +297,15 @@ def recorded_pair(
     if features is not None:
         note["features"] = features.note()
     return *outputs, note
+
+
+def recorded_seeds(values: object) -> tuple[int, ...]:
+    """The seeds of the audits that drew these outputs, if `record=` wrote them to a file."""
+    if isinstance(values, str | os.PathLike):
+        values = from_recording(values)
+    if isinstance(values, Recording):
+        return values.about.seeds
+    return values.seeds if isinstance(values, RecordedSide) else ()
 
 
 # Kinds of numbers that may be compared.

@@ -246,12 +246,14 @@ class RecordedSide:
         exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
         max_bytes: of outputs in memory; None for a share of the memory that there is.
         features: reads outputs in place of `read_outputs`, and adds columns to them; None adds nothing.
+        seeds: of the audits that drew them, if `record=` wrote them and the mechanism could be seeded.
     """
 
     source: Source
     exact: bool = False
     max_bytes: int | None = None
     features: Any = None
+    seeds: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return str(self.source)
