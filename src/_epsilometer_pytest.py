@@ -31,6 +31,8 @@ PROFILES = {"ci": (1, False), "nightly": (10, True)}
 # Properties of a test that our summary reads back, after the prefix.
 _PREFIX = "epsilometer."
 _COLUMNS = ("verdict", "claim", "lower_bound", "samples", "false_alarm")
+# Characters of what weakens a reading, in a line of the summary.
+_MOST_RESERVATIONS = 120
 _SEED = pytest.StashKey[int]()
 
 
@@ -402,6 +404,8 @@ class Auditor:
 
     def _note(self, result: AuditResult) -> None:
         """Properties of the test: JUnit files show them, and our summary reads them, also from workers."""
+        from epsilometer.report.wording import reservations
+
         number = len(self.results)
         prefix = _PREFIX if number == 1 else f"{_PREFIX}{number}."
         noted = {
@@ -415,6 +419,8 @@ class Auditor:
             "seed": result.settings["seed"],
             "mechanism": str(result.settings["mechanism"])[:200],
         }
+        if weakened := reservations(result.settings):
+            noted["with"] = weakened
         self.node.user_properties += [(prefix + name, value) for name, value in noted.items()]
 
     def _failure(self, result: AuditResult) -> Exception:
@@ -525,6 +531,9 @@ def _rows(report: pytest.TestReport, columns: tuple[str, ...]) -> Iterator[tuple
     number = 1
     prefix = _PREFIX
     while f"{prefix}verdict" in noted:
-        yield (report.nodeid, *(noted[f"{prefix}{name}"] for name in columns))
+        verdict, *figures = (noted[f"{prefix}{name}"] for name in columns)
+        if weakened := noted.get(f"{prefix}with"):  # what was switched off, say
+            verdict += f", with {weakened[:_MOST_RESERVATIONS]}"
+        yield (report.nodeid, verdict, *figures)
         number += 1
         prefix = f"{_PREFIX}{number}."

@@ -97,6 +97,20 @@ def test_the_summary_has_a_line_per_audit(pytester, run):
     assert table[5] == "4 audits; if all claims are true, at most 0.011 of them fail by chance, on average"
 
 
+def test_the_summary_says_what_was_switched_off(pytester, run):
+    pytester.makepyfile("""
+        import epsilometer as em
+
+        def test_keeps(epsilometer):
+            noisy = em.from_batch(lambda dataset, n, rng: rng.laplace(dataset, 1.0, n))
+            epsilometer.assert_private(noisy, em.Pair(0, 1), em.PureDP(1.0), samples=1000, suppress=["drift"])
+    """)
+    outcome = run("--junit-xml=r.xml")
+    assert any("not refuted, with the drift check switched off" in line for line in outcome.outlines)
+    properties = ElementTree.parse(pytester.path / "r.xml").iter("property")
+    assert ("epsilometer.with", "the drift check switched off") in [(p.get("name"), p.get("value")) for p in properties]
+
+
 def test_the_replay_line_gives_the_same_figures(pytester, run):
     pytester.makepyfile(LEAKY)
     first = failure(run())

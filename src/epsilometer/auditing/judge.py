@@ -186,7 +186,10 @@ def conclude(
         task: what was to be proved, if the audit can be rehearsed to say what it could have found.
     """
     finding, *beside = findings
-    # Each report once, without those of switched-off checks.
+    # Each report once, without those of switched-off checks, of which only the names are noted.
+    silenced = {report.name for report in reports if report.name in settings.suppressed}
+    if silenced:
+        settings.note(silenced=sorted(silenced.union(settings.record.get("silenced", ()))))
     reports = [report for report in dict.fromkeys(reports) if report.name not in settings.suppressed]
     pictures: dict[str, Any] = {}
     if training is not None:

@@ -131,10 +131,12 @@ class Profile:
 
     def __str__(self) -> str:
         """The profile in a few lines."""
-        from epsilometer.report.wording import percent
+        from epsilometer.report.wording import percent, reservations
 
         left, right = self.samples_used
         lines = [f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"]
+        if weakened := reservations(self.settings):
+            lines.append(f"  with             {weakened}")
         lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS]
         lines += [f"  μ                at least {self.mu:.4g}", f"  samples          {left:,} left, {right:,} right"]
         lines += [f"  draws            {report.name}: {report.message}" for report in self.health]

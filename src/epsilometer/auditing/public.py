@@ -274,6 +274,9 @@ def replay(
     source = same_features(as_mechanism(mechanism), as_features(features), result.settings.get("features"))
     if source.features is not None:
         settings.note(features=source.features.note())
+    settings.note(**source.weakening_facts())
+    # The claim is that of the audit, and so is what it is about.
+    settings.note(**{name: result.settings[name] for name in ("distance", "representation") if name in result.settings})
     source = source.prepared([inputs], settings.samples)
     if source.used is not None:
         check_noted(result.settings)
@@ -334,6 +337,7 @@ def _run(
         settings.note(recipe={"function": place, "batch": isinstance(mechanism, BatchMechanism), "on_error": on_error})
     if mechanism.features is not None:
         settings.note(features=mechanism.features.note())
+    settings.note(**mechanism.weakening_facts())
     # By their whole names, because a mechanism may change the folder.
     if record is not None:
         settings.note(recorded_to=str(record))

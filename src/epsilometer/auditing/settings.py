@@ -116,6 +116,8 @@ def open_settings(
     settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
     if options is not None or not (isinstance(method, str) or representation != "value"):
         settings.note(options=repr(method if options is None else options))  # an object is its own options
+    if settings.suppressed:
+        settings.note(suppress=sorted(settings.suppressed))
     if max_seconds is not None:
         settings.note(max_seconds=max_seconds)
     if representation != "value":

@@ -107,6 +107,20 @@ class Mechanism(ABC):
         vars(copied).update(vars(self))
         return copied
 
+    def weakening_facts(self) -> dict[str, Any]:
+        """What weakens a reading of its draws, as plain data for the settings of a result; nothing if all is usual.
+
+        A mechanism around another one, its attribute `mechanism`, has the facts of that one, too.
+        """
+        inner = getattr(self, "mechanism", None)
+        facts = inner.weakening_facts() if isinstance(inner, Mechanism) else {}
+        if getattr(self, "on_error", "raise") == "outcome":
+            facts["on_error"] = "outcome"
+        statuses = sorted(getattr(self, "statuses", (0,)))
+        if statuses != [0]:
+            facts["statuses"] = statuses
+        return facts
+
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """The mechanism's own claim for these pairs, if it makes one."""
         return self.claim

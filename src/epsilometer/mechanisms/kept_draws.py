@@ -7,9 +7,9 @@ output. An .npz file has an array per input (`left` and `right` for one pair); i
 import json
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,6 +51,7 @@ class About:
         features: those that were kept beside the outputs.
         seeds: of the audits that drew them: the same seed gives the same draws again. None for a mechanism that
             cannot be seeded.
+        facts: what weakens a reading of the draws, see `Mechanism.weakening_facts`.
     """
 
     name: str
@@ -59,6 +60,7 @@ class About:
     further: tuple[str, ...] = ()
     features: Features | None = None
     seeds: tuple[int, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def inputs(self) -> list[str]:
         """A text per input, in the order in which the file numbers them."""
@@ -72,6 +74,8 @@ class About:
         noted: dict[str, Any] = {"features": self.features.note()} if self.features else {}
         if self.seeds:
             noted["seeds"] = list(self.seeds)
+        if self.facts:
+            noted["facts"] = dict(self.facts)
         return {_MARK: _VERSION, **about, "pairs": pairs, "further": further, **noted}
 
     @classmethod
@@ -84,7 +88,7 @@ class About:
             name, chunk_size, further = str(data["mechanism"]), int(data["chunk_size"]), map(str, data["further"])
             features = Features(**data["features"], function=None) if "features" in data else None
             seeds = tuple(map(int, data.get("seeds", ())))
-            return cls(name, chunk_size, pairs, tuple(further), features, seeds)
+            return cls(name, chunk_size, pairs, tuple(further), features, seeds, dict(data.get("facts", {})))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
@@ -168,7 +172,14 @@ def keeping(
         seeds = mechanism.used.seeds
     elif mechanism.is_seeded and seed is not None:
         seeds = (seed,)
-    about = About(mechanism.name, mechanism.chunk_size, tuple(pairs), features=mechanism.features, seeds=seeds)
+    about = About(
+        name=mechanism.name,
+        chunk_size=mechanism.chunk_size,
+        pairs=tuple(pairs),
+        features=mechanism.features,
+        seeds=seeds,
+        facts=mechanism.weakening_facts(),
+    )
     target = Path(path)
     try:
         about.inputs()

@@ -188,6 +188,11 @@ class Recording(Mechanism):
             skipped[key] = found.used
         return Recording(self.sides, self.about, skipped)
 
+    def weakening_facts(self) -> dict[str, Any]:
+        """Those of what was recorded, and which columns are looked at if not all are."""
+        columns = list(self.sides[0].columns) if self.sides else []
+        return {**self.about.facts, **({"columns": columns} if columns else {})}
+
     def __getstate__(self) -> dict[str, Any]:
         raise pickle.PicklingError("cannot pickle a recording, which is read in order; use jobs=1")
 
@@ -255,10 +260,10 @@ def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
         raise InputError(f"columns={columns!r} must name columns, each once: ['count', 'city']")
     if isinstance(source, ParquetColumns) and source.beside is None:
         must_have(source.path, chosen, source.names)
-        return replace(side, source=replace(source, names=chosen))
+        return replace(side, source=replace(source, names=chosen), columns=chosen)
     if not isinstance(source, CsvRows | JsonLines | JsonList):
         raise InputError(f"columns={list(chosen)} needs names of columns, which {source} does not have")
-    return replace(side, source=replace(source, columns=chosen))
+    return replace(side, source=replace(source, columns=chosen), columns=chosen)
 
 
 def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | None) -> Recording:
@@ -290,6 +295,9 @@ def recorded_pair(
     if stored[0] and stored[1] and {stored[0].kind, stored[1].kind} in _MIXED:
         note["note"] = f"left holds {stored[0]}, right {stored[1]}; both are compared as float64"
         left, right = _as_numbers(left), _as_numbers(right)
+    for side in (left, right):
+        if isinstance(side, RecordedSide) and side.columns:
+            note["columns"] = list(side.columns)
     outputs = recorded_outputs(left, right, features), recorded_outputs(right, left, features)
     if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
         is_long = any(block.shape == "bigint" for side in outputs for block in side)

@@ -18,6 +18,8 @@ from epsilometer.result import AuditResult, Verdict
 
 # A witness in words is a few thousand characters; services cut longer ones.
 _MOST_TEXT = 20_000
+# What weakens a reading, in a cell of a table.
+_MOST_RESERVATIONS = 400
 
 
 def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer") -> str:
@@ -78,7 +80,8 @@ def junit_case(
     if kind is None:
         SubElement(case, "system-out").text = words
     else:
-        message = f"{wording.verdict_sentence(result)} {wording.bound_sentence(result)}"
+        sentences = [wording.verdict_sentence(result), wording.reservation_sentence(result)]
+        message = " ".join([*filter(None, sentences), wording.bound_sentence(result)])
         SubElement(case, kind, {"type": str(result.verdict), "message": plain(message, 400)}).text = words
     return case
 
@@ -95,6 +98,8 @@ def _properties(result: AuditResult) -> dict[str, str]:
     # How often a run like this one fails even though the claim is true: the false alarms.
     said |= {"confidence": figure(result.confidence), "false_alarm_rate": figure(1.0 - result.confidence)}
     said |= {"guarantee": plain(result.guarantee, 200), "samples": "{} {}".format(*result.samples_used)}
+    if weakened := wording.reservations(result.settings):
+        said["with"] = plain(weakened, _MOST_RESERVATIONS)
     return {**said, "seed": plain(result.settings.get("seed"), 60)}
 
 
@@ -142,6 +147,9 @@ def table_row(
         verdict += " (as expected)"
     elif is_alone:
         verdict += " alone"
+    weakened = wording.reservations(result.settings)
+    if weakened:
+        verdict += f", with {plain(weakened, _MOST_RESERVATIONS)}"
     bound = f"{wording.parameter(claim)} ≥ {bound_against(result.lower_bound, claim.value)}"
     claimed = "" if result.verdict is None else f"≤ {figure(claim.value)}"
     cells = [plain(name or wording.mechanism_name(result)), verdict, bound, claimed, percent(result.confidence), *more]

@@ -50,7 +50,10 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
     stored = json.dumps(json.loads(result.to_json()), indent=1)
     claim, witness = result.claim, result.witness
     view: dict[str, Any] = {"number": number, "result": result, "tone": TONES[result.verdict]}
-    view |= {"settings": _table(result.settings), "environment": _table(result.environment)}
+    settings = dict(result.settings)
+    if (rows := wording.recorded_rows(settings)) is not None:  # the whole is in the JSON below
+        settings["recording"] = rows
+    view |= {"settings": _table(settings), "environment": _table(result.environment)}
     return view | {
         "verdict": wording.headline(result).capitalize(),
         "tiles": [

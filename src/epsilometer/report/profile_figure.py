@@ -15,7 +15,7 @@ from epsilometer.environment import package_version
 from epsilometer.errors import InputError
 from epsilometer.report import figures
 from epsilometer.report.html import TONES, page_environment
-from epsilometer.report.wording import bound_against, figure_down, percent, plain
+from epsilometer.report.wording import bound_against, figure_down, percent, plain, recorded_rows, reservations
 from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
@@ -126,6 +126,10 @@ def render_profile(profile: "Profile", claims: Sequence[Claim]) -> str:
     readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
     shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
     stored = json.dumps(profile.to_dict(), indent=1)
+    settings = dict(profile.settings)
+    if (rows := recorded_rows(settings)) is not None:  # the whole is in the JSON below
+        settings["recording"] = rows
+    shown |= {"weakened": reservations(profile.settings), "settings": settings}
     shown |= {"profile": profile, "checks": checks, "readings": readings, "picture": Markup(picture), "json": stored}
     return page_environment().get_template("profile.html.j2").render(shown, version=package_version())
 

@@ -39,9 +39,10 @@ def render_text(result: AuditResult) -> str:
 
 def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     """Titles with rows of a label and a text; the first title is empty."""
+    weakened = [("with", wording.reservations(result.settings))]
     bound = [("bound", wording.bound_sentence(result)), ("confidence", wording.confidence_sentence(result))]
     beyond = [("would be seen", wording.detectable_sentence(result)), ("meaning", wording.meaning_sentence(result))]
-    yield "", _known([*bound, *beyond])
+    yield "", _known([*weakened, *bound, *beyond])
     witness = result.witness
     if witness is not None:
         inputs, counts = [], []
@@ -61,8 +62,9 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
         yield "Also found", beside
     if searched := wording.search_rows(result):
         yield "Inputs tried", searched
-    remarks = wording.health_lines(result) or ["the health checks saw nothing unusual"]
-    run = [("samples", wording.effort_sentence(result)), *(("draws", line) for line in remarks)]
+    remarks = wording.health_lines(result) or [wording.unusual_sentence(result)]
+    run = [("samples", wording.effort_sentence(result)), ("recorded", wording.recorded_rows(result.settings))]
+    run += [("draws", line) for line in remarks]
     about = [("date", wording.date_text(result)), ("code", wording.identity_text(result))]
     again = [("repeat", wording.repeat_sentence(result)), ("replay", wording.replay_hint(result))]
     yield "This run", _known([*run, *about, *again])
@@ -138,6 +140,7 @@ def render_fragment(result: AuditResult) -> str:
         f'<div style="border-left:4px solid {tone};padding:4px 0 4px 12px;max-width:52em">',
         f'<div><span style="{badge}">{escape(wording.headline(result))}</span> '
         f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
+        *(f"<div><i>{escape(each)}</i></div>" for each in [wording.reservation_sentence(result)] if each),
         f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
         _scale(result, tone),
         *pictures,

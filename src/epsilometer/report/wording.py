@@ -5,6 +5,8 @@ import math
 import re
 import reprlib
 import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from epsilometer.claims import Claim
 from epsilometer.errors import HIDDEN
@@ -277,6 +279,117 @@ def search_rows(result: AuditResult) -> list[tuple[str, str]]:
     if result.verdict is Verdict.NOT_REFUTED:
         rows.append(("not tried", "anything else: a leak at a few isolated values would not have been seen"))
     return rows
+
+
+def reservations(settings: Mapping[str, Any]) -> str | None:
+    """What weakens a reading, as it continues "the claim is refuted, with …"; None if nothing does.
+
+    Args:
+        settings: of a result or a profile. They may come from a file that anybody wrote.
+    """
+    parts = [
+        _switched_off(settings),
+        _failures(settings),
+        _counted("requests sent again", settings.get("retried")),
+        _counted("draws that were begun, lost and drawn again", settings.get("redrawn")),
+    ]
+    if statuses := _names(settings.get("statuses")):
+        parts.append(f"the exit statuses {_listed(statuses)} taken for success")
+    if columns := _names(settings.get("columns")):
+        parts.append(f"no look at columns other than {_listed(columns)}")
+    if settings.get("representation") == "bits":
+        parts.append("no look at anything but the bits of floating-point numbers")
+    if features := settings.get("features"):
+        name = features.get("name") if isinstance(features, Mapping) else features
+        parts.append(f"features of the outputs ({plain(name)})")
+    if settings.get("distance", 1) != 1:
+        parts.append(f"inputs that are {plain(settings['distance'])} neighbouring steps apart")
+    return "; ".join(part for part in parts if part) or None
+
+
+def reservation_sentence(result: AuditResult) -> str | None:
+    """What weakens a reading, as a sentence; None if nothing does."""
+    found = reservations(result.settings)
+    return f"With {found}." if found else None
+
+
+def _switched_off(settings: Mapping[str, Any]) -> str | None:
+    names = _names(settings.get("suppress"))
+    if not names:
+        return None
+    what = f"the {names[0]} check" if len(names) == 1 else f"the checks {_listed(names)}"
+    silenced = _names(settings.get("silenced"))
+    would = f" ({_listed(silenced)} would have remarked on these draws)" if silenced else ""
+    return f"{what} switched off{would}"
+
+
+def _failures(settings: Mapping[str, Any]) -> str | None:
+    text = "failed runs counted as outcomes"
+    counted = _counted(text, settings.get("failed"))
+    return counted or (text if settings.get("on_error") == "outcome" else None)
+
+
+def _counted(what: str, sides: Any) -> str | None:
+    """Something with its numbers for both inputs."""
+    if sides is None:
+        return None
+    if isinstance(sides, list | tuple) and len(sides) == 2 and all(isinstance(each, int) for each in sides):
+        left, right = sides
+        return f"{what} ({left:,} left, {right:,} right)"
+    return f"{what} ({plain(sides)})"
+
+
+def _names(given: Any) -> list[str]:
+    if given is None:
+        return []
+    return [plain(each) for each in given] if isinstance(given, list | tuple) else [plain(given)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def recorded_rows(settings: Mapping[str, Any]) -> str | None:
+    """Which rows of a recording chose and which proved; None if none did, or nobody can tell."""
+    noted = settings.get("recording")
+    try:
+        draws = [] if not isinstance(noted, Mapping) else noted.get("draws", [])
+        said = [_rows_of(entry) for entry in draws[:_MOST_INPUTS]]
+        inputs = [plain(entry.get("input"), 16) for entry in draws[:_MOST_INPUTS]]
+        n_more = len(draws) - len(said)
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError):
+        return None
+    if not said:
+        return None
+    if len(said) > 1 and len(set(said)) == 1:
+        text = said[0].format(of="of each input")
+    else:
+        text = "; ".join(rows.format(of=f"of {name}") for rows, name in zip(said, inputs, strict=True))
+    return f"{text}; and {n_more} more inputs" if n_more else text
+
+
+# Inputs of a recording whose rows are told.
+_MOST_INPUTS = 4
+
+
+def _rows_of(entry: Mapping[str, Any]) -> str:
+    """The rows of one input, with a place for its name. People count rows from 1."""
+    chose, proved = entry["chose"], entry["proved"]
+    if entry.get("shuffled"):
+        n_chose, n_proved = (sum(int(stop) - int(start) for start, stop in rows) for rows in (chose, proved))
+        return f"all {n_chose + n_proved:,} rows {{of}}, shuffled: {n_chose:,} chose, {n_proved:,} proved"
+    parts = []
+    for rows, did in ((chose, "chose"), (proved, "proved")):
+        if rows:
+            ranges = _listed([f"{int(start) + 1} to {int(stop)}" for start, stop in rows])
+            parts.append(f"rows {ranges}{'' if parts else ' {of}'} {did}")
+    return ", ".join(parts)
+
+
+def unusual_sentence(result: AuditResult) -> str:
+    """That the health checks are satisfied, those that were asked."""
+    which = "the other" if _names(result.settings.get("suppress")) else "the"
+    return f"{which} health checks saw nothing unusual"
 
 
 def effort_sentence(result: AuditResult) -> str:

@@ -246,6 +246,7 @@ class RecordedSide:
         exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
         max_bytes: of outputs in memory; None for a share of the memory that there is.
         features: reads outputs in place of `read_outputs`, and adds columns to them; None adds nothing.
+        columns: those that make an output, if only some of them do.
         seeds: of the audits that drew them, if `record=` wrote them and the mechanism could be seeded.
     """
 
@@ -253,6 +254,7 @@ class RecordedSide:
     exact: bool = False
     max_bytes: int | None = None
     features: Any = None
+    columns: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from epsilometer.environment import package_version
 from epsilometer.errors import EpsilometerError, InputError
-from epsilometer.report.wording import figure, figure_down, parameter, plain
+from epsilometer.report.wording import figure, figure_down, parameter, plain, reservations
 from epsilometer.result import AuditResult, Verdict
 from epsilometer.suites.family import Terms
 
@@ -78,7 +78,10 @@ class Outcome:
         if self.result is None:
             return plain(self.error, 90)
         start = f"{parameter(self.result.claim)} ≥ {figure_down(self.result.lower_bound)}"
-        return start if self.result.verdict is None else f"{start} (claim {figure(self.result.claim.value)})"
+        if self.result.verdict is not None:
+            start += f" (claim {figure(self.result.claim.value)})"
+        weakened = reservations(self.result.settings)
+        return f"{start}, with {plain(weakened, 200)}" if weakened else start
 
 
 def status_over_all(statuses: Iterable[int]) -> int:

@@ -115,7 +115,7 @@ def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
         "expected": entry.expected is not None and not is_alone and run.status(entry) == 0,
         "family": "" if run.family is None else run.family.remark(entry.name),
         "target": plain(entry.settings.get("mechanism", "")),
-        "words": plain(outcome.error, 300) if result is None else wording.bound_sentence(result),
+        "words": plain(outcome.error, 300) if result is None else _sentences(result),
         "picture": None if result is None else bar(result),
         "line": spark_line(run.bounds.get(entry.name, ())),
         "seconds": "" if result is None else duration(result.seconds),
@@ -127,6 +127,12 @@ def _tone(result: AuditResult | None, is_alone: bool) -> str:
     if result is None:
         return "failed"
     return TONES[Verdict.INCONCLUSIVE if is_alone else result.verdict]
+
+
+def _sentences(result: AuditResult) -> str:
+    """The bound, and what weakens the reading."""
+    sentences = wording.bound_sentence(result), wording.reservation_sentence(result)
+    return " ".join(filter(None, sentences))
 
 
 def bar(result: AuditResult) -> dict[str, str | None]:

@@ -1,5 +1,7 @@
 """The index page: a row and a picture each, hostile names as text."""
 
+from dataclasses import replace
+
 import pytest
 
 from epsilometer.result import Verdict
@@ -33,6 +35,13 @@ def test_rows_pictures_and_changes(make_run, make_outcome):
     assert "not refuted → refuted" in page
     assert "no module" in page
     assert 'href="000.html"' in page
+
+
+def test_what_weakens_a_reading_is_said(make_run, make_outcome):
+    outcome = make_outcome("a", Verdict.REFUTED, 1.5)
+    settings = {**outcome.result.settings, "suppress": ["drift"]}
+    page = render_index(make_run([replace(outcome, result=replace(outcome.result, settings=settings))]))
+    assert "With the drift check switched off." in page
 
 
 def test_hostile_names_are_text(make_run, make_outcome):

@@ -1,5 +1,7 @@
 """Statuses of audits and of suites."""
 
+from dataclasses import replace
+
 import pytest
 
 from epsilometer.result import Verdict
@@ -31,3 +33,11 @@ def test_an_error_is_bad_input_whatever_was_expected(make_outcome):
 @pytest.mark.parametrize(("statuses", "over_all"), [([], 0), ([0, 0], 0), ([0, 3], 3), ([3, 1, 0], 1), ([1, 2, 3], 2)])
 def test_the_weightiest_status_wins(statuses, over_all):
     assert status_over_all(statuses) == over_all
+
+
+def test_what_weakens_a_reading_is_said(make_outcome):
+    outcome = make_outcome()
+    assert "with" not in outcome.figures
+    settings = {**outcome.result.settings, "suppress": ["drift"]}
+    weakened = replace(outcome, result=replace(outcome.result, settings=settings))
+    assert weakened.figures.endswith(", with the drift check switched off")
