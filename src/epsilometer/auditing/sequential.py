@@ -155,6 +155,8 @@ class SequentialRun:
         if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
             return
         state.chosen_at = len(state.left)
+        if (used := self.run.sampler.mechanism.used) is not None:
+            used.choose()
         lines = self.ladder.claim_lines()
         found = choose(state.left, state.right, lines)
         now = float(growth_rate(lines, *guesses(state.stakes, lines)).sum())

@@ -36,7 +36,8 @@ def replay(
     """Certify a stored counterexample again, on fresh draws.
 
     Nothing is searched: the stored event is counted on new outputs of the mechanism for the stored
-    inputs. Inputs that were too large to be stored are given again with --left and --right.
+    inputs. Of a recording only rows are counted that the audit has not used. Inputs that were too
+    large to be stored are given again with --left and --right.
 
     Example:
       epsilometer audit zoo:svt5 --epsilon 1 --json result.json

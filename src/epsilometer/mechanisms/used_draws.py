@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import Outputs
-from epsilometer.storage.row_marks import Marks, Trail
+from epsilometer.storage.row_marks import Marks, Trail, merged
 
 # The name in the settings of a result, and what `compare` is called there.
 NOTED_AS = "recording"
@@ -43,6 +43,11 @@ class UsedDraws:
         """
         trail = self.trails.setdefault(key, Trail())
         trail.add(trail.stop if start is None else start, outputs, self.proves)
+
+    def choose(self) -> None:
+        """Notes that everything drawn so far has a say in what is certified next, even what has certified already."""
+        for trail in self.trails.values():
+            trail.chose = merged([*trail.chose, *trail.proved])
 
     def facts(self) -> dict[str, Any]:
         """What the result notes; `EarlierDraws` reads it."""

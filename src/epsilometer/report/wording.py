@@ -378,7 +378,7 @@ def _rows_of(entry: Mapping[str, Any]) -> str:
     if entry.get("shuffled"):
         n_chose, n_proved = (sum(int(stop) - int(start) for start, stop in rows) for rows in (chose, proved))
         return f"all {n_chose + n_proved:,} rows {{of}}, shuffled: {n_chose:,} chose, {n_proved:,} proved"
-    parts = []
+    parts: list[str] = []
     for rows, did in ((chose, "chose"), (proved, "proved")):
         if rows:
             ranges = _listed([f"{int(start) + 1} to {int(stop)}" for start, stop in rows])
@@ -425,6 +425,7 @@ def replay_hint(result: AuditResult) -> str | None:
     line = f"epsilometer replay {stored_name(result)} " + (f'"{text}"' if secrets else shlex.quote(text)) + batch
     line = " ".join([*(f"{name}=…" for name in dict.fromkeys(secrets)), line])
     notes = [f"set {', '.join(dict.fromkeys(secrets))} first"] if secrets else []
+    notes += ["rows that this audit used are left out"] if str(target).startswith("recording:") else []
     notes += [] if result.settings.get("json") else ["result.json is what --json result.json writes"]
     return f"{line}   # {'; '.join(notes)}" if notes else line
 
@@ -465,6 +466,8 @@ def versions_text(result: AuditResult) -> str:
 def repeat_sentence(result: AuditResult) -> str:
     """Whether the same seed gives the same numbers."""
     seed = plain(result.settings.get("seed"))
+    if recorded_rows(result.settings) and "recorded_to" not in result.settings:
+        return f"seed {seed} gives the same figures again, on the same recorded rows"
     if result.settings.get("seeded_mechanism") is False:
         return f"seed {seed}; the mechanism draws its own randomness, so the figures will vary"
     return f"seed {seed} gives the same figures again"

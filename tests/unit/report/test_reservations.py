@@ -135,6 +135,12 @@ def test_a_profile_says_it(tmp_path):
     assert said in page.partition("The figures")[0]
 
 
+def test_a_replay_of_a_recording_leaves_rows_out(make_result):
+    settings = {**ABOUT, "target": "recording:rows.npz", "json": "r.json"}
+    text = words(render_text(make_result(settings=settings)))
+    assert "epsilometer replay r.json recording:rows.npz # rows that this audit used are left out" in text
+
+
 def test_rows_of_a_recording(make_result):
     draws = [
         {"input": "left", "rows": [[0, 200]], "chose": [[0, 60]], "proved": [[60, 200]]},
@@ -144,6 +150,10 @@ def test_rows_of_a_recording(make_result):
     assert "recorded rows 1 to 60 of each input chose" in words(
         render_text(make_result(settings={**ABOUT, "recording": {"draws": draws}}))
     )
+    unseeded = {**ABOUT, "seeded_mechanism": False, "recording": {"draws": draws}}
+    again = "seed 7 gives the same figures again, on the same recorded rows"
+    assert again in words(render_text(make_result(settings=unseeded)))
+    assert "the figures will vary" in words(render_text(make_result(settings={**unseeded, "recorded_to": "f"})))
     draws[1] |= {"chose": [], "proved": [[0, 20], [30, 40]]}
     assert recorded_rows({"recording": {"draws": draws}}) == (
         "rows 1 to 60 of left chose, rows 61 to 200 proved; rows 1 to 20 and 31 to 40 of right proved"
