@@ -48,6 +48,16 @@ def test_replaying_a_recording_that_was_audited(swapped, rarely, rng, tmp_path):
     rarely(happens, RATE, BROKEN)
 
 
+def test_a_recording_that_holds_its_draws_several_times(rarely, rng):
+    """Copies of rows that chose would prove, and every row would count five times."""
+
+    def happens(seed):
+        rows = [np.tile(rng.normal(size=80), 5) for _ in range(2)]
+        return em.compare(*rows, NO_LOSS, seed=seed, confidence=0.8).is_refuted
+
+    rarely(happens, RATE, BROKEN)
+
+
 def test_replaying_what_was_compared(rarely, rng, tmp_path):
     def happens(seed):
         rows = [rng.normal(size=200) for _ in range(2)]

@@ -24,7 +24,8 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
-from epsilometer.engine import Phase, Progress, watched
+from epsilometer.engine import Phase, Progress, health, watched
+from epsilometer.engine.chunks import recorded_fingerprints
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
@@ -220,6 +221,8 @@ def compare(
     findings = pay_and_prove(budget, proposal, tallies, RECORDED)
     # The checks look at the recording in its own order, before it was shuffled.
     reports = examine_draws(proposal, *recorded)
+    # A recording that holds the same draws twice: what chose would prove, and count twice.
+    reports += health.check_repeats([recorded_fingerprints(outputs) for outputs in recorded])
     bound_at = partial(bound_of, proposal, tallies, RECORDED, 1.0)
     about = began, train, bound_at, None, task if settings.method.is_quick else None
     return conclude(question, settings, proposal, findings, reports, sizes, *about)

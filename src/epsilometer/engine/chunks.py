@@ -206,6 +206,14 @@ class Fingerprints:
         return cls(int(numbers[0]), np.split(rows, ends[:-1]) if n else [], len(rows))
 
 
+def recorded_fingerprints(outputs: Outputs) -> Fingerprints:
+    """Of outputs that were recorded, cut into chunks of which every output is remembered, as long as there is room."""
+    prints = Fingerprints()
+    for start in range(0, min(len(outputs), MOST_ROWS), HEAD):
+        prints.add(fingerprint(outputs.take(slice(start, start + HEAD))))
+    return prints
+
+
 # Counts are kept in at most this many pieces of neighbouring chunks: enough to see a drift of any shape.
 MOST_PIECES = 1 << 12
 
