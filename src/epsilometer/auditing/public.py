@@ -280,9 +280,11 @@ def replay(
     settings.note(**source.weakening_facts())
     # The claim is that of the audit, and so is what it is about.
     settings.note(**{name: result.settings[name] for name in ("distance", "representation") if name in result.settings})
-    source = source.prepared([inputs], settings.samples)
-    if source.used is not None:
+    if source.used is None:
+        source = source.prepared([inputs], settings.samples)
+    else:  # how many rows of a recording are left is known below
         check_noted(result.settings)
+        source = source.prepared([inputs], FEWEST)
     source = source.unused(earlier, inputs, settings.samples)
     run = AuditRun.start(source, [inputs], question, settings)
     stream = Stream(settings.seed, Phase.REPLAY)

@@ -370,4 +370,6 @@ def test_on_the_command_line(rng, capsys):
     capsys.readouterr()
     assert main(["replay", "r.json", "recording:draws.npz", "--samples", "300", "--seed", "1"]) == 2
     assert "so that 200 are left; samples=300 were asked for" in capsys.readouterr().err
+    assert main(["replay", "r.json", "recording:draws.npz"]) == 2
+    assert "so that 200 are left; samples=100000 were asked for" in capsys.readouterr().err
     assert main(["replay", "r.json", "recording:draws.npz", "--samples", "200", "--seed", "1"]) == 1
