@@ -246,7 +246,7 @@ class OnRequest:
         return value
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AuditResult:
     """The answer of `audit`, `measure`, `compare` and `replay`.
 

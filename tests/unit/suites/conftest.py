@@ -21,7 +21,17 @@ def make_result():
         claim = PureDP(claimed)
         witness = Witness(Pair(0, 1), event, False, Counts(10, 20), Counts(5, 20), 0.3, 0.4)
         finding = Finding("events", bound, "exact", 0.95, witness, claim)
-        return AuditResult(verdict, claim, 0.95, (finding,), (50, 50), None, (), {"mechanism": "m", "seed": 1}, {}, 0.5)
+        return AuditResult(
+            verdict=verdict,
+            claim=claim,
+            confidence=0.95,
+            findings=(finding,),
+            samples_used=(50, 50),
+            health=(),
+            settings={"mechanism": "m", "seed": 1},
+            environment={},
+            seconds=0.5,
+        )
 
     return make
 

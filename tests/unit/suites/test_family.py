@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.result import HealthReport, Verdict
+from epsilometer.result import HealthReport, OnRequest, Verdict
 from epsilometer.suites import Entry, Terms, family_digest, judge_family
 from epsilometer.suites.family import holm_adjusted, night_share, repeated_draws
 
@@ -91,7 +91,8 @@ def judged(make_outcome):
             outcome = make_outcome(name, error="no such module") if what == "error" else make_outcome(name)
             if isinstance(what, float):
                 verdict = Verdict.REFUTED if what <= 0.05 else Verdict.NOT_REFUTED
-                outcome = replace(outcome, result=replace(outcome.result, verdict=verdict, p_value=what))
+                changed = {"verdict": verdict, "on_request": OnRequest(p_value=what)}
+                outcome = replace(outcome, result=replace(outcome.result, **changed))
             elif what == "inconclusive":
                 report = HealthReport("drift", "drift", untrusted=True)
                 changed = {"verdict": Verdict.INCONCLUSIVE, "health": (report,)}
@@ -101,12 +102,12 @@ def judged(make_outcome):
                 outcome = replace(outcome, result=replace(outcome.result, verdict=None))
             elif what in ("asymptotic", "conditional: densities are smooth"):
                 finding = replace(outcome.result.findings[0], guarantee=what)
-                changed = {"verdict": Verdict.REFUTED, "findings": (finding,), "p_value": 1e-9}
+                changed = {"verdict": Verdict.REFUTED, "findings": (finding,), "on_request": OnRequest(p_value=1e-9)}
                 outcome = replace(outcome, result=replace(outcome.result, **changed))
             elif what in ("begun again", "begun again with its seed"):
                 begun_again.append(name)
                 facts = {"seeded_mechanism": what != "begun again"}
-                changed = {"verdict": Verdict.REFUTED, "settings": facts, "p_value": 1e-9}
+                changed = {"verdict": Verdict.REFUTED, "settings": facts, "on_request": OnRequest(p_value=1e-9)}
                 outcome = replace(outcome, result=replace(outcome.result, **changed))
             entries.append(Entry(name, settings, "d", expected.get(name)))
             outcomes[name] = outcome
