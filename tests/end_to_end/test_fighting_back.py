@@ -60,8 +60,8 @@ FIGHTS = {
     # Lost work runs again, in new workers that have not counted so far.
     "exits at once, later": ("if n > 200: os._exit(1)\n    return x + noise", "either"),
     "kills itself": ("if n > 200: raise KeyboardInterrupt\n    return x + noise", "interrupted"),
-    "raises beyond exceptions": ("raise type('Worse', (BaseException,), {})('no')", "Worse on the input"),
-    "raises a generator's end": ("raise GeneratorExit", "GeneratorExit on the input"),
+    "raises beyond exceptions": ("raise type('Worse', (BaseException,), {})('no')", "the mechanism raised Worse: no"),
+    "raises a generator's end": ("raise GeneratorExit", "the mechanism raised GeneratorExit"),
     "recurses": ("return f(x, rng)", "RecursionError"),
     "lets nobody recurse": ("sys.setrecursionlimit(90); return x + noise", ANSWER),
     "leaves threads behind": (

@@ -22,6 +22,7 @@ from epsilometer.engine.chunks import chunk_rng, row_hashes
 from epsilometer.engine.sampler import contained, own_tools
 from epsilometer.errors import MechanismError, shown
 from epsilometer.inputs import Pair
+from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.outputs import Labels, Outputs, concatenate
@@ -168,6 +169,7 @@ class Looking:
                         np.random.seed((place + self.seed) % 2**32)  # noqa: NPY002  # the mechanism may draw from it
                     drawn.append(self.mechanism.sample(dataset, 1, chunk_rng(self.seed, Phase.LOOK, place, 2, 0)))
         except MechanismError as error:
+            pass_on(error)
             return None, str(error)
         return concatenate(drawn), ""
 
@@ -181,6 +183,7 @@ class Looking:
                 with own_tools(name, [dataset]), contained(name, dataset):
                     sides.append(self.mechanism.sample(dataset, draws, rng))
             except MechanismError as error:
+                pass_on(error)
                 return Look(0.0, draws, failed="right" if side else "left", said=str(error))
         curve = _curve_of(request.claim)
         score = curve.excess(*_event_counts(*sides), draws)

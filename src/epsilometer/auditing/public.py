@@ -30,6 +30,7 @@ from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.pairs import Finder, check_same, is_complete
+from epsilometer.interruptions import callers_handlers_relayed
 from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features
@@ -289,7 +290,11 @@ def replay(
     run = AuditRun.start(source, [inputs], question, settings)
     stream = Stream(settings.seed, Phase.REPLAY)
     task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability, stream)
-    with closing(settings.runner), watched(settings.progress, 2 * settings.samples):
+    with (
+        callers_handlers_relayed(),
+        closing(settings.runner),
+        watched(settings.progress, 2 * settings.samples),
+    ):
         again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
     noted = earlier.noted(None if source.used is None else source.used.facts())
     if noted is not None:
@@ -362,6 +367,7 @@ def _run(
         pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
         source, total = subject.mechanism.prepared(pairs, settings.samples), 2 * settings.samples
     with ExitStack() as opened:
+        opened.enter_context(callers_handlers_relayed())  # the outermost: what they raise comes after the checkpoint
         opened.enter_context(closing(settings.runner))
         if record is not None:
             from epsilometer.mechanisms.kept_draws import keeping  # only needed to record

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from epsilometer.engine.parcels import Deadline, Fault, OutOfTime, TimeUp, open_answer, pack
 from epsilometer.errors import EngineError, InputError, MissingExtraError
+from epsilometer.interruptions import callers_handlers_relayed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,15 +86,21 @@ class PoolRunner:
         dispatch = _Dispatch(self.pool, function, self.deadline)
         try:
             for task in tasks:
-                dispatch.begin(task)
+                with callers_handlers_relayed():
+                    dispatch.begin(task)
                 if len(dispatch.tasks) >= _OUT_PER_WORKER * dispatch.workers:
-                    yield dispatch.finish()
+                    yield self._finish(dispatch)
             while dispatch.tasks:
-                yield dispatch.finish()
+                yield self._finish(dispatch)
         finally:
             dispatch.call_back(range(len(dispatch.tasks)))
             for shipped in dispatch.shipped:
                 self.pool.withdraw(shipped)
+
+    def _finish(self, dispatch: "_Dispatch") -> Any:
+        """The next result. What a handler of the caller raises meanwhile is no fault of the engine."""
+        with callers_handlers_relayed():
+            return dispatch.finish()
 
     def close(self) -> None:
         """Ends the pool, if it was opened here."""
@@ -226,7 +233,8 @@ class SerialRunner:
             if threading.current_thread() is threading.main_thread():
                 os._exit = partial(_stay, here, leave)  # its status would pass for our verdict
             try:
-                result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
+                with callers_handlers_relayed():
+                    result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
             finally:
                 if os.getpid() != here:
                     leave(0)

@@ -26,6 +26,7 @@ from epsilometer.engine.parcels import TimeUp, own_generator
 from epsilometer.engine.runners import Runner, SerialRunner
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Pair
+from epsilometer.interruptions import callers_error, mechanism_runs
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.base import failure_text
 from epsilometer.outputs import Outputs, concatenate
@@ -163,13 +164,15 @@ def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
 def contained(name: str, dataset: Any) -> Iterator[None]:
     """Lets a mechanism draw, puts back what it changed around us, and says what it must not do.
 
+    What is no Exception passes unchanged: it is meant for the caller of the audit, like the end of a test.
+
     Raises:
-        MechanismError: if it raised what is no Exception, like SystemExit.
+        MechanismError: if it tried to end the program, or recursed too deeply.
     """
     filters, depth, path = warnings.filters[:], sys.getrecursionlimit(), sys.path[:]
     caught: BaseException | None = None
     try:
-        with np.errstate():
+        with np.errstate(), mechanism_runs():
             yield
     except BaseException as error:
         caught = error
@@ -183,10 +186,13 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
         _reopen_streams()
     if isinstance(caught, TimeUp):
         raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
-    if isinstance(caught, KeyboardInterrupt | Exception) and not isinstance(caught, RecursionError):
-        raise caught
-    if caught is not None:
+    if caught is None:
+        return
+    # The status of SystemExit would pass for a verdict, unless a handler of the caller wants the program to end.
+    is_its_own = callers_error(caught) is None
+    if is_its_own and isinstance(caught, SystemExit | RecursionError):
         raise MechanismError(failure_text(name, dataset, caught)) from caught
+    raise caught
 
 
 def _reopen_streams() -> None:

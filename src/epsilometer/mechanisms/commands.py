@@ -16,6 +16,7 @@ import numpy as np
 
 from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
+from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, tell_reaper
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
@@ -198,6 +199,7 @@ class CommandMechanism(Mechanism):
         try:
             done = self._run(argv, given, dataset)
         except RunFailed as failure:
+            pass_on(failure)
             if self.on_error == "outcome":
                 return failed_run(failure.kind)
             raise

@@ -13,6 +13,7 @@ from epsilometer.claims.base import check_whole
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
+from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, failure_text, never_returns, nothing_returned, parameters_of
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.libraries import adapt
@@ -56,6 +57,7 @@ class SingleMechanism(Mechanism):
         return (self.features or read_outputs)(values, n)
 
     def _failed(self, dataset: Any, error: Exception) -> Enum:
+        pass_on(error)
         if self.on_error == "outcome":
             # A failed run is a separate outcome: dropping it would hide what failures reveal.
             return failed_run(type(error).__name__)
