@@ -304,6 +304,24 @@ class TestFaults:
         begun = (tmp_path / "begun").read_text().split()
         assert 1 <= len(begun) == len(set(begun))
 
+    def test_draws_that_die_with_a_worker_are_counted(self, engine, tmp_path):
+        """Without a seed, what replaces them is something else; Dask runs them again without being asked."""
+
+        def toss(dataset):
+            with (tmp_path / str(dataset)).open("a") as file:
+                file.write("x")
+            n = sum(path.stat().st_size for path in (tmp_path / "0", tmp_path / "1") if path.exists())
+            if n >= 100 and not (tmp_path / "killed").exists():
+                (tmp_path / "killed").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return secrets.randbits(1)
+
+        result = em.audit(toss, (0, 1), em.PureDP(0.1), samples=400, seed=0, **engine)
+        begun = [(tmp_path / name).stat().st_size for name in ("0", "1")]
+        lost = [n - used for n, used in zip(begun, result.samples_used, strict=True)]
+        assert sum(lost) >= 1
+        assert all(counted >= n for counted, n in zip(result.settings["redrawn"], lost, strict=True))
+
     def test_a_mechanism_that_tries_to_end_the_program(self, engine):
         def leaving(dataset):
             sys.exit(3)

@@ -56,7 +56,39 @@ class Service(BaseHTTPRequestHandler):
         if turn % 3:
             self.answer(self.draw(request))
         else:
-            self.answer(b"busy", (502, 503, 504, 429)[turn % 4])
+            self.answer(b"busy", (503, 429)[turn % 2], [("Retry-After", "0")])
+
+    def way_busy(self, request, turn):
+        """Every third request is turned away, before any work is done."""
+        if turn % 3:
+            self.answer(self.draw(request)[0])
+        else:
+            self.answer(b"busy", 429)
+
+    def way_one_sided(self, request, turn):
+        """Turns away every request about one of the inputs, once."""
+        if turn % 2 and request["dataset"] == 1.0:
+            self.answer(b"busy", 503, [("Retry-After", "0")])
+        else:
+            self.answer(self.draw(request)[0])
+
+    def way_gateway(self, request, turn):
+        """A fair coin behind a gateway, which gives up on half of the 1s of one input and of the 0s of the other."""
+        with self.server.lock:
+            face, is_slow = (self.server.rng.random(2) < 0.5).tolist()
+        if is_slow and face == (request["dataset"] == 1.0):
+            self.answer(b"gateway timeout", 504)
+        else:
+            self.answer(int(face))
+
+    def way_bad_gateway(self, request, turn):
+        self.answer(b"no answer behind", 502)
+
+    def way_gateway_timeout(self, request, turn):
+        self.answer(b"no answer behind", 504)
+
+    def way_unavailable(self, request, turn):
+        self.answer(b"failed in the middle", 503)
 
     def way_down(self, request, turn):
         self.answer(b"<h1>down</h1>", 503, [("Retry-After", "0")])
@@ -214,6 +246,9 @@ def test_one_request_per_output(server, url):
         ("wrong", 1, "answered with status 400: b'no such dataset'"),
         ("moved", 1, r"status 307 to http://elsewhere\.example/"),
         ("crashing", 1, "answered with status 500: b'Traceback"),
+        ("bad-gateway", 1, r'status 502.*not tried again.*on_error="outcome"'),
+        ("gateway-timeout", 1, r'status 504.*not tried again.*on_error="outcome"'),
+        ("unavailable", 1, r'status 503.*not tried again.*on_error="outcome"'),
         ("down", 3, "did not answer in 3 tries; the last one: status 503: b'<h1>down</h1>'"),
     ],
 )
@@ -328,3 +363,62 @@ def test_from_the_command_line(url, tmp_path, monkeypatch):
     assert main([*audit, "--epsilon", "1"]) == 1
     assert main([*audit, "--epsilon", "4", "--stop-early"]) == 0  # which rehearses nothing
     assert main(["audit", f"{url}/too-few", *audit[2:], "--epsilon", "1"]) == 2
+
+
+class TestLostAndRetried:
+    """An answer that was lost is never replaced by another one; what is sent again is on record."""
+
+    PAIR = (0.0, 1.0)
+
+    def test_a_gateway_that_loses_answers_by_their_content_refutes_nothing(self, url):
+        """A2: equal laws, a fair coin on both inputs; what is lost depends on the output."""
+        with pytest.raises(em.MechanismError, match="status 504"):
+            em.audit(em.from_http(f"{url}/gateway"), self.PAIR, em.PureDP(0.1), samples=400, seed=0)
+
+    def test_failures_are_outcomes_if_that_is_asked_for(self, url):
+        source = em.from_http(f"{url}/gateway", on_error="outcome")
+        result = em.audit(source, self.PAIR, em.PureDP(3.0), samples=400, seed=0)
+        assert result.settings["on_error"] == "outcome"
+        # A quarter of the answers of each side; 1e-9 of all fair coins are further away.
+        assert all(50 < failed < 160 for failed in result.settings["failed"])
+        assert "retried" not in result.settings
+        assert not result.is_refuted
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_retries_are_counted_and_remarked(self, server, url, jobs, tmp_path):
+        source = em.from_http(f"{url}/busy", pause=0.0, retries=100)
+        how = {"samples": 200, "seed": 0, "jobs": jobs, "checkpoint": tmp_path / "c"}
+        result = em.audit(source, self.PAIR, em.PureDP(0.1), **how)
+        # Side by side, the same request may be turned away several times.
+        left, right = result.settings["retried"]
+        assert 0 < left <= 200
+        assert 0 < right <= 200
+        assert left + right <= server.turns["/busy"] - 400
+        (report,) = [each for each in result.health if each.name == "retried-requests"]
+        assert f"{left} of 200 left and {right} of 200 right" in report.message
+        again = em.audit(source, self.PAIR, em.PureDP(0.1), **how)  # all of it from the checkpoint
+        assert again.settings["retried"] == [left, right]
+
+    def test_retries_of_one_side_are_not_trusted(self, url):
+        source = em.from_http(f"{url}/one-sided", pause=0.0)
+        result = em.audit(source, self.PAIR, em.PureDP(0.1), samples=300, seed=0, stop_early=True)
+        assert result.verdict is em.Verdict.INCONCLUSIVE
+        left, right = result.settings["retried"]
+        assert left == 0
+        assert right > 0
+        (report,) = [each for each in result.health if each.name == "retried-requests"]
+        assert report.untrusted
+
+    def test_a_failure_in_a_worker_is_the_mechanisms(self, url):
+        with pytest.raises(em.MechanismError, match="status 504"):
+            em.audit(em.from_http(f"{url}/gateway-timeout"), self.PAIR, em.PureDP(0.1), samples=400, seed=0, jobs=2)
+
+    def test_a_batch_has_no_outcome_for_a_failure(self, url):
+        with pytest.raises(em.InputError, match="on_error='outcome' must be 'raise'"):
+            em.from_http(f"{url}/batch", batch=True, on_error="outcome")
+
+    def test_a_time_limit_is_a_failure_and_never_a_redraw(self, server, url):
+        source = em.from_http(f"{url}/silent", timeout=0.3, on_error="outcome")
+        outputs = source.sample(0.0, 2, np.random.default_rng(0))
+        assert [block.shape for block in outputs] == [outputs.blocks[0].shape]
+        assert "TimedOut" in str(outputs.blocks[0])

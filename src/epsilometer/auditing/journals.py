@@ -8,7 +8,7 @@ another proposal, even if the mechanism cannot be seeded. Of one that may stop e
 import hashlib
 import json
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Pieces
 from epsilometer.errors import InputError
 from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.methods.sequential import SequentialMethod, Stake
 from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
@@ -70,17 +71,42 @@ class FileJournal(Journal):
         self._file = storage.JournalFile(path, key)
         self._pending: dict[storage.Stream, Folded] = {}
 
+    @classmethod
+    def of_file(cls, file: storage.JournalFile) -> "FileJournal":
+        """A journal in a file that is open already, and that its owner closes."""
+        journal = object.__new__(cls)
+        journal._file = file
+        journal._pending = {}
+        return journal
+
     def recall(self, stream: storage.Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
         with self._file.explained():
             known = self._file.row("outputs", *stream, chunk)
-            return None if known is None else (storage.outputs_from_bytes(known[1]), known[0])
+            return None if known is None else (storage.outputs_from_bytes(known[2]), known[1])
+
+    def sizes(self, stream: storage.Stream) -> dict[int, int]:
+        """How many outputs of which chunks are remembered."""
+        with self._file.explained():
+            return {int(chunk): int(size) for chunk, size in self._file.rows("outputs", "chunk, size", stream)}
 
     def keep(self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
         with self._file.explained():
-            self._file.put("outputs", *stream, chunk, fingerprint, storage.outputs_to_bytes(outputs))
+            stored = storage.outputs_to_bytes(outputs)
+            self._file.put("outputs", *stream, chunk, outputs.size, fingerprint, stored)
             self._write_if_due()
+
+    def note_incidents(self, stream: storage.Stream, chunk: int, incidents: Incidents) -> None:
+        """Remembers what happened while a chunk was drawn."""
+        with self._file.explained():
+            self._file.put("incidents", *stream, chunk, incidents.requests, incidents.retried, incidents.failed)
+
+    def incidents(self, stream: storage.Stream) -> dict[int, Incidents]:
+        """What happened while chunks were drawn, by the number of the chunk."""
+        with self._file.explained():
+            rows = self._file.rows("incidents", "chunk, requests, retried, failed", stream)
+        return {int(chunk): Incidents(*map(int, counts)) for chunk, *counts in rows}
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption."""
@@ -123,6 +149,13 @@ class FileJournal(Journal):
         with self._file.explained():
             self._file.put("about", name, text)
             self._write_if_due()
+
+    def tell_now(self, name: str, text: str) -> None:
+        """Remembers a text, and writes everything to disk before it returns."""
+        with self._file.explained():
+            self._file.put("about", name, text)
+            self._put_pending()
+            self._file.commit()
 
     def close(self) -> None:
         """Writes everything that was completed."""
@@ -173,6 +206,7 @@ class State:
         fingerprints: of chunks, left and right.
         batches: per batch and bet, what is needed to recompute the wealth; see `SequentialRun._count`.
         stopped: why it ended: "refuted", "samples" or "seconds"; empty while it continues.
+        incidents: what happened while the batches were drawn, by the number of the pair: left and right.
     """
 
     log_wealth: Floats
@@ -190,6 +224,7 @@ class State:
     fingerprints: tuple[Fingerprints, Fingerprints] = field(default_factory=lambda: (Fingerprints(), Fingerprints()))
     batches: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = ""
+    incidents: dict[int, list[Incidents]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, n_values: int) -> "State":
@@ -226,6 +261,7 @@ class State:
         state |= {name: storage.tally_to_data(getattr(self, name)) for name in _DRAWN}
         state["stakes"] = [stake.to_dict() for stake in self.stakes]
         state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
+        state["incidents"] = [[number, *map(asdict, sides)] for number, sides in self.incidents.items()]
         return json.dumps(state).encode()
 
     @classmethod
@@ -238,6 +274,7 @@ class State:
             left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"])
             made |= {"fingerprints": (left, right), "stakes": [Stake.from_dict(stake) for stake in state["stakes"]]}
             made["curve"] = [(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]]
+            made["incidents"] = {int(n): [Incidents(**side) for side in sides] for n, *sides in state["incidents"]}
             return cls(**made, batches=list(state["batches"]), stopped=str(state["stopped"]))
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error

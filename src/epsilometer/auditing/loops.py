@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer.auditing.settings as limits
+from epsilometer.auditing import lost_draws
 from epsilometer.auditing.judge import AnyQuestion, Question, bound_of, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
@@ -176,7 +177,11 @@ class AuditRun:
         for side in (0, 1):  # a journal may still have to write those of the draws
             prints = folded[side].fingerprints
             self.fingerprints[side] = prints.copy() if journal.is_kept else prints
-        tallies = folded[0].total, folded[1].total
+        counted = (folded[0].total, folded[1].total)
+        lost = self.sampler.lost_of(phase, number)
+        redrawn = self.sampler.lost_of_pair(number)
+        against = lost_draws.counted_against(proposal, counted, pair, lost, self.budget.total)
+        tallies = counted if against is None else against
         finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
         # A search pays several certificates from one failure probability.
         share = self.budget.total / self.settings.failure_probability
@@ -187,13 +192,15 @@ class AuditRun:
             check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
         reports += health.check_repeats(self.fingerprints) + health.check_drift([side.pieces.counts for side in folded])
+        reports += lost_draws.reports_on(self.sampler, number, redrawn, is_counted=against is not None)
         reports += self.remarks()
+        settings = self.settings.with_facts(lost_draws.facts_of(self.sampler, number, redrawn))
         findings, shown = [finding, *beside], training if len(training[0]) else None
         task = self.task(phase, number, n_fresh) if quick else None
         used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
         about = self.began, shown, bound_at, self.sampler.mechanism, task
         question = self.question_about(number)
-        return conclude(question, self.settings, proposal, findings, reports, used, *about)
+        return conclude(question, settings, proposal, findings, reports, used, *about)
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.journals import State, audit_key
+from epsilometer.auditing.journals import FileJournal, State, audit_key
 from epsilometer.auditing.judge import AnyQuestion, Question, conclude, examine_draws
 from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.lost_draws import facts_of, fewer_hits, more_hits, reports_on
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
@@ -73,8 +74,9 @@ class SequentialRun:
             if self.state.stopped in ("samples", "seconds"):
                 self.state.stopped = ""  # it may have been given more samples or time
         self.ladder: Ladder = ladder_of(self.question.claim)
+        run.sampler.incidents.update(self.state.incidents)
         samples, pairs = run.settings.samples, len(run.pairs)
-        self.pilot = self.options.pilot or max(5, min(_PILOT, samples // 4))
+        self.pilot = self._fixed("pilot", self.options.pilot or max(5, min(_PILOT, samples // 4)))
         if self.pilot * pairs >= samples:
             why = f"a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to bet on"
             raise InputError(f"samples={samples} is too few: {why}")
@@ -83,6 +85,18 @@ class SequentialRun:
     def question(self) -> Question:
         """What is asked about the pair that was chosen; about the first one before that."""
         return self.run.question_about(self.state.pair)
+
+    def _fixed(self, name: str, size: int) -> int:
+        """How many draws per side a pilot or a batch has: once it has begun, that is no longer ours to decide.
+
+        Draws of a batch that was interrupted stay, so its size must not depend on what happened meanwhile.
+        """
+        journal = self.run.sampler.journal
+        stored = journal.told(name)
+        if stored is None:
+            journal.tell_now(name, str(size))
+            return size
+        return int(stored)
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
@@ -121,6 +135,10 @@ class SequentialRun:
             return
         self._choose_again()
         size = min(max(1, int(self.options.growth * state.spent)), left_over)
+        size = self._fixed(f"batch {state.batch + 1}", size)
+        if size > left_over:  # it was begun when more samples were allowed
+            state.stopped = "samples"
+            return
         found = np.transpose(guesses(state.stakes, self.ladder.claim_lines())).tolist()
         bets = [place_bets(self.ladder.lines, p, q, size, size) for p, q in found]
         # The money is split by the growth that each bet promises against the claim.
@@ -168,6 +186,11 @@ class SequentialRun:
         state, stake = self.state, self.state.stakes[place]
         inside = [stake.candidate.event.contains(side) for side in (left, right)]
         counts = [Counts(int(np.count_nonzero(side)), len(side)) for side in inside]
+        # Lost draws of the batch count against the bet, see `lost_draws`.
+        lost = self.run.sampler.lost_of(Phase.CERTIFY, state.pair, state.batch << 32)
+        likelier = 1 if stake.candidate.flipped else 0
+        counts[likelier] = fewer_hits(counts[likelier], lost[likelier])
+        counts[1 - likelier] = more_hits(counts[1 - likelier], lost[1 - likelier])
         about = {"batch": state.batch, "stake": place, "share": share, "flipped": stake.candidate.flipped}
         left_counts, right_counts = ([each.hits, each.trials] for each in counts)
         state.batches.append({**about, "p1": guess[0], "q1": guess[1], "left": left_counts, "right": right_counts})
@@ -186,9 +209,13 @@ class SequentialRun:
         return draws
 
     def _save(self) -> None:
+        self.state.incidents = dict(self.run.sampler.incidents)
         if self.journal is not None:
             with self.journal.explained():
                 self.journal.put("state", 0, self.state.to_bytes())
+                # The state has them now.
+                self.journal.clear("outputs")
+                self.journal.clear("incidents")
                 self.journal.commit()
 
     def _conclude(self) -> AuditResult:
@@ -207,12 +234,16 @@ class SequentialRun:
         reports = health.check_constant(state.left, state.right) + health.check_order(state.left, state.right)
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += health.check_repeats(state.fingerprints) + self.run.remarks()
+        # Those of a batch that is not finished will be drawn again, or never.
+        redrawn = self.run.sampler.lost_of_pair(state.pair, last=state.batch << 32)
+        reports += reports_on(self.run.sampler, state.pair, redrawn, is_counted=True)
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
         used, bound_at = (state.spent, state.spent), partial(self.ladder.bound, state.best)
         about = self.run.began, (state.left, state.right), bound_at, self.run.sampler.mechanism
-        return conclude(question, self.run.settings, proposal, [finding], reports, used, *about)
+        settings = self.run.settings.with_facts(facts_of(self.run.sampler, state.pair, redrawn))
+        return conclude(question, settings, proposal, [finding], reports, used, *about)
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]
@@ -246,9 +277,17 @@ def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: AnyQuestio
         mechanism.chunk_size = _CHUNK
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
     sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
-    run = AuditRun(pairs, question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
     assert isinstance(settings.method, SequentialMethod)
-    if (path := settings.method.options.checkpoint) is None:
-        return SequentialRun(run, None).audit()
+    path = settings.method.options.checkpoint
+    if path is None:
+        return SequentialRun(_started(pairs, question, settings, sampler), None).audit()
     with closing(JournalFile(path, audit_key(mechanism, pairs, question, settings))) as journal:
-        return SequentialRun(run, journal).audit()
+        if not mechanism.is_seeded:  # what can be drawn again exactly need not be kept
+            sampler = replace(sampler, journal=FileJournal.of_file(journal))
+        return SequentialRun(_started(pairs, question, settings, sampler), journal).audit()
+
+
+def _started(pairs: list[Pair], question: AnyQuestion, settings: Settings, sampler: Sampler) -> AuditRun:
+    """The audit that a sequential run is a part of."""
+    budget = ErrorBudget(settings.failure_probability)
+    return AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())

@@ -1,7 +1,7 @@
 """How an audit is to be run, checked before anything is drawn."""
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,10 @@ class Settings:
     def note(self, **facts: Any) -> None:
         """Adds facts to the record; the one way to write into it."""
         self.record.update(facts)
+
+    def with_facts(self, facts: Mapping[str, Any]) -> "Settings":
+        """The same settings with facts about one finding of several in the record, which is a copy."""
+        return replace(self, record={**self.record, **facts})
 
     def tell(self, text: str) -> None:
         """Says how the work stands to a progress that wants to know it."""

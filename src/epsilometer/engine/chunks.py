@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from epsilometer.bounds import Counts
 from epsilometer.errors import InputError
+from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.outputs import Labels, Outputs
 
 
@@ -303,12 +304,23 @@ class Journal:
 
     is_kept = False
 
+    def sizes(self, stream: Stream) -> dict[int, int]:
+        """How many outputs of which chunks are remembered; of one that was interrupted, those that were finished."""
+        return {}
+
     def recall(self, stream: Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
         return None
 
     def keep(self, stream: Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
+
+    def note_incidents(self, stream: Stream, chunk: int, incidents: Incidents) -> None:
+        """Remembers what happened while a chunk was drawn; to be called before the chunk itself is remembered."""
+
+    def incidents(self, stream: Stream) -> dict[int, Incidents]:
+        """What happened while chunks were drawn, by the number of the chunk."""
+        return {}
 
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption.
@@ -335,3 +347,6 @@ class Journal:
 
     def tell(self, name: str, text: str) -> None:
         """Remembers a text, such as what some looks saw."""
+
+    def tell_now(self, name: str, text: str) -> None:
+        """Remembers a text, and writes everything to disk before it returns."""

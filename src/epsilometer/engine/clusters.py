@@ -24,7 +24,12 @@ _PULSE_SECONDS = 5
 
 
 class DaskPool:
-    """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times."""
+    """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times.
+
+    Attributes:
+        counts_begun: whether tasks tell the scheduler that they begin, so that one that began before is noticed. That
+            takes two messages per task, and is wanted where a second run has another result.
+    """
 
     def __init__(self, engine: Any) -> None:
         is_address = isinstance(engine, str)
@@ -33,8 +38,10 @@ class DaskPool:
         self._given = None if is_address else engine
         self._client: Any = None
         self._was_open = False
+        self.counts_begun = False
         self._out: dict[str, Any] = {}
-        self._answers: dict[str, bytes] = {}
+        self._answers: dict[str, tuple[bytes, bool]] = {}
+        self._again: set[str] = set()
         self._numbers, self._name = count(), f"epsilometer-{uuid4().hex}"
 
     def open(self) -> int:
@@ -62,7 +69,8 @@ class DaskPool:
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
         """A Dask future. Every try has its own name, or Dask would return the answer of an earlier one."""
         name = f"{self._name}-{next(self._numbers)}"
-        ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, key=name, pure=False))
+        told = name if self.counts_begun else None
+        ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, told, key=name, pure=False))
         self._out[name] = ticket
         return ticket
 
@@ -70,11 +78,11 @@ class DaskPool:
         """Waits for the future, as long as there is somebody to do the work."""
         self._out.pop(ticket.key, None)
         if ticket.key in self._answers:
-            return self._answers.pop(ticket.key)
+            return self._noted(ticket, *self._answers.pop(ticket.key))
         while True:
             seconds = _PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, max(deadline.left, 0.01))
             try:
-                answer: bytes = self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds))
+                answer = self._noted(ticket, *self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds)))
                 break
             except _StillWaiting:
                 if deadline is not None and deadline.left <= 0.0:
@@ -86,6 +94,17 @@ class DaskPool:
             self._answers |= self._guarded(lambda: self._client.gather(ready))
             self._out = {name: each for name, each in self._out.items() if name not in ready}
         return answer
+
+    def _noted(self, ticket: Any, answer: bytes, began_before: bool) -> bytes:
+        if began_before:
+            self._again.add(ticket.key)
+        return answer
+
+    def ran_again(self, ticket: Any) -> bool:
+        """Whether Dask ran a task again before it was answered; asked once, after its answer was collected."""
+        is_again = ticket.key in self._again
+        self._again.discard(ticket.key)
+        return is_again
 
     def end_running(self, tickets: Iterable[Any]) -> None:
         """Has the nannies of the workers that are busy with them start new ones; Dask cannot end a task."""
@@ -163,9 +182,28 @@ class _StillWaiting(Fault):
     """Nothing came yet: a fault only for callers that cannot wait."""
 
 
-def _run_here(key: str, content: bytes, task: Any) -> bytes:
-    """Does one task in a worker, which has the parcel already."""
-    return run_parcel(key, lambda: content, task)
+def _run_here(key: str, content: bytes, task: Any, name: str | None) -> tuple[bytes, bool]:
+    """Does one task in a worker, which has the parcel already.
+
+    Args:
+        name: of the task, if the scheduler is to know that it has begun.
+
+    Returns:
+        The answer, and whether the task had begun before, in a worker that died or lost what it had.
+    """
+    began_before = name is not None and _began_before(name)
+    return run_parcel(key, lambda: content, task), began_before
+
+
+def _began_before(name: str) -> bool:
+    """Whether a task has begun before; from now on it has. Through the worker's own connection to the scheduler."""
+    from distributed import get_worker
+    from distributed.utils import sync
+
+    worker: Any = get_worker()
+    began_before = sync(worker.loop, worker.scheduler.get_metadata, keys=[name], default=False)
+    sync(worker.loop, worker.scheduler.set_metadata, keys=[name], value=True)
+    return bool(began_before)
 
 
 # A cluster that does not answer after this many tries counts as absent.

@@ -16,6 +16,7 @@ from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts
 from epsilometer.engine.chunks import Fingerprints, Hashes, row_hashes
 from epsilometer.errors import InputError
+from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.outputs import Numbers, Outputs
 from epsilometer.result import HealthReport
 
@@ -25,6 +26,8 @@ CHECKS = {
     "repeated-chunks": "runs of outputs repeat: a frozen seed inside the mechanism, or copies of one generator",
     "serial-correlation": "an output depends on those before it",
     "drift": "the distribution of the outputs changes while they are drawn",
+    "retried-requests": "requests to a service were sent again; not trusted if one side's were more often",
+    "redrawn": "draws were cut off by an interruption and drawn again",
     "own-generator": "workers had nothing to do: the mechanism draws from a generator that must not be copied",
 }
 _CONSTANT = (
@@ -205,6 +208,34 @@ def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthR
                 text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
                 return [HealthReport("serial-correlation", text, untrusted=True)]
     return []
+
+
+def check_retries(incidents: Sequence[Incidents]) -> list[HealthReport]:
+    """That requests were sent again, and whether more often on one side.
+
+    If whether a request is turned away does not depend on the input, then given all requests that were sent again,
+    those of the left are a draw without replacement (Fisher's exact test).
+
+    Args:
+        incidents: of the left and of the right draws.
+    """
+    left, right = incidents
+    retried = left.retried + right.retried
+    if not retried:
+        return []
+    text = (
+        f"{left.retried} of {left.requests} left and {right.retried} of {right.requests} right requests were sent again"
+    )
+    population = left.requests + right.requests
+    is_uneven = hypergeometric_tails(left.retried, population, retried, left.requests) < _FALSE_ALARM
+    if is_uneven:
+        text += (
+            ", more often on one side than chance allows: what the service turns away depends on the input, and may "
+        )
+        text += "depend on the output"
+    else:
+        text += ", after the service had turned them away"
+    return [HealthReport("retried-requests", text, untrusted=is_uneven)]
 
 
 def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:

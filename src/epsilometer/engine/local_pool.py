@@ -90,6 +90,10 @@ class LocalPool:
         """All of them: what the others have to do is not wanted either."""
         self.drop()
 
+    def may_have_begun(self, ticket: local_worker.Ticket) -> bool:
+        """Whether a worker has the task; others wait for one."""
+        return ticket.is_given
+
     def has_answer(self, ticket: local_worker.Ticket) -> bool:
         """Whether the answer came before the processes were lost."""
         return ticket.answer is not None

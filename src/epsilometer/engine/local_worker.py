@@ -53,12 +53,14 @@ class Ticket:
         message: the pickled task.
         answer: None until it comes.
         is_lost: whether it will never come.
+        is_given: whether a worker was given the task.
     """
 
     number: int
     message: bytes
     answer: bytes | None = None
     is_lost: bool = False
+    is_given: bool = False
 
 
 class WorkerDied(Exception):
@@ -85,6 +87,7 @@ class Worker:
 
     def give(self, ticket: Ticket) -> None:
         """Sends a task."""
+        ticket.is_given = True
         self.out.append(ticket)
         self.send(ticket.message, ticket.number)
 

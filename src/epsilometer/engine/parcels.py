@@ -236,6 +236,12 @@ class TimeUp(BaseException):
     """Rings inside a call. Not an Exception, which many a function catches; our own code turns it into OutOfTime."""
 
 
+class Alarm:
+    """Whether the time was up inside a call."""
+
+    rang = False
+
+
 class Deadline:
     """When an audit is to be over, by a clock that nobody can set.
 
@@ -266,8 +272,9 @@ class Deadline:
         return OutOfTime(f"max_seconds={self.seconds:g} were over while running {where}, after {lasted:.1f} s of it")
 
     @contextmanager
-    def alarm(self) -> Iterator[None]:
+    def alarm(self) -> Iterator["Alarm"]:
         """Raises TimeUp in what the main thread runs inside, when the time is up. Another timer still rings in time."""
+        alarm = Alarm()
         before = signal.getsignal(signal.SIGALRM)
         began, (other, interval) = monotonic(), signal.getitimer(signal.ITIMER_REAL)
         is_inside = True
@@ -278,6 +285,7 @@ class Deadline:
                 other = interval and monotonic() - began + interval
                 before(number, frame)
             if is_inside and self.left <= 0.0:
+                alarm.rang = True
                 raise TimeUp
             signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
 
@@ -288,7 +296,7 @@ class Deadline:
         signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
         try:
             try:
-                yield
+                yield alarm
             finally:
                 is_inside = False
         finally:

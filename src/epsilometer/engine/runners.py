@@ -93,6 +93,7 @@ class PoolRunner:
             while dispatch.tasks:
                 yield self._finish(dispatch)
         finally:
+            dispatch.rescue()
             dispatch.call_back(range(len(dispatch.tasks)))
             for shipped in dispatch.shipped:
                 self.pool.withdraw(shipped)
@@ -113,6 +114,8 @@ class _Dispatch:
     def __init__(self, pool: Pool, function: Callable[[Any], Any], deadline: Deadline | None) -> None:
         self.pool, self.function, self.deadline = pool, function, deadline
         self._began = monotonic()
+        if hasattr(pool, "counts_begun"):
+            pool.counts_begun = bool(getattr(function, "is_unseeded", False))
         self._key, self._content = pack(function, pool.asked)
         self.tasks: deque[Any] = deque()
         self._tickets: deque[Any] = deque()
@@ -136,7 +139,9 @@ class _Dispatch:
                 if (answer := self.pool.collect(self._tickets[0], self.deadline)) is None:
                     raise self._late()
                 value = open_answer(answer, self.pool.asked)
+                self._lose_first_run(0)
             except Fault as fault:
+                self._lose([0])
                 self._tickets[0] = None
                 self._recover(fault)
                 continue
@@ -145,9 +150,43 @@ class _Dispatch:
             self._began, self._faults, self._alone = monotonic(), 0, max(self._alone - 1, 0)
             return value
 
+    def rescue(self) -> None:
+        """Hands over the answers of tasks that were finished before an earlier one, when nobody waits for that one."""
+        rescue = getattr(self.function, "rescue", None)
+        if rescue is None:
+            return
+        for place, ticket in enumerate(self._tickets):
+            if ticket is None or not self.pool.has_answer(ticket):
+                continue
+            # What the work raised, or a fault: such a task counts as lost.
+            with suppress(Exception):
+                answer = self.pool.collect(ticket)
+                if answer is not None:
+                    rescue(self.tasks[place], open_answer(answer, self.pool.asked))
+                    self._lose_first_run(place)
+                    self._tickets[place] = None
+
+    def _lose_first_run(self, place: int) -> None:
+        """Counts a task as lost that the engine itself has run again, though it was answered in the end."""
+        ran_again = getattr(self.pool, "ran_again", None)
+        if ran_again is not None and ran_again(self._tickets[place]):
+            self._lose([place])
+
+    def _lose(self, places: Iterable[int]) -> None:
+        """Tells the work that tasks which may have begun are lost, whether they are run again or not."""
+        lose = getattr(self.function, "lose", None)
+        may_have_begun = getattr(self.pool, "may_have_begun", None)
+        if lose is None:
+            return
+        for place in places:
+            ticket = self._tickets[place]
+            if ticket is not None and (may_have_begun is None or may_have_begun(ticket)):
+                lose(self.tasks[place])
+
     def call_back(self, places: Iterable[int]) -> None:
-        """Cancels the tasks at these places."""
+        """Cancels the tasks at these places, which are lost if they have begun."""
         out = [place for place in places if self._tickets[place] is not None]
+        self._lose(out)
         with suppress(Fault):  # workers that are gone need no notice
             self.pool.cancel([self._tickets[place] for place in out])
         for place in out:
@@ -156,6 +195,7 @@ class _Dispatch:
     def _late(self) -> OutOfTime:
         assert self.deadline is not None
         late = self.deadline.over(self._oldest(), self._began)
+        self.rescue()
         with suppress(Fault):  # those that are gone need not be ended
             self.pool.end_running([ticket for ticket in self._tickets if ticket is not None])
         return late
@@ -252,13 +292,18 @@ class SerialRunner:
         if not _hears_alarms():
             return function(task)
         try:
-            with _last_resort(deadline, where, began), deadline.alarm():
+            with _last_resort(deadline, where, began), deadline.alarm() as alarm:
                 result = function(task)
         except TimeUp as up:
             raise deadline.over(str(up) or where, began) from up
-        if deadline.left <= 0.0:  # it may have caught what the alarm raised, and returned something else instead
+        if alarm.rang:  # the work caught what the alarm raised, and returned something else instead
+            getattr(function, "lose", _ignore)(task)
             raise deadline.over(where, began)
         return result
+
+
+def _ignore(task: object) -> None:
+    """For work that need not know which of its tasks are lost."""
 
 
 def _stay(here: int, leave: Callable[[int], NoReturn], status: int) -> NoReturn:

@@ -18,6 +18,7 @@ from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, tell_reaper
+from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
@@ -47,6 +48,9 @@ class RunFailed(MechanismError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, str(self))
 
 
 def run_program(argv: Sequence[str], given: bytes, limits: Limits, env: _Variables, cwd: str | None) -> Finished:
@@ -176,7 +180,8 @@ class CommandMechanism(Mechanism):
         """Runs the program n times."""
         argv, given = self._call(dataset)
         with discreet(self.secrets):
-            return (self.features or read_outputs)([self._one(argv, given, dataset) for _ in range(n)], n)
+            read = self.features or read_outputs
+            return read(draw_one_by_one(lambda: self._one(argv, given, dataset), n, read), n)
 
     @cached_property
     def secrets(self) -> frozenset[str]:
@@ -201,6 +206,7 @@ class CommandMechanism(Mechanism):
         except RunFailed as failure:
             pass_on(failure)
             if self.on_error == "outcome":
+                current_log().add(failed=1)
                 return failed_run(failure.kind)
             raise
         text = decode(done.stdout, f"what {self.name} printed on the input {shown(dataset)}").strip()

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, failure_text, never_returns, nothing_returned, parameters_of
+from epsilometer.mechanisms.drawing_log import current_log
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.libraries import adapt
 from epsilometer.mechanisms.used_draws import EarlierDraws
@@ -44,7 +46,9 @@ class SingleMechanism(Mechanism):
         """Calls the function n times, each time with a copy of the dataset."""
         keywords = {"rng": rng} if self.is_seeded else {}
         fresh = copier(dataset)
-        values = []
+        read = self.features or read_outputs
+        values: list[Any] = []
+        current_log().finished = lambda: read(values, len(values))  # they outlive an interruption
         for _ in range(n):
             given = fresh()
             try:
@@ -54,12 +58,13 @@ class SingleMechanism(Mechanism):
             values.append(snapshot(value))
         if self.on_error == "raise" and not any(value is not None for value in values) and never_returns(self.function):
             raise MechanismError(nothing_returned(self.name))
-        return (self.features or read_outputs)(values, n)
+        return read(values, n)
 
     def _failed(self, dataset: Any, error: Exception) -> Enum:
         pass_on(error)
         if self.on_error == "outcome":
             # A failed run is a separate outcome: dropping it would hide what failures reveal.
+            current_log().add(failed=1)
             return failed_run(type(error).__name__)
         hint = ""
         if isinstance(error, TypeError) and "n" in (_places(self.function) or ())[1:2]:
@@ -267,7 +272,20 @@ class RepeatedMechanism(Mechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws `times` as many outputs and groups neighbouring ones."""
-        return gather(self.mechanism.sample(dataset, n * self.times, rng), self.times)
+        try:
+            return gather(self.mechanism.sample(dataset, n * self.times, rng), self.times)
+        except BaseException:
+            log = current_log()
+            if log.finished is not None:
+                log.finished = partial(_whole_groups, log.finished, self.times)
+            raise
+
+
+def _whole_groups(finished: Callable[[], Outputs], times: int) -> Outputs:
+    """The finished groups of a repeated mechanism, from the finished draws of the one inside."""
+    outputs = finished()
+    n_groups = len(outputs) // times
+    return gather(outputs.take(slice(0, n_groups * times)), times)
 
 
 def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:

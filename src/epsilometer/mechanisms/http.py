@@ -8,28 +8,50 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
 from epsilometer.claims.base import check_at_least, check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
+from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
+from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
 from epsilometer.storage.exchange import decode, read_json, to_json
 
-# The server, or a gateway before it, says that it did not do the work. Everything else might have drawn an output
-# that was lost on the way, and asking again would replace outputs by others: a bias if losing depends on the output.
-_NOT_DONE = frozenset({429, 502, 503, 504})
+# A service that limits its callers says so before it does any work.
+_TOO_MANY_REQUESTS = 429
+# A service that says when to come back has turned the request away; without that, it may have failed in the middle.
+_UNAVAILABLE = 503
+# A gateway has no answer of the service behind it, which may have drawn an output all the same.
+_NO_ANSWER_BEHIND = (502, 504)
+# Seconds that a service may ask us to wait before a request is sent again.
 _LONGEST_PAUSE = 10.0
 _PIECE = 1 << 16
 
 
 # Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with percent signs.
 _AS_IT_IS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
+
+
+class RequestFailed(MechanismError):
+    """A request was sent and not served: an output may have been drawn and lost.
+
+    Attributes:
+        kind: "Status500", "TimedOut", "BrokenOff" or "TooMuchOutput".
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, str(self))
 
 
 class _TryAgain(Exception):
@@ -75,12 +97,21 @@ class Client:
         return secrets_of(self.url.geturl(), self.headers)
 
     def post(self, body: str) -> bytes:
-        """The answer to one request, which is sent again only when the service did no work for it."""
-        failures = []
+        """The answer to one request, which is sent again only when the service did no work for it.
+
+        Raises:
+            RequestFailed: if it was sent and not served.
+            MechanismError: if nothing was served in any of the tries.
+        """
+        failures: list[str] = []
+        log = current_log()
+        log.add(requests=1)
         for turn in range(self.retries + 1):
             try:
                 return self._ask(body.encode())
             except _TryAgain as failure:
+                if not failures and self.retries:
+                    log.add(retried=1)
                 failures.append(str(failure))
                 if turn < self.retries:
                     time.sleep(min(_LONGEST_PAUSE, failure.pause or self.pause * 2**turn))
@@ -95,6 +126,7 @@ class Client:
             try:
                 connection.connect()
             except (ConnectionError, TimeoutError, socket.gaierror) as error:
+                pass_on(error)  # a TimeoutError may be the caller's
                 raise _TryAgain(f"cannot connect: {error}") from error
             except (OSError, ValueError) as error:  # also an invalid certificate, or a name that no host can have
                 raise MechanismError(f"cannot connect to {self.place}: {error}") from error
@@ -110,7 +142,9 @@ class Client:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError, ValueError) as error:
             # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
+            kind = "BrokenOff"
             if watch.rang or isinstance(error, TimeoutError):
+                kind = "TimedOut"
                 why = f"no whole answer within timeout={self.timeout:g} s"
             elif isinstance(error, http.client.IncompleteRead):
                 why = f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
@@ -118,18 +152,30 @@ class Client:
                 why = without(type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets)
             # Not "from error": what the standard library says may quote a header, or the address with its key.
             lost = "this is not tried again, since an output may have been drawn and lost"
-            raise MechanismError(f"{self.place} broke off: {why}; {lost}") from None
+            raise RequestFailed(kind, f"{self.place} broke off: {why}; {lost}") from None
         if watch.rang:
-            raise MechanismError(f"{self.place} broke off: no whole answer within timeout={self.timeout:g} s")
-        if response.status in _NOT_DONE:
-            after = response.getheader("Retry-After") or ""
-            pause = float(after) if after.isdigit() and len(after) < 6 else None
-            raise _TryAgain(f"status {response.status}: {self.told(answer)}", pause)
+            why = f"no whole answer within timeout={self.timeout:g} s"
+            raise RequestFailed("TimedOut", f"{self.place} broke off: {why}")
         if response.status != 200:
-            place = without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
-            status = f"status {response.status}" + (f" to {place}" if 300 <= response.status < 400 else "")
-            raise MechanismError(f"{self.place} answered with {status}: {self.told(answer, 200)}")
+            self._refuse(response, answer)
         return answer
+
+    def _refuse(self, response: http.client.HTTPResponse, answer: bytes) -> NoReturn:
+        """Raises what a status other than 200 means: try again, or a failure."""
+        status = response.status
+        after = response.getheader("Retry-After")
+        if status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and after is not None):
+            seconds = (after or "").strip()
+            pause = float(seconds) if seconds.isdigit() and len(seconds) < 6 else None
+            raise _TryAgain(f"status {status}: {self.told(answer)}", pause)
+        what = f"{self.place} answered with status {status}"
+        if 300 <= status < 400:
+            what += " to " + without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
+        what += f": {self.told(answer, 200)}"
+        if status in _NO_ANSWER_BEHIND or status == _UNAVAILABLE:
+            what += "; this is not tried again, since an output may have been drawn and lost"
+            what += ': from_http(…, on_error="outcome"), with one output per request, counts such a run as an output'
+        raise RequestFailed(f"Status{status}", what)
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
         answer = bytearray()
@@ -137,7 +183,8 @@ class Client:
             answer += piece
             if len(answer) > self.most:
                 start = self.told(bytes(answer[:80]))
-                raise MechanismError(f"{self.place} answered with more than {self.most} bytes, beginning with {start}")
+                what = f"{self.place} answered with more than {self.most} bytes, beginning with {start}"
+                raise RequestFailed("TooMuchOutput", what)
         if response.length:
             raise http.client.IncompleteRead(bytes(answer[:80]), response.length)
         return bytes(answer)
@@ -184,18 +231,30 @@ class HttpMechanism(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, client: Client, chunk_size: int, name: str | None) -> None:
+    def __init__(self, client: Client, chunk_size: int, name: str | None, on_error: OnError = "raise") -> None:
         self.client, self.chunk_size, self.place = client, chunk_size, client.place
         self.name = name or self.place
+        self.on_error = on_error
 
     def digest(self) -> str:
-        """Of the address and the headers; what the service itself does cannot be known."""
-        return code_digest((type(self).__name__, self.client.url.geturl(), sorted(self.client.headers.items())))
+        """Digest of the address, the headers and what becomes of failures; the service itself cannot be known."""
+        called = type(self).__name__, self.client.url.geturl(), sorted(self.client.headers.items())
+        return code_digest(called if self.on_error == "raise" else (*called, self.on_error))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""
         body = f'{{"dataset": {to_json(dataset)}}}'
-        return self._read([_unwrapped(self._ask(body), "output") for _ in range(n)], n)
+        return self._read(draw_one_by_one(lambda: self._one(body), n, self._read), n)
+
+    def _one(self, body: str) -> Any:
+        try:
+            return _unwrapped(self._ask(body), "output")
+        except RequestFailed as failure:
+            pass_on(failure)
+            if self.on_error == "raise":
+                raise
+            current_log().add(failed=1)
+            return failed_run(failure.kind)
 
     def _ask(self, body: str) -> Any:
         source, answer = f"the answer of {self.place}", self.client.post(body)
@@ -233,6 +292,7 @@ def from_http(
     max_output: int | None = None,
     name: str | None = None,
     features: Callable[[Any], Any] | None = None,
+    on_error: OnError = "raise",
 ) -> HttpMechanism:
     """A mechanism from a service that is asked by POST, in JSON.
 
@@ -242,14 +302,18 @@ def from_http(
             Otherwise the request is `{"dataset": …}` and the answer one output (or `{"output": …}`).
         headers: sent with every request, e.g. Authorization.
         timeout: seconds per request, from connecting to the last byte.
-        retries: how often a request is sent again when the connection is refused or the status is 429, 502, 503 or
-            504. No other failure is tried again: an output may have been drawn and lost, and replacing it by
-            another one would bias the audit if losing depends on the output.
+        retries: how often a request is sent again when no connection was made, or when the status is 429, or 503 with
+            a header Retry-After. No other failure is tried again, least of all 502 and 504: an output may have been
+            drawn and lost, and replacing it by another one would bias the audit if losing depends on the output.
+            Retries are counted per side, in `settings["retried"]`; if they depend on the side, no verdict is given.
         pause: seconds before the first retry, doubled for each further one; a Retry-After header is respected.
         chunk_size: outputs per request of a batch service, and per piece of work for other processes.
         max_output: bytes of one answer.
         name: its name in reports.
         features: a function of one output, see `from_batch`.
+        on_error: "outcome" counts a failed request (a status other than 200, a time limit, an answer that breaks off or
+            is too long) as a separate output instead of stopping the audit; not with batch. A service that turns
+            away all tries of a request stops the audit in any case.
 
     The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
     `audit(…, record=path)`. Proxies of the environment are not used.
@@ -266,6 +330,8 @@ def from_http(
         check_positive(setting, value)
     for setting, value in {"pause": pause, "retries": retries}.items():
         check_at_least(setting, value, 0.0)
+    if on_error not in (("raise",) if batch else ("raise", "outcome")):
+        raise InputError(f"on_error={on_error!r} must be 'raise', or, for one output per request, 'outcome'")
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
     for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself
@@ -276,7 +342,7 @@ def from_http(
             hint = "(read from a file? use .strip())"
             raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
     client = Client(_check_url(url), dict(headers or {}), float(timeout), int(retries), float(pause), int(most))
-    return kind(client, int(chunk), name).with_features(as_features(features))
+    return kind(client, int(chunk), name, on_error).with_features(as_features(features))
 
 
 def _check_url(url: str) -> SplitResult:

@@ -19,6 +19,7 @@ from epsilometer.errors import InputError, MechanismError, blamed, shown
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, parameters_of
+from epsilometer.mechanisms.drawing_log import draw_one_by_one
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import Undigestible, code_digest
 
@@ -105,11 +106,12 @@ def _draw_each(
 ) -> Outputs:
     """n outputs, each drawn from a copy of the dataset."""
     fresh = copier(dataset)
+    read = mechanism.features or read_outputs
     try:
-        values = [snapshot(draw(fresh(), **keywords)) for _ in range(n)]
+        values = draw_one_by_one(lambda: snapshot(draw(fresh(), **keywords)), n, read)
     except Exception as error:
         raise MechanismError(failure_text(mechanism.name, dataset, error)) from error
-    return (mechanism.features or read_outputs)(values, n)
+    return read(values, n)
 
 
 def from_opendp(

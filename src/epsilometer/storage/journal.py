@@ -30,21 +30,29 @@ from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 # Phase, number of the pair, side.
 Stream = tuple[int, int, int]
 
-_VERSION = 4
+_VERSION = 5
 # Draws are safely on disk after the first number of seconds; less often where writing would take more than a fiftieth
 # of the time.
 _SECONDS, _SHARE = 0.5, 50.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE IF NOT EXISTS outputs (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, fingerprint BLOB,
-    outputs BLOB, PRIMARY KEY (phase, pair, side, chunk));
+CREATE TABLE IF NOT EXISTS outputs (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, size INTEGER,
+    fingerprint BLOB, outputs BLOB, PRIMARY KEY (phase, pair, side, chunk));
+CREATE TABLE IF NOT EXISTS incidents (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, requests INTEGER,
+    retried INTEGER, failed INTEGER, PRIMARY KEY (phase, pair, side, chunk));
 CREATE TABLE IF NOT EXISTS folded (phase INTEGER, pair INTEGER, side INTEGER, chunks INTEGER, size INTEGER, total TEXT,
     pieces BLOB, width INTEGER, filled INTEGER, fingerprints BLOB,
     PRIMARY KEY (phase, pair, side));
 CREATE TABLE IF NOT EXISTS state (number INTEGER PRIMARY KEY, content BLOB);
 """
 _STREAM = ("phase", "pair", "side")
-_KEYS = {"about": ("name",), "outputs": (*_STREAM, "chunk"), "folded": _STREAM, "state": ("number",)}
+_KEYS = {
+    "about": ("name",),
+    "outputs": (*_STREAM, "chunk"),
+    "incidents": (*_STREAM, "chunk"),
+    "folded": _STREAM,
+    "state": ("number",),
+}
 
 
 def stored_seed(path: str | Path) -> int | None:
@@ -151,6 +159,15 @@ class JournalFile:
     def put(self, table: str, *row: Any) -> None:
         """Stores a row, its key first, in place of an earlier one with that key."""
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+
+    def rows(self, table: str, columns: str, stream: Stream) -> list[Sequence[Any]]:
+        """Some columns of all chunks of a stream."""
+        condition = " AND ".join(f"{name} = ?" for name in _STREAM)
+        return self._connection.execute(f"SELECT {columns} FROM {table} WHERE {condition}", stream).fetchall()
+
+    def clear(self, table: str) -> None:
+        """Forgets all rows of a table."""
+        self._connection.execute(f"DELETE FROM {table}")
 
     def about(self, name: str) -> str | None:
         """The remark of that name."""
