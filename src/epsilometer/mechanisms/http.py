@@ -251,13 +251,17 @@ class HttpMechanism(Mechanism):
             return _unwrapped(self._ask(body), "output")
         except RequestFailed as failure:
             pass_on(failure)
-            if self.on_error == "raise":
-                raise
             current_log().add(failed=1)
             return failed_run(failure.kind)
 
     def _ask(self, body: str) -> Any:
-        source, answer = f"the answer of {self.place}", self.client.post(body)
+        source = f"the answer of {self.place}"
+        try:
+            answer = self.client.post(body)
+        except RequestFailed as failure:
+            if self.on_error == "outcome":
+                raise
+            raise MechanismError(str(failure)) from None
         with discreet(self.client.secrets):
             return read_json(decode(answer, source), source)
 
