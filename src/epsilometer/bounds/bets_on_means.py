@@ -51,11 +51,11 @@ class JointBet:
             return -math.inf
         growth = self.order / (self.order - 1.0)
         gain = left @ np.log1p(self.stake * growth * np.expm1((self.order - 1.0) * self.scores))
-        factors = 1.0 - self.stake * n / m * (np.exp(divergence + self.order * self.scores) - 1.0)
         seen = right > 0
-        if (factors[seen] <= 0.0).any():  # exactly at the limit
+        paid = self.stake * n / m * np.expm1(divergence + self.order * self.scores[seen])
+        if not (paid < 1.0).all():  # exactly at the limit
             return -math.inf
-        return float(gain) + float(right[seen] @ np.log(factors[seen]))
+        return float(gain) + float(right[seen] @ np.log1p(-paid))
 
     def greatest(self, n: int, m: int) -> float:
         """The largest claim at which no draw can make the wealth negative."""
@@ -122,7 +122,7 @@ def bet_lower(bet: JointBet | MeanBet, left: Integers, right: Integers, failure_
         return 0.0
     needed = -math.log(failure_probability) + ROUNDING
     high = bet.greatest(int(left.sum()), int(right.sum()))
-    if high <= 0.0 or bet.log_wealth(left, right, 0.0) < needed:
+    if high <= 0.0 or not bet.log_wealth(left, right, 0.0) >= needed:
         return 0.0
     if bet.log_wealth(left, right, high) >= needed:
         return high
@@ -139,7 +139,12 @@ def greatest_divergence(epsilon: float, order: float, threshold: str = "tight") 
     check_order(order)
     if threshold == "published":
         return min(epsilon, 2.0 * order * epsilon * epsilon)
-    return (_log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)) / (order - 1.0)
+    step = (order - 1.0) * epsilon
+    if step > 1.0:
+        return (_log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)) / (order - 1.0)
+    # The difference of the two logarithms as one of them: next to order 1 it would cancel.
+    grown = 2.0 * math.sinh(0.5 * step) ** 2 + math.tanh(0.5 * epsilon) * math.sinh(step)
+    return math.log1p(grown) / (order - 1.0)
 
 
 def _log_cosh(value: float) -> float:
@@ -158,6 +163,7 @@ def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> 
         return 0.0
     if threshold == "published":
         return max(divergence, math.sqrt(divergence / (2.0 * order)))
-    # The threshold grows with ε and is at least ε − ln 2/(order − 1); the lower end of the bracket is always refuted.
-    high = divergence + math.log(2.0) / (order - 1.0) + 1e-9
+    # The threshold grows with ε and with the order. It is at least ε − ln 2/(order − 1), and at least
+    # ε·tanh(ε/2) > ε − 0.56, its limit at order 1. The lower end of the bracket is always refuted.
+    high = divergence + min(math.log(2.0) / (order - 1.0), 0.56) + 1e-9
     return rejected_end(lambda e: greatest_divergence(e, order) < divergence, divergence, high, _EPSILON_HALVINGS)

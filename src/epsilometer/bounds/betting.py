@@ -34,6 +34,8 @@ _MARGIN = 1e-9
 _HALVINGS = 44
 # Orders at which a zero-concentrated claim is tested: fewer orders allow more, so the bets stay fair.
 _ORDERS: Floats = 1.0 + np.geomspace(1e-2, 1e3, 32)
+# No divergence of coins that keep `_MARGIN` from 0 and 1 comes near this.
+_MOST_DIVERGENCE = 1e6
 # Added to every line found from points of a curve: more than rounding can take away.
 _SAFE = 1e-11
 
@@ -64,7 +66,7 @@ def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
         return np.array([grow, 1.0 / grow]), np.array([claim.delta, 1.0 - (1.0 - claim.delta) / grow])
     if isinstance(claim, GaussianDP):
         z = np.linspace(-4.2, 4.2, 29)
-        slopes = np.exp(-claim.mu * z - 0.5 * claim.mu**2)
+        slopes = np.exp(-claim.mu * (z + 0.5 * claim.mu))
         return slopes, ndtr(z + claim.mu) - slopes * ndtr(z) + _SAFE
     return _lines_above_steps(claim) if isinstance(claim, TradeOffDP) else _lines_above_curve(claim)
 
@@ -75,7 +77,7 @@ def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
     if isinstance(claim, RenyiDP):  # at all q at once, which is faster; never below `max_power`
         power = _renyi_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
     elif isinstance(claim, ZCDP):
-        power = _renyi_curve(q, _ORDERS, claim.rho * _ORDERS)
+        power = _renyi_curve(q, _ORDERS, min(claim.rho, _MOST_DIVERGENCE) * _ORDERS)
     else:
         power = np.array([claim.max_power(float(each)) for each in q])
     slope = np.diff(power) / np.diff(q)
@@ -98,7 +100,8 @@ def _renyi_curve(q: Floats, orders: Floats, limits: Floats) -> Floats:
         middle = 0.5 * (allowed + refused)
         there = bernoulli_divergence(middle[:, None], q[:, None], orders)
         back = bernoulli_divergence(q[:, None], middle[:, None], orders)
-        inside = np.all(np.maximum(there, back) <= limits, axis=1)
+        # What is not a number counts as allowed: a curve that is too high costs power, never soundness.
+        inside = ~np.any(np.maximum(there, back) > limits, axis=1)
         allowed, refused = np.where(inside, middle, allowed), np.where(inside, refused, middle)
     return refused
 
@@ -151,6 +154,7 @@ def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> B
     p0, q0, slope = (np.take_along_axis(each, best, 1)[:, 0] for each in (p0, q0, lines.slopes))
     above = p0 < p1
     factors = np.stack([np.log(p1 / p0), np.log1p(-p1) - np.log1p(-p0), np.log(q1 / q0), np.log1p(-q1) - np.log1p(-q0)])
+    slope = np.where(above, slope, 1.0)  # of lines that are not bet against it may be absurdly large
     bracket = n_left * slope * (p1 - p0) / (p0 * (1.0 - p0)) + n_right * (q1 - q0) / (q0 * (1.0 - q0))
     growth = np.take_along_axis(growth, best, 1)[:, 0] / min(n_left, n_right)
     # The point is on the line up to a few units in the last place.
@@ -161,10 +165,14 @@ def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> B
 
 def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int = 1) -> tuple[Floats, Floats]:
     """The points of the lines with the least n·KL(p1‖p) + m·KL(q1‖q); (p1, q1) itself if it is on or below a line."""
-    slope, shift = lines.slopes, lines.shifts
+    is_violation = p1 > lines.slopes * q1 + lines.shifts
+    # Where the guess violates nothing, any line will do, and absurd slopes would overflow.
+    slope = np.where(is_violation, lines.slopes, 1.0)
+    shift = np.where(is_violation, lines.shifts, 0.0)
     low = np.maximum(q1, (_MARGIN - shift) / slope)
-    high = np.minimum((1.0 - _MARGIN - shift) / slope, np.minimum((p1 - shift) / slope, 1.0 - _MARGIN))
-    below = (p1 <= slope * q1 + shift) | (high <= low)
+    highest = np.minimum(p1, 1.0 - _MARGIN)
+    high = np.minimum((highest - shift) / slope, 1.0 - _MARGIN)
+    below = ~(is_violation & (low < high))
     low, high = np.where(below, 0.25, low), np.where(below, 0.75, high)
     # The derivative, times p(1 − p)·q(1 − q), is a cubic: Newton's steps, or half the way where one leads astray.
     q = 0.5 * (low + high)

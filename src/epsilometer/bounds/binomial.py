@@ -56,7 +56,8 @@ def lower(counts: Counts, failure_probability: float) -> float:
     a, b = float(counts.hits), float(counts.trials - counts.hits + 1)
     guess = float(betaincinv(a, b, failure_probability))
     # betaincinv gives nan for extreme arguments (a=3, b=1e8, 1e-300): solve those by bisection instead.
-    if not 0.0 <= guess <= 1.0 or betainc(a, b, guess) > failure_probability * (1.0 + 1e-9):
+    is_right = 0.0 <= guess <= 1.0 and betainc(a, b, guess) <= failure_probability * (1.0 + 1e-9)
+    if not is_right:
         return _bisect_lower(a, b, failure_probability)
     return guess
 
@@ -71,7 +72,8 @@ def upper(counts: Counts, failure_probability: float) -> float:
         return 1.0
     a, b = float(counts.hits + 1), float(counts.trials - counts.hits)
     guess = float(betainccinv(a, b, failure_probability))
-    if not 0.0 <= guess <= 1.0 or betaincc(a, b, guess) > failure_probability * (1.0 + 1e-9):
+    is_right = 0.0 <= guess <= 1.0 and betaincc(a, b, guess) <= failure_probability * (1.0 + 1e-9)
+    if not is_right:
         # The upper bound is one minus the lower bound of the complement.
         return 1.0 - _bisect_lower(b, a, failure_probability)
     return guess
@@ -226,6 +228,6 @@ def check_guesses(m: int, r: int, v: int) -> None:
 
 def _largest_rejected(p_value: Callable[[float], float], level: float, top: float, halvings: int = 60) -> float:
     """The largest value below `top` with a p-value below the level; p-values grow with the value."""
-    if p_value(0.0) >= level:
+    if not p_value(0.0) < level:
         return 0.0
     return rejected_end(lambda value: p_value(value) < level, 0.0, top, halvings)

@@ -118,7 +118,8 @@ def epsilon_lower(
 
 def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> RatioTest:
     """The test whose region is ordered by the observed excess P̂(E) − e^ε·Q̂(E)."""
-    grow = _grow(epsilon) * left.trials / right.trials
+    # Any order is sound. The cap keeps absurd claims from making it infinite.
+    grow = min(_grow(epsilon) * left.trials / right.trials, _STEEPEST)
     excess = left.hits - grow * right.hits
     region = supremum.Region(lambda y: excess + grow * y, left.trials, right.trials, _reach(failure_probability))
     return RatioTest(left, right, failure_probability, region)
@@ -135,6 +136,10 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
         return 0.0
     test = delta_test(left, right, failure_probability, epsilon)
     return _largest_rejected(test, lambda delta: (epsilon, delta), excess)
+
+
+# A difference of one right count already outweighs any number of left counts.
+_STEEPEST = 1e200
 
 
 def _reach(level: float) -> float:
@@ -311,9 +316,10 @@ def within(p: Floats, q: Floats, trials: tuple[int, int]) -> tuple[Floats, Float
 def curve_through(claim: Claim, p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Roughly how fast the value that allows (p, q) grows with p, and the slope of that value's curve, elementwise."""
     step = _STEP * np.maximum(np.minimum(np.minimum(q, 1.0 - p), p - q), 1e-12)
-    growth = (claim.least_values(p + step, q) - claim.least_values(p - step, q)) / (2.0 * step)
-    fall = (claim.least_values(p, q - step) - claim.least_values(p, np.minimum(q + step, 1.0))) / (2.0 * step)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # Values next to the borders may be infinite, and their differences undefined.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        growth = (claim.least_values(p + step, q) - claim.least_values(p - step, q)) / (2.0 * step)
+        fall = (claim.least_values(p, q - step) - claim.least_values(p, np.minimum(q + step, 1.0))) / (2.0 * step)
         slope = fall / growth
     return growth, np.where((slope > 0.0) & np.isfinite(slope), slope, 1.0)
 

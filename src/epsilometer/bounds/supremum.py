@@ -139,14 +139,14 @@ def greatest_probability(region: Region, null: NullLine, q_range: Range, level: 
     worst = 0.0
     for depth in range(_DEPTH + 1):
         bound = np.maximum(low, high) + _chord_excess(region, null, a, b)
-        bad = bound > level
+        bad = ~(bound <= level)  # what is not a number is no evidence
         if bad.any():  # perhaps the corner is lower
             bound[bad] = np.minimum(bound[bad], region_probability(region, null.power(b[bad]), a[bad], blocks))
-        bad = bound > level
+        bad = ~(bound <= level)
         worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
         if not bad.any():
             return worst
-        if depth == _DEPTH or (np.maximum(low, high)[bad] > level).any():  # halving would not help
+        if depth == _DEPTH or not (np.maximum(low, high)[bad] <= level).all():  # halving would not help
             return max(worst, float(bound.max()))
         a, b, low, high = a[bad], b[bad], low[bad], high[bad]
         middle = 0.5 * (a + b)
@@ -167,9 +167,11 @@ def _chord_excess(region: Region, null: NullLine, a: Floats, b: Floats) -> Float
     # x(1 − x) is concave, so its least value on an interval is at an end.
     p_spread = np.minimum(p_low * (1.0 - p_low), p_high * (1.0 - p_high))
     q_spread = np.minimum(a * (1.0 - a), b * (1.0 - b))
-    with np.errstate(divide="ignore"):
-        information = null.slope**2 * region.n_left / p_spread + region.n_right / q_spread
-    return np.minimum((b - a) ** 2 / 8.0 * information, 1.0)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        information = null.slope * null.slope * region.n_left / p_spread + region.n_right / q_spread
+        excess = (b - a) ** 2 / 8.0 * information
+    # An interval of no length with infinite information is not a number: nothing is known there.
+    return np.where(excess < 1.0, excess, 1.0)
 
 
 # What the interpolation may add to the supremum, as a share of the level.

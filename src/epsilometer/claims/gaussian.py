@@ -68,7 +68,7 @@ class GaussianDP(Claim):
             raise InputError(f"delta={delta!r} must lie strictly between 0 and 1")
         if self.delta(0.0) <= delta:
             return 0.0
-        most = 0.5 * self.mu**2 + 40.0 * self.mu + 1e-9
+        most = 0.5 * self.mu * self.mu + 40.0 * self.mu + 1e-9
         return rejected_end(lambda epsilon: self.delta(epsilon) > delta, 0.0, most, _HALVINGS)
 
     def scaled(self, distance: int) -> Self:

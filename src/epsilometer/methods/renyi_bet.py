@@ -146,8 +146,10 @@ def _shift(scores: Floats, order: float, share: Floats) -> Floats:
     counts = share > 0.0 if share.any() else share == 0.0
     powers = np.where(counts, (order - 1.0) * scores, -np.inf)
     top = powers.max(axis=1)
-    mean = np.exp(powers - top[:, None]) @ (share if share.any() else np.ones(len(share)))
-    return np.asarray((top + np.log(mean)) / (order - 1.0), dtype=np.float64)
+    weights = share if share.any() else np.full(len(share), 1.0 / len(share))
+    # The mean less 1, and not the mean: next to order 1 its logarithm would be rounding, divided by order − 1.
+    mean_less_one = np.expm1(powers - top[:, None]) @ weights
+    return np.asarray((top + np.log1p(mean_less_one)) / (order - 1.0), dtype=np.float64)
 
 
 NAME = "renyi-bet"

@@ -7,6 +7,7 @@ Example:
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -227,7 +228,8 @@ class Ladder:
         Args:
             best_log_wealth: shape (k,), the largest log-wealth of each bet so far.
         """
-        kept = np.flatnonzero(best_log_wealth < -math.log(failure_probability))
+        # Not the same as "less than": a wealth that is not a number has won nothing.
+        kept = np.flatnonzero(~(best_log_wealth >= -math.log(failure_probability)))
         refuted = len(self.values) if not len(kept) else int(kept[0])
         return float(self.values[refuted - 1]) if refuted else 0.0
 
@@ -235,10 +237,19 @@ class Ladder:
 @lru_cache(maxsize=64)
 def ladder_of(claim: Claim) -> Ladder:
     """The ladder for a claim."""
-    just_above = claim.value * (1.0 + 1e-9) + 1e-12
+    just_above = _just_above(claim)
     values = np.unique(np.append(_grid(claim), just_above))
     lines = lines_of(tuple(claim.with_value(float(value)) for value in values))
     return Ladder(values, lines, int(np.searchsorted(values, just_above)))
+
+
+def _just_above(claim: Claim) -> float:
+    """The least value that is bet against to refute the claim itself; a finite one that the notion has."""
+    value = claim.value * (1.0 + 1e-9) + 1e-12
+    if isinstance(claim, ApproxDeltaDP):
+        # There is no δ of 1. A claim that close to it cannot be refuted.
+        return min(value, math.nextafter(1.0, 0.0))
+    return min(value, sys.float_info.max)
 
 
 def _grid(claim: Claim) -> Floats:
