@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from epsilometer.auditing.picture import binned_densities, pictured_outputs
 from epsilometer.auditing.settings import Settings
@@ -99,11 +98,6 @@ class PairwiseQuestion:
 AnyQuestion = Question | PairwiseQuestion
 
 
-def bound_of(proposal: Proposal, tallies: tuple[Any, Any], pair: Pair, share: float, failure: float) -> float:
-    """The bound at another failure probability, of which the certificate gets a share."""
-    return proposal.certify(*tallies, pair, share * failure).lower_bound
-
-
 def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> tuple[Finding, ...]:
     """Spends a whole budget on the proof of a proposal: the one place where a deciding bound is paid for.
 
@@ -120,49 +114,31 @@ def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, A
     return findings
 
 
-# A p-value is looked for between these normal quantiles: beyond a probability of 0.5 the score tests turn round, and
-# below 1e-300 floats end. It is found to this distance, which is a percent or two of the probability.
-_QUANTILES, _CLOSE = (-37.0, 0.0), 2e-3
+# A claim that is not refuted has a p-value above the failure probability, if only by this part of it.
+_JUST_ABOVE = 1e-12
 
 
-def least_failure(bound_at: Callable[[float], float], claimed: float, failure: float, bound: float) -> float | None:
-    """The p-value of a certificate: the least failure probability at which its bound is above the claim.
+def p_value_of_audit(
+    certificate_p_value: Callable[[], float | None], failure: float, price: float, is_refuted: bool
+) -> float | None:
+    """The p-value of an audit: at most t with probability at most t for every t, if the claim holds.
 
-    The bound is nearly a straight line over the normal quantile of the failure probability, so that few steps
-    find the crossing. What is returned was seen to refute, and is consistent with the verdict.
+    A certificate that has a share of the audit's failure probability has p-values that are larger by that share: if
+    the least of several is taken, each divided by its share, that is still a p-value. It is made to agree with the
+    verdict, which may differ from it by the coarseness of the bound: raising a p-value is always sound, and where the
+    claim is refuted, it is refuted by a test that errs with at most `failure`.
 
     Args:
-        bound_at: the certified bound at a failure probability.
-        claimed: the claimed value.
+        certificate_p_value: that of the deciding certificate, valid at every threshold; may return None.
         failure: the failure probability of the audit.
-        bound: the bound that it certified.
-
-    Returns:
-        1 if not even a failure probability of 0.5 refutes; None if the certificate has no other confidence.
+        price: what the certificate was given of it.
+        is_refuted: the verdict.
     """
-    from scipy.optimize import brentq  # slow to import, and only needed by those who ask
-
-    start = float(ndtri(failure))
-    far = _QUANTILES[0] if bound > claimed else max(_QUANTILES[1], start)
-    seen = {start: bound - claimed}
-
-    def height(quantile: float) -> float:
-        if quantile not in seen:
-            seen[quantile] = bound_at(float(ndtr(quantile))) - claimed
-        # A bound of exactly the claim does not refute it, and a root finder would stop there.
-        return seen[quantile] or -1e-300
-
-    try:
-        ends = sorted((start, far))
-        if height(ends[0]) > 0.0:  # even at the lowest
-            return float(ndtr(ends[0]))
-        if height(ends[1]) < 0.0:
-            return 1.0
-        root = brentq(height, *ends, xtol=_CLOSE)
-        height(min(root + 2.0 * _CLOSE, ends[1]))
-    except EpsilometerError:
+    found = certificate_p_value()
+    if found is None:
         return None
-    return float(ndtr(min(quantile for quantile, above in seen.items() if above > 0.0)))
+    p_value = min(found * failure / price, 1.0)
+    return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
 def conclude(
@@ -174,7 +150,8 @@ def conclude(
     used: Sequence[int],
     began: float,
     training: tuple[Outputs, Outputs] | None = None,
-    bound_at: Callable[[float], float] | None = None,
+    certificate_p_value: Callable[[], float | None] | None = None,
+    price: float | None = None,
     mechanism: Mechanism | None = None,
     task: Task | None = None,
 ) -> AuditResult:
@@ -182,7 +159,8 @@ def conclude(
 
     Args:
         training: draws that leave their shape in it, for a picture.
-        bound_at: the deciding bound at another failure probability, for a p-value.
+        certificate_p_value: works out the p-value of the deciding certificate.
+        price: the part of the failure probability that this certificate was given; all of it by default.
         task: what was to be proved, if the audit can be rehearsed to say what it could have found.
     """
     finding, *beside = findings
@@ -204,8 +182,11 @@ def conclude(
     # What takes long is computed when it is first read; few methods know themselves what they could have found.
     p_value: Any = None
     detectable: Any = None
-    if bound_at is not None and verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED):
-        p_value = partial(least_failure, bound_at, claim.value, 1.0 - settings.confidence, finding.lower_bound)
+    is_decided = verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED)
+    if certificate_p_value is not None and is_decided and finding.guarantee == "exact":
+        failure = settings.failure_probability
+        is_refuted = verdict is Verdict.REFUTED
+        p_value = partial(p_value_of_audit, certificate_p_value, failure, price or failure, is_refuted)
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
         sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
         detectable = partial(_rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed)

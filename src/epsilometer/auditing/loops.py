@@ -14,7 +14,7 @@ import numpy as np
 
 import epsilometer.auditing.settings as limits
 from epsilometer.auditing import lost_draws
-from epsilometer.auditing.judge import AnyQuestion, Question, bound_of, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import AnyQuestion, Question, conclude, examine_draws, pay_and_prove
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
@@ -183,8 +183,6 @@ class AuditRun:
         against = lost_draws.counted_against(proposal, counted, pair, lost, self.budget.total)
         tallies = counted if against is None else against
         finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
-        # A search pays several certificates from one failure probability.
-        share = self.budget.total / self.settings.failure_probability
         if self.history:
             finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
         reports: list[HealthReport] = []
@@ -197,10 +195,22 @@ class AuditRun:
         settings = self.settings.with_facts(lost_draws.facts_of(self.sampler, number, redrawn))
         findings, shown = [finding, *beside], training if len(training[0]) else None
         task = self.task(phase, number, n_fresh) if quick else None
-        used, bound_at = self.sampler.drawn, partial(bound_of, proposal, tallies, pair, share)
-        about = self.began, shown, bound_at, self.sampler.mechanism, task
-        question = self.question_about(number)
-        return conclude(question, settings, proposal, findings, reports, used, *about)
+        # A search pays several certificates from one failure probability; this one has the whole budget of its run.
+        price = self.budget.total
+        return conclude(
+            self.question_about(number),
+            settings,
+            proposal,
+            findings,
+            reports,
+            self.sampler.drawn,
+            self.began,
+            training=shown,
+            certificate_p_value=partial(proposal.p_value, *tallies, price),
+            price=price,
+            mechanism=self.sampler.mechanism,
+            task=task,
+        )
 
     def _explore(self) -> tuple[int, Sides, int]:
         """Finds the pair with the best predicted bound by successive halving.

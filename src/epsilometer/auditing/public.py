@@ -15,7 +15,6 @@ from epsilometer.auditing.judge import (
     AnyQuestion,
     PairwiseQuestion,
     Question,
-    bound_of,
     conclude,
     examine_draws,
     pay_and_prove,
@@ -224,9 +223,18 @@ def compare(
     reports = examine_draws(proposal, *recorded)
     # A recording that holds the same draws twice: what chose would prove, and count twice.
     reports += health.check_repeats([recorded_fingerprints(outputs) for outputs in recorded])
-    bound_at = partial(bound_of, proposal, tallies, RECORDED, 1.0)
-    about = began, train, bound_at, None, task if settings.method.is_quick else None
-    return conclude(question, settings, proposal, findings, reports, sizes, *about)
+    return conclude(
+        question,
+        settings,
+        proposal,
+        findings,
+        reports,
+        sizes,
+        began,
+        training=train,
+        certificate_p_value=partial(proposal.p_value, *tallies, budget.total),
+        task=task if settings.method.is_quick else None,
+    )
 
 
 def replay(

@@ -240,10 +240,19 @@ class SequentialRun:
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
-        used, bound_at = (state.spent, state.spent), partial(self.ladder.bound, state.best)
-        about = self.run.began, (state.left, state.right), bound_at, self.run.sampler.mechanism
         settings = self.run.settings.with_facts(facts_of(self.run.sampler, state.pair, redrawn))
-        return conclude(question, settings, proposal, [finding], reports, used, *about)
+        return conclude(
+            question,
+            settings,
+            proposal,
+            [finding],
+            reports,
+            (state.spent, state.spent),
+            self.run.began,
+            training=(state.left, state.right),
+            certificate_p_value=partial(self.ladder.p_value, state.best),
+            mechanism=self.run.sampler.mechanism,
+        )
 
     def _finding(self, failure: float) -> Finding:
         state, stake = self.state, self.state.stakes[0]

@@ -129,6 +129,22 @@ def bet_lower(bet: JointBet | MeanBet, left: Integers, right: Integers, failure_
     return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS)
 
 
+def bet_p_value(bet: JointBet | MeanBet, left: Integers, right: Integers, claimed: float) -> float:
+    """One over the wealth against the claimed value, at most 1: a p-value by Markov's inequality.
+
+    Guarantee: at most t with probability at most t, for every t, if the claim holds and the bet was fixed before the
+    draws. Exact.
+    """
+    if not left.sum() or not right.sum():
+        return 1.0
+    log_wealth = bet.log_wealth(left, right, claimed) - ROUNDING
+    return math.exp(-min(log_wealth, _MOST_LOG_WEALTH)) if log_wealth > 0.0 else 1.0
+
+
+# Its inverse is still a float above 0.
+_MOST_LOG_WEALTH = 660.0
+
+
 THRESHOLDS = ("tight", "published")
 # 2^-60 of the bracket is below the spacing of floats.
 _EPSILON_HALVINGS = 60

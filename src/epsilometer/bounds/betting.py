@@ -77,7 +77,7 @@ def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
     if isinstance(claim, RenyiDP):  # at all q at once, which is faster; never below `max_power`
         power = _renyi_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
     elif isinstance(claim, ZCDP):
-        power = _renyi_curve(q, _ORDERS, min(claim.rho, _MOST_DIVERGENCE) * _ORDERS)
+        power = zero_concentrated_curve(claim.rho, q)
     else:
         power = np.array([claim.max_power(float(each)) for each in q])
     slope = np.diff(power) / np.diff(q)
@@ -91,6 +91,11 @@ def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
     at_ends = np.maximum(power[1:-2] - here * q[1:-2], power[2:-1] - here * q[2:-1])
     # A steeper line through the same start lies higher; a flat one would have no projection.
     return np.maximum(here, 1e-9), np.maximum(shift, at_ends) + _SAFE
+
+
+def zero_concentrated_curve(rho: float, q: Floats) -> Floats:
+    """At least the greatest power that ρ-zero-concentrated privacy allows at each q, from some of its orders."""
+    return _renyi_curve(q, _ORDERS, min(rho, _MOST_DIVERGENCE) * _ORDERS)
 
 
 def _renyi_curve(q: Floats, orders: Floats, limits: Floats) -> Floats:

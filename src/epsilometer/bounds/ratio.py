@@ -14,9 +14,10 @@ from epsilometer.bounds.binomial import Counts, check_failure_probability, lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 
 # The share of the failure probability that buys the restriction of q (Berger and Boos).
-_NUISANCE_SHARE = 1.0 / 50.0
+NUISANCE_SHARE = 1.0 / 50.0
 # Resolution of the proof: intervals of q, blocks of Y. Finer costs time, coarser costs at most 3 % of the shortfall.
-_INTERVALS, _BLOCKS = 64, 128
+_INTERVALS = 64
+BLOCKS = 128
 # Tried before: fewer blocks, and a larger share of the level for the interpolation. It takes 0.6 of the time.
 _FEW_BLOCKS, _ROUGH_TOLERANCE = 88, 1e-2
 # Resolution of the rough search for the place of the proof.
@@ -38,27 +39,23 @@ class RatioTest:
 
     def __init__(self, left: Counts, right: Counts, failure_probability: float, region: supremum.Region) -> None:
         check_failure_probability(failure_probability)
-        self.level = failure_probability - failure_probability * _NUISANCE_SHARE
-        self.q_range = _restricted(right, failure_probability)
+        self.level = failure_probability - failure_probability * NUISANCE_SHARE
+        self.q_range = restricted(right, failure_probability)
         self.region = region
         self._right: supremum.RightSide | None = None
         self._is_large = min(min(side.hits, side.trials - side.hits) for side in (left, right)) >= _LARGE
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """An upper bound on the p-value of the claim, before the price of restricting q; sharp where it matters."""
-        null = supremum.NullLine(_grow(epsilon), delta)
-        for blocks, tolerance in ((_FEW_BLOCKS, _ROUGH_TOLERANCE), (_BLOCKS, supremum.TOLERANCE)):
-            smooth = supremum.interpolated_supremum(self.region, null, self.q_range, self.level, blocks, tolerance)
-            if smooth is not None and (smooth <= self.level or blocks == _BLOCKS):
-                return smooth
-        return supremum.greatest_probability(self.region, null, self.q_range, self.level, _INTERVALS, _BLOCKS)
+        null = supremum.NullLine(grow(epsilon), delta)
+        return supremum_over(self.region, null, self.q_range, self.level)
 
     def rough_height(self, epsilon: float, delta: float) -> float:
         """How far the p-value is above the level, in normal quantiles, at a few values of q only: a mere guide."""
-        null = supremum.NullLine(_grow(epsilon), delta)
+        null = supremum.NullLine(grow(epsilon), delta)
         q = supremum.evenly_spread(self.q_range, _ROUGH_POINTS)
         if self._is_large:
-            p_value = float(supremum.normal_probability(self.region, null.power(q), q, _BLOCKS).max())
+            p_value = float(supremum.normal_probability(self.region, null.power(q), q, BLOCKS).max())
         else:
             self._right = self._right or supremum.right_side(self.region, q, _ROUGH_BLOCKS)
             p_value = float(
@@ -71,9 +68,26 @@ class RatioTest:
         return self.p_value(epsilon, delta) <= self.level
 
 
-def _restricted(right: Counts, failure_probability: float) -> tuple[float, float]:
+def supremum_over(
+    region: supremum.Region, null: supremum.NullLine, q_range: tuple[float, float], level: float, finer: float = 1.0
+) -> float:
+    """An upper bound on the region's probability over the null with q in the range; sharp near the level.
+
+    Args:
+        finer: how many times as many blocks are taken, for regions that reach further out.
+    """
+    most_blocks = round(BLOCKS * finer)
+    tries = ((round(_FEW_BLOCKS * finer), _ROUGH_TOLERANCE), (most_blocks, supremum.TOLERANCE))
+    for blocks, tolerance in tries:
+        smooth = supremum.interpolated_supremum(region, null, q_range, level, blocks, tolerance)
+        if smooth is not None and (smooth <= level or blocks == most_blocks):
+            return smooth
+    return supremum.greatest_probability(region, null, q_range, level, _INTERVALS, most_blocks)
+
+
+def restricted(right: Counts, failure_probability: float) -> tuple[float, float]:
     """The range of q that its share of the failure probability buys."""
-    side = failure_probability * _NUISANCE_SHARE / 2
+    side = failure_probability * NUISANCE_SHARE / 2
     return lower(right, side), upper(right, side)
 
 
@@ -83,7 +97,7 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
     The approximate score bound of counts x of n and y of m is r = n·e^ε/m with s − r·y = z·√(r·(s + y) + n·δ), where
     s = x − n·δ. Solved for x, it is the threshold of the region.
     """
-    level = failure_probability * (1.0 - _NUISANCE_SHARE)
+    level = failure_probability * (1.0 - NUISANCE_SHARE)
     z = -float(ndtri(level))  # not ndtri(1 − level), which is infinite for a tiny level
     shift = left.trials * delta
     s, y = left.hits - shift, float(right.hits)
@@ -96,7 +110,7 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
     def threshold(y: Floats) -> Floats:
         return shift + r * y + 0.5 * z * z * r + z * np.sqrt(r * y * (1.0 + r) + z * z * r * r / 4.0 + shift)
 
-    region = supremum.Region(threshold, left.trials, right.trials, _reach(level))
+    region = supremum.Region(threshold, left.trials, right.trials, reach_of(level))
     return RatioTest(left, right, failure_probability, region)
 
 
@@ -119,9 +133,9 @@ def epsilon_lower(
 def delta_test(left: Counts, right: Counts, failure_probability: float, epsilon: float) -> RatioTest:
     """The test whose region is ordered by the observed excess P̂(E) − e^ε·Q̂(E)."""
     # Any order is sound. The cap keeps absurd claims from making it infinite.
-    grow = min(_grow(epsilon) * left.trials / right.trials, _STEEPEST)
-    excess = left.hits - grow * right.hits
-    region = supremum.Region(lambda y: excess + grow * y, left.trials, right.trials, _reach(failure_probability))
+    slope = min(grow(epsilon) * left.trials / right.trials, _STEEPEST)
+    excess = left.hits - slope * right.hits
+    region = supremum.Region(lambda y: excess + slope * y, left.trials, right.trials, reach_of(failure_probability))
     return RatioTest(left, right, failure_probability, region)
 
 
@@ -131,7 +145,7 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
     Guarantee: above the least δ of any (ε, δ) claim that the mechanism keeps with at most `failure_probability`. Exact.
     """
     check_failure_probability(failure_probability)
-    excess = left.share - _grow(epsilon) * right.share
+    excess = left.share - grow(epsilon) * right.share
     if excess <= 0.0 or not right.trials:
         return 0.0
     test = delta_test(left, right, failure_probability, epsilon)
@@ -142,12 +156,12 @@ def delta_lower(left: Counts, right: Counts, failure_probability: float, epsilon
 _STEEPEST = 1e200
 
 
-def _reach(level: float) -> float:
+def reach_of(level: float) -> float:
     """The number of spreads of the right count beyond which its tails are negligible against the level."""
     return max(5.5, math.sqrt(-2.0 * math.log(level)) + 2.5)
 
 
-def _grow(epsilon: float) -> float:
+def grow(epsilon: float) -> float:
     """e^ε, capped before it overflows: beyond, no event that can be sampled makes a difference."""
     return math.exp(min(epsilon, 700.0))
 
@@ -277,20 +291,61 @@ def refuted_line(
         value with at most `failure_probability`, whatever was expected: curves of larger values lie above, and which
         counts are more extreme than others depends on what was fixed before the draws only. Exact.
     """
+    tested = tested_line(claim, left, right, failure_probability, expected)
+    q_range = restricted(tested.right, failure_probability)
+    if tested.fixed == "slope":
+        shift = delta_lower(tested.left, tested.right, failure_probability, math.log(tested.slope))
+        return RefutedLine(tested.slope, shift, q_range, "slope", tested.complement) if shift > 0.0 else None
+    least = math.log1p(-tested.shift)  # a line that ends below 1 is below every claim's curve
+    epsilon = epsilon_lower(tested.left, tested.right, failure_probability, tested.shift, least)
+    if epsilon <= least:
+        return None
+    return RefutedLine(grow(epsilon), tested.shift, q_range, "shift", tested.complement)
+
+
+@dataclass(frozen=True, slots=True)
+class TestedLine:
+    """A line that suits a claim, and the counts to test it with; fixed before these are drawn.
+
+    Attributes:
+        left: counts of the event under P; of its complement under Q where `complement` says so.
+        right: counts of the event under Q; of its complement under P.
+        slope: of the line.
+        shift: where it starts.
+        fixed: which of the two is kept; the other becomes a bound.
+        complement: whether the complement is tested.
+    """
+
+    __test__ = False  # no test case, whatever its name begins with
+
+    left: Counts
+    right: Counts
+    slope: float
+    shift: float
+    fixed: str
+    complement: bool
+
+    def test(self, failure_probability: float) -> RatioTest:
+        """The exact test of such lines, with the region of these counts."""
+        if self.fixed == "slope":
+            return delta_test(self.left, self.right, failure_probability, math.log(self.slope))
+        return epsilon_test(self.left, self.right, failure_probability, self.shift)
+
+
+def tested_line(
+    claim: Claim, left: Counts, right: Counts, failure_probability: float, expected: tuple[float, float]
+) -> TestedLine:
+    """The line that is tested for a claim: its slope and start do not depend on the counts, only on their trials."""
     slope, shift = _promising_line(claim, expected, (left.trials, right.trials), failure_probability)
     complement = slope < 1.0
     if complement:  # a slope of at least 1 keeps the start low
         left, right = (Counts(side.trials - side.hits, side.trials) for side in (right, left))
         slope, shift = 1.0 / slope, 1.0 - (1.0 - shift) / slope
-    shift, q_range = max(shift, 0.0), _restricted(right, failure_probability)
-    hits = right.trials * (1.0 - expected[0] if complement else expected[1])
-    if shift > _HIGH_START and (slope < _STEEP or hits > _FEW_HITS):
-        shift = delta_lower(left, right, failure_probability, math.log(slope))
-        return RefutedLine(slope, shift, q_range, "slope", complement) if shift > 0.0 else None
-    shift = min(shift, _HIGHEST_START)
-    least = math.log1p(-shift)  # a line that ends below 1 is below every claim's curve
-    epsilon = epsilon_lower(left, right, failure_probability, shift, least)
-    return RefutedLine(_grow(epsilon), shift, q_range, "shift", complement) if epsilon > least else None
+    shift = max(shift, 0.0)
+    expected_hits = right.trials * (1.0 - expected[0] if complement else expected[1])
+    if shift > _HIGH_START and (slope < _STEEP or expected_hits > _FEW_HITS):
+        return TestedLine(left, right, slope, shift, "slope", complement)
+    return TestedLine(left, right, slope, min(shift, _HIGHEST_START), "shift", complement)
 
 
 def _promising_line(claim: Claim, expected: Point, trials: tuple[int, int], failure: float) -> Point:

@@ -107,6 +107,14 @@ class Proposal:
         """The proof from the summed tallies, which fails with at most this probability."""
         raise NotImplementedError
 
+    def p_value(self, left: Any, right: Any, failure_probability: float) -> float | None:
+        """The p-value of the claim that `certify` judges at this failure probability; None where there is none.
+
+        It must be at most t with probability at most t, for every t and not only for this failure probability, if the
+        claim holds; and it is at most the failure probability where `certify` refutes the claim.
+        """
+        return None
+
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
         """Further findings, which decide nothing. They and `certify` share the failure probability."""
         return ()

@@ -91,6 +91,12 @@ class ProposalWithBits(Proposal):
         share = failure_probability * (1.0 - BITS_SHARE)
         return self.values.certify(left.deciding, right.deciding, pair, share)
 
+    def p_value(self, left: TwoTallies, right: TwoTallies, failure_probability: float) -> float | None:
+        """That of the proposal that decides, which has only its share of the price."""
+        share = 1.0 - BITS_SHARE
+        found = self.values.p_value(left.deciding, right.deciding, failure_probability * share)
+        return None if found is None else min(found / share, 1.0)
+
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
         """The finding about bits, at its share, from the same tallies of both."""
         return (self.bits.certify(left.beside, right.beside, pair, failure_probability * BITS_SHARE),)

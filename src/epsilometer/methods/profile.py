@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds import nested_p_value
 from epsilometer.bounds.bands import Band, band_from_counts
 from epsilometer.bounds.binomial import Counts
 from epsilometer.claims import TradeOffDP
@@ -204,6 +205,15 @@ class ProfileProposal(Proposal):
         if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
             details["curve_at"] = claim.point_at(band.q_upper[best])
         return Finding("profile", float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details)
+
+    def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
+        """By search: the shares are fixed, so that the whole band only rises with the failure probability."""
+        claim = self.task.claim
+
+        def bound_at(failure: float) -> float:
+            return self.band(left, right, failure).value(claim)
+
+        return nested_p_value(bound_at, claim.value, failure_probability)
 
     def event_at(self, number: int) -> Event:
         """The event of that number."""

@@ -141,6 +141,11 @@ class _ForeignProposal(Proposal):
         """Its own."""
         return cast(Finding, self.own.certify(left, right, pair, failure_probability))
 
+    def p_value(self, left: Any, right: Any, failure_probability: float) -> float | None:
+        """Asks it, if it has p-values."""
+        own = getattr(self.own, "p_value", super().p_value)
+        return cast(float | None, own(left, right, failure_probability))
+
     def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
         """Its own, if it has any."""
         beside = getattr(self.own, "certify_beside", super().certify_beside)

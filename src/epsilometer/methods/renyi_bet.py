@@ -8,7 +8,7 @@ import numpy as np
 
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.bounds import Counts
-from epsilometer.bounds.bets_on_means import JointBet, bet_lower
+from epsilometer.bounds.bets_on_means import JointBet, bet_lower, bet_p_value
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -195,6 +195,17 @@ class BetProposal(Proposal):
         details = {"order": self.score.order, "stake": self.stake, "divergence_lower": divergence, "cells": cells}
         bound = divergence * per_order(self.task, self.score.order)
         return Finding(NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details)
+
+    @property
+    def claimed_divergence(self) -> float:
+        """The greatest divergence of the score's order that the claim allows."""
+        return self.task.claim.value / per_order(self.task, self.score.order)
+
+    def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
+        """One over the wealth of the bet against the claimed divergence."""
+        above, below = (right, left) if self.flipped else (left, right)
+        bet = JointBet(self.score.order, self.score.scores, self.stake)
+        return bet_p_value(bet, above, below, self.claimed_divergence)
 
 
 class RenyiBetMethod(Method):

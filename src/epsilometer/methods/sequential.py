@@ -233,6 +233,19 @@ class Ladder:
         refuted = len(self.values) if not len(kept) else int(kept[0])
         return float(self.values[refuted - 1]) if refuted else 0.0
 
+    def p_value(self, best_log_wealth: Floats) -> float:
+        """One over the least wealth that was reached against the values up to the claim, at most 1.
+
+        The claim's own value, or rather the one just above it, is among them. If the claim holds, that wealth reaches
+        1/t at some time with probability at most t, for every t; so the p-value may be looked at any time.
+        """
+        least = float(np.min(best_log_wealth[: self.at_claim + 1]))
+        return math.exp(-min(least, _MOST_LOG_WEALTH)) if least > 0.0 else 1.0
+
+
+# Its inverse is still a float above 0.
+_MOST_LOG_WEALTH = 660.0
+
 
 @lru_cache(maxsize=64)
 def ladder_of(claim: Claim) -> Ladder:
@@ -301,6 +314,13 @@ class SequentialProposal(CandidateProposal):
         bound = ladder.bound(bets.log_wealth(above, below), failure_probability)
         witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
         return Finding("sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
+
+    def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
+        """One over the wealth of the bet."""
+        above, below = self.candidate.oriented(left, right)
+        ladder = ladder_of(self.task.claim)
+        bets = place_bets(ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
+        return ladder.p_value(bets.log_wealth(above, below))
 
 
 class SequentialMethod(Method):

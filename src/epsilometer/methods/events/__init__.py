@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.bounds import Counts, certified_value, refuted_line
+from epsilometer.bounds import Counts, certificate_p_value, certified_value, refuted_line
 from epsilometer.bounds.ratio import RefutedLine
 from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
@@ -41,6 +41,12 @@ class EventProposal(CandidateProposal):
             bound, details = line.proves(claim), line_as_data(line, claim)
         witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, claim, details)
+
+    def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
+        """The exact p-value of the claim."""
+        above, below = self.candidate.oriented(left, right)
+        expected = (self.candidate.p, self.candidate.q)
+        return certificate_p_value(self.task.claim, above, below, failure_probability, expected)
 
 
 def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:

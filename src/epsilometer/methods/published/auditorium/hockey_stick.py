@@ -173,7 +173,7 @@ class ClassifierProposal(EventProposal):
         """The bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         if self.certificate == "exact":
-            return replace(finding, method=NAME, details={"mixture_epsilon": self.epsilon})
+            return replace(finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon})
         above, below = self.candidate.oriented(left, right)
         rng = self.task.proving_rng()
         excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)
@@ -182,6 +182,12 @@ class ClassifierProposal(EventProposal):
         details: dict[str, object] = {"mixture_epsilon": self.epsilon, "mixture_size": size, "excess_lower": excess}
         details["certificate"] = "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
         return replace(finding, method=NAME, lower_bound=bound, details=details)
+
+    def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
+        """That of the exact certificate; the published one has none."""
+        if self.certificate != "exact":
+            return None
+        return EventProposal.p_value(self, left, right, failure_probability)
 
 
 class HockeyStickMethod(Method):

@@ -14,7 +14,7 @@ from scipy.linalg import block_diag
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
-from epsilometer.bounds import Counts
+from epsilometer.bounds import Counts, nested_p_value
 from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
@@ -170,6 +170,15 @@ class FunctionProposal(Proposal):
             guarantee = "exact"
         details: dict[str, Any] = {"discrepancy_lower": discrepancy, "threshold": self.threshold}
         return Finding(NAME, bound, guarantee, 1.0 - failure_probability, witness, self.task.claim, details)
+
+    def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
+        """By search: function and stake are fixed, so that the bound only grows with the failure probability."""
+        claim = check_claim(NAME, self.task.claim)
+
+        def bound_at(failure: float) -> float:
+            return value_of_discrepancy(claim, bet_lower(self.bet, left, right, failure), self.threshold)
+
+        return nested_p_value(bound_at, claim.value, failure_probability)
 
 
 @dataclass(frozen=True, slots=True)

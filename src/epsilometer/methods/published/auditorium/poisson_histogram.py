@@ -147,7 +147,8 @@ class CellsProposal(EventProposal):
     def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
         """The exact bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
-        return replace(finding, method=NAME, details={"epsilon": self.epsilon, "cells": self.n_cells})
+        details = {**finding.details, "epsilon": self.epsilon, "cells": self.n_cells}
+        return replace(finding, method=NAME, details=details)
 
 
 @dataclass(frozen=True, slots=True)

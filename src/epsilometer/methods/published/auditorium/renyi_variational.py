@@ -89,6 +89,14 @@ class VariationalProposal(BetProposal):
         bound = _value_of(self.claim, finding.lower_bound, self.score.order, self.threshold)
         return replace(finding, method=NAME, lower_bound=bound, claim=self.claim, details=details)
 
+    @property
+    def claimed_divergence(self) -> float:
+        """The greatest divergence of the function's order that the claim allows."""
+        order = self.score.order
+        if isinstance(self.claim, PureDP):
+            return greatest_divergence(self.claim.epsilon, order, self.threshold)
+        return self.claim.value
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedProposal(Proposal):
