@@ -96,9 +96,14 @@ def epsilon_test(left: Counts, right: Counts, failure_probability: float, delta:
 
     The approximate score bound of counts x of n and y of m is r = n·e^ε/m with s − r·y = z·√(r·(s + y) + n·δ), where
     s = x − n·δ. Solved for x, it is the threshold of the region.
+
+    The root is the spread of rare events. Where Q(E) = 0, P(E) is δ, and the variance of x is n·δ·(1 − δ): so z is
+    multiplied by √(1 − δ). Any factor that depends on δ alone keeps the regions nested, hence the test exact. Without
+    this one the size at δ = 0.6 and Q(E) = 0 is 0.004 of 0.05, with it 0.04 (docs/sizes.md).
     """
     level = failure_probability * (1.0 - NUISANCE_SHARE)
-    z = -float(ndtri(level))  # not ndtri(1 − level), which is infinite for a tiny level
+    # Not ndtri(1 − level), which is infinite for a tiny level.
+    z = -float(ndtri(level)) * math.sqrt(1.0 - delta)
     shift = left.trials * delta
     s, y = left.hits - shift, float(right.hits)
     constant = s * s - z * z * shift

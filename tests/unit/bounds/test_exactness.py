@@ -220,3 +220,23 @@ def test_the_joint_test_of_a_curve_is_not_wasteful(name):
     q = np.linspace(0.01, 0.6, 60)
     spent = [probability(bounds > value, claim.with_value(value).max_power(q), q).max() for value in values]
     assert 0.13 <= max(spent) <= 0.3 + SLACK
+
+
+@pytest.mark.parametrize(("delta", "least"), [(0.3, 0.03), (0.6, 0.035), (0.9, 0.02)])
+def test_a_large_delta_gives_no_level_away(delta, least):
+    """The size where Q(E) = 0; with the variance of rare events it was 0.0125, 0.0024 and 0 (SEAMS C2)."""
+    n = 100
+    inside = np.zeros((n + 1, 1), dtype=bool)
+    for x in range(n + 1):
+        inside[x, 0] = epsilon_test(Counts(x, n), Counts(0, n), 0.05, delta).rejects(0.0, delta)
+    size = float(binom.pmf(np.arange(n + 1), n, delta) @ inside[:, 0])
+    assert least <= size <= 0.05
+
+
+@pytest.mark.parametrize("delta", [0.25, 0.6])
+@pytest.mark.parametrize(("n", "m"), [(20, 20), (25, 11)])
+def test_size_of_the_epsilon_test_with_a_large_delta(n, m, delta):
+    for epsilon in (0.0, 1.0):
+        inside = rejected(lambda x, y: epsilon_test(x, y, 0.05, delta), n, m, epsilon, delta)
+        size = probability(inside, *null_boundary(epsilon, delta)).max()
+        assert size <= 0.05 + SLACK, f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"

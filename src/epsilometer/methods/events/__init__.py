@@ -12,7 +12,7 @@ import numpy as np
 
 from epsilometer.bounds import Counts, certificate_p_value, certified_value, refuted_line
 from epsilometer.bounds.ratio import RefutedLine
-from epsilometer.claims import ApproxDP, Claim, PureDP, TradeOffDP
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.choosing import Choice, choose_event, choose_kinds, lay_out
@@ -37,6 +37,8 @@ class EventProposal(CandidateProposal):
         above, below = (right, left) if self.candidate.flipped else (left, right)
         if isinstance(claim, PureDP | ApproxDP):
             bound = certified_value(claim, above, below, failure_probability)
+            if claim.delta > 0.0 and not isinstance(claim, ApproxDeltaDP):
+                details = dict(BINOMIAL_VARIANCE)
         elif line := refuted_line(claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)):
             bound, details = line.proves(claim), line_as_data(line, claim)
         witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
@@ -49,9 +51,15 @@ class EventProposal(CandidateProposal):
         return certificate_p_value(self.task.claim, above, below, failure_probability, expected)
 
 
+# How counts were ordered, for `epsilometer.checker`: results of earlier versions took the variance of rare events.
+BINOMIAL_VARIANCE = {"variance": "binomial"}
+
+
 def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:
     """What `epsilometer.checker` needs besides the counts."""
     data: dict[str, Any] = {"line": [line.slope, line.shift], "fixed": line.fixed, "complement": line.complement}
+    if line.fixed == "shift" and line.shift > 0.0:
+        data |= BINOMIAL_VARIANCE
     if isinstance(claim, TradeOffDP) and callable(claim.curve):  # a file holds the curve only at some points
         data["curve_near"] = claim.points_at(line.corners()[1])
     return data
