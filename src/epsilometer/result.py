@@ -318,10 +318,13 @@ class AuditResult:
 
     @property
     def p_value(self) -> float | None:
-        """The least failure probability at which the deciding certificate refutes the claim.
+        """The p-value of the claim, by the deciding certificate.
 
-        It is 1 if not even 0.5 would; None for a measurement or untrusted draws. Reading it for the
-        first time takes some milliseconds.
+        If the claim holds, it is at most t with probability at most t, for every t at once, so that
+        p-values of several audits can be combined. It is at most 1 − confidence where the claim is
+        refuted, and above otherwise. For bets it is one over the largest wealth; for counts see
+        `epsilometer.bounds.p_values`. None for a measurement, for untrusted draws, and where the
+        guarantee is not exact. Reading it for the first time takes some milliseconds.
         """
         value: float | None = self.on_request.read("p_value")
         return value

@@ -75,7 +75,8 @@ class AutoMethod(Method):
         ways = ways_of(left, right)
         found: list[EventProposal | BetProposal] = [events.propose_from(ways, task)]
         if needs_bets:
-            found.append(bets.propose_from(learn_ways(left, right), task, n_train))
+            bet = bets.propose_from(learn_ways(left, right), task, n_train)
+            found += [bet] if _sees_more_than_an_event(bet) else []
         best = max(found, key=lambda each: each.predicted)
         if any(block.shape.startswith(FEATURED) for block in left.blocks):
             best = _by_features(left, right, ways, task) or best
@@ -88,6 +89,17 @@ class AutoMethod(Method):
             found.append(bets.propose_from([way_of(trees)], task, n_train))
         other = max(found, key=lambda each: each.predicted)
         return other if other.predicted > best.predicted + _MARGIN * abs(best.predicted) else best
+
+
+def _sees_more_than_an_event(bet: BetProposal) -> bool:
+    """Whether the outputs have more than two outcomes.
+
+    Of two outcomes one event has the whole divergence, and its test spends the whole failure probability, where a bet
+    rests on Markov's inequality (two coins, order 2, 400 draws: bounds of 0.32 against 0.27 at 95 %; at 50 % a true
+    claim of just their divergence is refuted in 40 % against 10 %).
+    """
+    seen = (bet.score.p > 0.0) | (bet.score.q > 0.0)
+    return int(np.count_nonzero(seen)) > 2
 
 
 def _by_features(left: Outputs, right: Outputs, ways: Sequence[Way], task: Task) -> EventProposal | None:
