@@ -86,11 +86,34 @@ def ldp_bias() -> dict[str, Any]:
     return {"command": "epsilometer reproduce ldp/bias", "rows": rows}
 
 
+def sizes() -> dict[str, Any]:
+    """Exact sizes of the joint test of one event."""
+    found = _benchmark_sizes()
+    return {"draws": found.EXACT_DRAWS, "sizes": found.exact_sizes()}
+
+
+def sizes_simulated() -> dict[str, Any]:
+    """Sizes of whole audits, from runs at the boundary of each claim; takes some minutes."""
+    found = _benchmark_sizes()
+    about = {"draws": found.SIMULATED_DRAWS, "runs": found.RUNS, "failure_probability": found.SIMULATED_FAILURE}
+    return {**about, "sizes": found.simulated_sizes()}
+
+
+def _benchmark_sizes() -> Any:
+    from importlib import import_module
+
+    if str(DOCS.parent) not in sys.path:
+        sys.path.insert(0, str(DOCS.parent))
+    return import_module("benchmarks.sizes")
+
+
 MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
     "svt5": svt5,
     "confidence": confidence,
     "renyi-coverage": renyi_coverage,
     "ldp-bias": ldp_bias,
+    "sizes": sizes,
+    "sizes-simulated": sizes_simulated,
 }
 
 
@@ -129,6 +152,26 @@ def _bias_text(figures: dict[str, Any]) -> str:
     names = list(dict.fromkeys(row["quantity"] for row in figures["ldp-bias"]["rows"]))
     rows = [f"| {case} | {' | '.join(f'{cells[name]:.3f}' for name in names)} |" for case, cells in cases.items()]
     return "\n".join([f"| distribution, cells | {' | '.join(names)} |", "|" + "---|" * (1 + len(names)), *rows, ""])
+
+
+def _sizes_text(figures: dict[str, Any]) -> str:
+    """One row per notion, one column per failure probability or way in."""
+    rows: dict[str, dict[str, float]] = figures["sizes"]["sizes"]
+    columns = list(next(iter(rows.values())))
+    head = [f"| notion | {' | '.join(f'of {each}' for each in columns)} |", "|" + "---|" * (1 + len(columns))]
+    lines = [f"| {name} | {' | '.join(f'{row[each]:.3f}' for each in columns)} |" for name, row in rows.items()]
+    return "\n".join([*head, *lines, ""])
+
+
+def _sizes_simulated_text(figures: dict[str, Any]) -> str:
+    rows: dict[str, dict[str, float]] = figures["sizes-simulated"]["sizes"]
+    columns = sorted({name for row in rows.values() for name in row})
+    head = [f"| notion | {' | '.join(columns)} |", "|" + "---|" * (1 + len(columns))]
+    lines = []
+    for name, row in rows.items():
+        cells = [f"{row[each]:.2f}" if each in row else "" for each in columns]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*head, *lines, ""])
 
 
 def _extras(_: dict[str, Any]) -> str:
@@ -190,6 +233,8 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
     "confidence": _confidence_text,
     "renyi-coverage": _coverage_text,
     "ldp-bias": _bias_text,
+    "sizes": _sizes_text,
+    "sizes-simulated": _sizes_simulated_text,
     "extras": _extras,
     "cli": _cli,
     "toml": _toml,
