@@ -9,7 +9,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import faulthandler
 import gc
 import itertools
-import math
 import re
 import signal
 import sys
@@ -206,14 +205,13 @@ def rarely(rng: np.random.Generator) -> Callable[..., int]:
     has to be 120 for the same power.
     """
 
+    from epsilometer.testing import RateTest
+
     def check(happens: Callable[[int], bool], rate: float, broken: float) -> int:
-        against, events = 0.0, 0
-        for run in itertools.count(1):
-            event = bool(happens(int(rng.integers(2**62))))
-            events += event
-            against += math.log(broken / rate) if event else math.log((1.0 - broken) / (1.0 - rate))
-            assert against < math.log(1e9), f"{events} events in {run} runs, promised a rate of at most {rate:g}"
-            if against < math.log(0.01):
-                return run
+        test = RateTest(rate, broken, false_alarm=1e-9, miss=0.01)
+        while not test.is_clear:
+            test.add(bool(happens(int(rng.integers(2**62)))))
+            assert not test.is_broken, f"{test.events} events in {test.runs} runs, promised a rate of at most {rate:g}"
+        return test.runs
 
     return check

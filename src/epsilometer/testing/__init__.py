@@ -19,12 +19,13 @@ from epsilometer.testing.fakes import (
 from epsilometer.testing.methods import MethodConformance
 from epsilometer.testing.plugins import ClaimConformance, DomainConformance, FinderConformance, MechanismConformance
 from epsilometer.testing.rarity import assert_rare
+from epsilometer.testing.rates import RateTest
 
 if TYPE_CHECKING:
     from _epsilometer_pytest import audited
 
 __all__ = ["HOSTILE_NUMBERS", "ClaimConformance", "Coin", "DomainConformance", "FinderConformance"]
-__all__ += ["MechanismConformance", "MethodConformance", "assert_rare", "audited", "constant", "drifting"]
+__all__ += ["MechanismConformance", "MethodConformance", "RateTest", "assert_rare", "audited", "constant", "drifting"]
 __all__ += ["frozen_seed", "hostile", "miscounting", "raising", "serially_correlated"]
 
 

@@ -1,0 +1,58 @@
+"""What a row of the table is: a rate that is run until it is clear, or a figure that is worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+# A run tells whether the event happened, which should be rare; None if the program refused by name to do it.
+Run = Callable[[int], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Something that may happen at most at a rate.
+
+    Attributes:
+        part: of the table.
+        name: unique; what `--only` looks at.
+        allowed: the promised greatest probability per run.
+        run: runs once with a seed.
+        pools: margins of the table to which its runs are added, by their names.
+    """
+
+    part: str
+    name: str
+    allowed: float
+    run: Run
+    pools: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Something that is worked out without chance, and must not exceed what is allowed.
+
+    Attributes:
+        part: of the table.
+        name: unique.
+        work_out: the figure, what is allowed, and where the figure is largest.
+    """
+
+    part: str
+    name: str
+    work_out: Callable[[], tuple[float, float, str]]
+
+
+Case = Rate | Figure
+
+
+def all_cases() -> dict[str, Case]:
+    """Every row by its name, in the order of the table; made anew in every process."""
+    from benchmarks.sound import enumerations, rates, seams
+
+    cases: dict[str, Case] = {}
+    for case in (*enumerations.cases(), *seams.cases(), *rates.cases()):
+        if case.name in cases:
+            raise ValueError(f"two rows of the table are called {case.name!r}")
+        cases[case.name] = case
+    return cases
