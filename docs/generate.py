@@ -174,6 +174,12 @@ def _sizes_simulated_text(figures: dict[str, Any]) -> str:
     return "\n".join([*head, *lines, ""])
 
 
+def _soundness_text(figures: dict[str, Any]) -> str:
+    """Written by `make sound ARGS=--document`."""
+    found = figures["soundness"]
+    return "\n".join([f"`{found['command']}`: {found['markdown'][0]}", *found["markdown"][1:]])
+
+
 def _extras(_: dict[str, Any]) -> str:
     from epsilometer.cli.listing import EXTRAS
 
@@ -235,6 +241,7 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
     "ldp-bias": _bias_text,
     "sizes": _sizes_text,
     "sizes-simulated": _sizes_simulated_text,
+    "soundness": _soundness_text,
     "extras": _extras,
     "cli": _cli,
     "toml": _toml,

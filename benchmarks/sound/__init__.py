@@ -9,6 +9,7 @@
 | `rates.py` | every entry × claim × kind of output, at 50 and 80 % |
 | `enumerations.py` | bounds on counts, added up over all counts |
 | `seams.py` | where parts meet: recordings, retries, resumptions, published procedures, other libraries |
+| `tampering.py` | honest results hold, forged ones do not |
 | `running.py` | runs rows in processes, with limits |
 | `table.py` | the table as lines, JSON and Markdown |
 """

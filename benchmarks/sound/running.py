@@ -98,7 +98,7 @@ def run_row(case: Case, plan: Plan) -> Row:
     began = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        row = _run_rate(case, plan, began) if isinstance(case, Rate) else _work_out(case)
+        row = _run_rate(case, plan, began) if isinstance(case, Rate) else _work_out(case, plan)
     return Row(**{**asdict(row), "seconds": round(time.monotonic() - began, 3)})
 
 
@@ -150,13 +150,14 @@ def _run_rate(case: Rate, plan: Plan, began: float) -> Row:
     )
 
 
-def _work_out(case: Figure) -> Row:
+def _work_out(case: Figure, plan: Plan) -> Row:
+    seed = seed_of(plan.seed, case.name, 0)
     try:
-        figure, allowed, where = case.work_out()
+        figure, allowed, where = case.work_out(seed)
     except InputError as error:
         return Row(case.part, case.name, "refused", note=str(error)[:300])
     except Exception:
-        return Row(case.part, case.name, "failed", note=traceback.format_exc(limit=-3))
+        return Row(case.part, case.name, "failed", note=f"seed {seed}: {traceback.format_exc(limit=-3)}")
     # A figure that is not a number is above everything.
     state = "clear" if figure <= allowed else "above"
     return Row(case.part, case.name, state, allowed=allowed, figure=figure, note=where)

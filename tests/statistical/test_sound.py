@@ -11,10 +11,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.sound.cases import Figure, Rate, all_cases
+from benchmarks.sound.boundaries import BOUNDARIES
+from benchmarks.sound.cases import Figure, Rate, Worked, all_cases
 from benchmarks.sound.entries import ENTRIES
+from benchmarks.sound.outputs import KINDS
 from benchmarks.sound.running import Plan, run_row
 from benchmarks.sound.table import FALSE_ALARM, margins
+
+from epsilometer.testing import Coin
 
 CASES = all_cases()
 # Where over-fitting pays most: any event is on the boundary.
@@ -85,7 +89,7 @@ def test_the_table_bites(rng):
     assert "seed" in failed.note
     assert "ZeroDivisionError" in failed.note
     assert run_row(Rate("rates", "refuses", 0.2, lambda seed: None), plan).state == "refused"
-    assert run_row(Figure("enumerations", "not a number", lambda: (float("nan"), 1.0, "")), plan).is_bad
+    assert run_row(Figure("enumerations", "not a number", lambda seed: Worked(float("nan"), 1.0, "")), plan).is_bad
 
 
 def test_small_excesses_show_in_the_margins(rng):
@@ -102,9 +106,6 @@ def test_small_excesses_show_in_the_margins(rng):
 
 def test_every_entry_claim_and_kind_is_in_the_table():
     pools = [case.pools for case in CASES.values() if isinstance(case, Rate) and case.pools]
-    from benchmarks.sound.boundaries import BOUNDARIES
-    from benchmarks.sound.outputs import KINDS
-
     assert {each["entry"] for each in pools} == set(ENTRIES)
     assert {each["claim"] for each in pools} == {boundary.name for boundary in BOUNDARIES}
     assert {each["outputs"] for each in pools} == set(KINDS)
@@ -113,9 +114,6 @@ def test_every_entry_claim_and_kind_is_in_the_table():
 @pytest.mark.parametrize("boundary", ["pure", "pure, rare", "approximate, δ = .6", "Rényi, order 2", "Gaussian"])
 def test_claims_just_hold(boundary):
     """The coin keeps the claim, and a coin whose heads differ a little more does not."""
-    from benchmarks.sound.boundaries import BOUNDARIES
-    from epsilometer.testing import Coin
-
     found = next(each for each in BOUNDARIES if each.name == boundary)
     assert found.coin.truth(found.claim) == found.claim.value
     assert Coin(found.coin.p + 1e-6, found.coin.q).truth(found.claim) > found.claim.value
