@@ -95,7 +95,7 @@ MINUTES ?= 10
 soak: setup ## random audits with random faults for MINUTES, each compared with the undisturbed one
 	@$(PY) -m benchmarks.soak --minutes $(MINUTES)
 
-# At most 28 minutes and what is running then: ARGS="--minutes 5 --only replay --runs 100 --seed 7", --list for names.
+# At most 26 minutes and what is running then: ARGS="--minutes 5 --only replay --runs 100 --seed 7", --list for names.
 sound: setup ## soundness: rates of true claims refuted, enumerations and seams, as a table, in half an hour
 	@$(PY) -m benchmarks.sound $(ARGS)
 

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pooled = margins(cases, rows)
     _write(chosen.out, rows, pooled, {"seed": seed, "minutes": chosen.minutes, "only": chosen.only})
     if chosen.document:
-        _document(rows, pooled, seed)
+        _document(chosen, rows, pooled, seed)
     for margin in pooled:
         if margin.is_above:
             print(
@@ -65,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sound", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=28.0, help="no row is begun after that time [default: 28]")
+    parser.add_argument("--minutes", type=float, default=26.0, help="no row is begun after that time [default: 26]")
     parser.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="TEXT",
-        help="rows with this text in their names; may be repeated",
+        help="rows with this text in their names, or of this part; may be repeated",
     )
     parser.add_argument("--runs", type=int, default=200, help="the most per row; clear ones end before [default: 200]")
     parser.add_argument("--seed", type=int, default=None, help="repeats a table [default: fresh, and printed]")
@@ -86,7 +86,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _selected(texts: Sequence[str]) -> dict[str, Case]:
     cases = all_cases()
-    return {name: case for name, case in cases.items() if not texts or any(text in name for text in texts)}
+    if not texts:
+        return cases
+    return {name: case for name, case in cases.items() if any(text == case.part or text in name for text in texts)}
 
 
 def _entry_of(case: Case) -> str:
@@ -128,12 +130,12 @@ def _write(out: Path, rows: Sequence[Row], pooled: Sequence[Margin], settings: d
     (out / "table.md").write_text(f"# Soundness\n\n{markdown(rows, pooled)}\n", encoding="utf-8")
 
 
-def _document(rows: Sequence[Row], pooled: Sequence[Margin], seed: int) -> None:
+def _document(chosen: argparse.Namespace, rows: Sequence[Row], pooled: Sequence[Margin], seed: int) -> None:
+    """Keeps the table, and the command that gives it, for `docs/generate.py`."""
+    only = "".join(f" --only '{text}'" for text in chosen.only)
+    command = f'make sound ARGS="--seed {seed} --minutes {chosen.minutes:g} --runs {chosen.runs}{only}"'
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
-    figures["soundness"] = {
-        "command": f'make sound ARGS="--seed {seed}"',
-        "markdown": markdown(rows, pooled).split("\n"),
-    }
+    figures["soundness"] = {"command": command, "markdown": markdown(rows, pooled).split("\n")}
     FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -29,6 +29,8 @@ SAMPLES = 200
 PAIRS_SAMPLES = 1200
 # Draws per side and pair of a search.
 SEARCH_SAMPLES = 60
+# Audits that are judged together.
+FAMILY_SIZE = 5
 PAIR = em.Pair(0, 1)
 # Inputs come in two kinds, even and odd; all pairs of different kinds are exactly as bad as claimed.
 PAIRS = [em.Pair(0, 1), em.Pair(3, 2), em.Pair(4, 5)]
@@ -255,6 +257,25 @@ def keep_draws(at: Setting, folder: Path, n: int, *, purpose: int) -> Path:
     seed = int(at.generator(purpose).integers(2**62))
     em.audit(at.mechanism, PAIR, at.claim, samples=n, seed=seed, record=path)
     return path
+
+
+@entry("p-value", kinds=_KEY_KINDS)
+def _p_value(at: Setting) -> bool:
+    """At most t with probability at most t."""
+    return _p_value_of(at) <= 1.0 - at.confidence
+
+
+@entry("p-values of a family", claims=_KEY_CLAIMS, kinds=_KEY_KINDS)
+def _family(at: Setting) -> bool:
+    """Holm's procedure calls one of several true claims refuted if the least p-value times their number is small."""
+    seeds = at.generator(0).integers(2**62, size=FAMILY_SIZE)
+    least = min(_p_value_of(replace(at, seed=int(seed))) for seed in seeds)
+    return FAMILY_SIZE * least <= 1.0 - at.confidence
+
+
+def _p_value_of(at: Setting) -> float:
+    value = em.audit(at.mechanism, PAIR, at.claim, samples=SAMPLES, **at.how).p_value
+    return 1.0 if value is None else value
 
 
 @entry("measure", claims=_MEASURABLE, everywhere=True)

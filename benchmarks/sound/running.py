@@ -25,7 +25,7 @@ EXCESS = 0.3
 # A row that is still undecided after so many seconds is reported as it is; a process that does not answer for so long
 # is ended.
 MOST_SECONDS = 60.0
-STUCK_SECONDS = 120.0
+STUCK_SECONDS = 180.0
 # Seeds of events that a row keeps, to look at them one by one.
 _MOST_SEEDS = 3
 

@@ -16,8 +16,8 @@ from benchmarks.forgeries import FORGERIES, forge
 from benchmarks.honest_results import Kind, kinds, stored
 from benchmarks.sound.cases import Figure, Worked
 
-# Kinds of honest results per row: each takes some tenths of a second.
-_KINDS_PER_ROW = 20
+# Kinds of honest results per row: a few dozen forgeries of each take some seconds together.
+_KINDS_PER_ROW = 10
 
 
 def cases() -> Iterator[Figure]:

@@ -4,6 +4,7 @@ The false alarm of every test is 1e-9 at most: its rows share it. What takes lon
 to `make sound`.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.sound.__main__ import main
 from benchmarks.sound.boundaries import BOUNDARIES
 from benchmarks.sound.cases import Figure, Rate, Worked, all_cases
 from benchmarks.sound.entries import ENTRIES
@@ -117,3 +119,25 @@ def test_claims_just_hold(boundary):
     found = next(each for each in BOUNDARIES if each.name == boundary)
     assert found.coin.truth(found.claim) == found.claim.value
     assert Coin(found.coin.p + 1e-6, found.coin.q).truth(found.claim) > found.claim.value
+
+
+def test_the_command_writes_its_table(tmp_path, capfd):
+    arguments = ["--only", "p-value of one run", "--seed", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "sound: 3 rows, seed 1" in capfd.readouterr().out
+    table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    assert table["settings"]["seed"] == 1
+    assert [row["state"] for row in table["rows"]] == ["clear"] * 3
+    assert "p-value of one run, ε = 2" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_no_time_is_said(tmp_path, capfd):
+    """Rows that were not begun are neither right nor wrong."""
+    arguments = ["--only", "p-value of one run", "--minutes", "0", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "3 not run" in capfd.readouterr().out
+
+
+def test_unknown_rows_are_refused(capsys):
+    assert main(["--only", "no such row"]) == 2
+    assert "--list" in capsys.readouterr().out
