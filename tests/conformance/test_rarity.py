@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from epsilometer.claims import PureDP
 from epsilometer.errors import InputError
-from epsilometer.testing import Coin, assert_rare
+from epsilometer.testing import Coin, RateTest, assert_rare
 
 
 @pytest.mark.parametrize(("runs", "rate"), [(1, 0.5), (400, 0.05), (10_000, 1e-3), (10**6, 1e-6)])
@@ -64,3 +64,25 @@ def test_the_sequential_test_tells_a_kept_promise_from_a_broken_one(rarely, rng)
             continue
         passed += 1
     assert_rare(passed, 200, 0.01)
+
+
+def test_evidence_is_fair_by_enumeration():
+    """Its expectation at the promised rate is 1 after any number of runs, so that Ville's inequality applies."""
+    for runs in (1, 7, 30):
+        expected = 0.0
+        for events in range(runs + 1):
+            test = RateTest(0.2, 0.5, alternatives=(0.3, 0.5, 0.9))
+            test.add_many(events, runs)
+            expected += binom.pmf(events, runs, 0.2) * math.exp(test.log_evidence)
+        assert expected == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.5), (0.5, 0.5), (0.5, 0.2), (0.5, 1.0)])
+def test_rates_that_cannot_be_told_apart_are_refused(rates):
+    with pytest.raises(InputError, match="alternatives above the promised rate"):
+        RateTest(*rates)
+
+
+def test_more_events_than_runs_are_refused():
+    with pytest.raises(InputError, match="events=2, runs=1"):
+        RateTest(0.2, 0.5).add_many(2, 1)
