@@ -1,13 +1,15 @@
 """Epsilometer measures the privacy of anything you can sample.
 
-A black-box auditor for differential privacy: `audit` runs a mechanism on neighbouring inputs and says whether a claim
-of privacy is refuted, with a certified lower bound on the true loss and a counterexample that anyone can replay.
+A black-box auditor for differential privacy: `audit` runs a mechanism on neighbouring inputs and
+says whether a claim of privacy is refuted, with a certified lower bound on the true loss and a
+counterexample that anyone can replay.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what type checkers and editors see; at run time each name is imported when it is first used
+# what type checkers and editors see; at run time each name is imported when it is first used
+if TYPE_CHECKING:
     from epsilometer import methods, zoo
     from epsilometer.auditing.planning import plan
     from epsilometer.auditing.profile import Profile, profile
@@ -32,19 +34,79 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time each name i
     from epsilometer.mechanisms.recordings import from_recording
     from epsilometer.methods import sequential
     from epsilometer.methods.published import ldp, local, renyi
-    from epsilometer.methods.published.auditorium import hockey_stick, mmd, poisson_histogram, renyi_variational
+    from epsilometer.methods.published.auditorium import (
+        hockey_stick,
+        mmd,
+        poisson_histogram,
+        renyi_variational,
+    )
     from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
-__all__ = ["ZCDP", "ApproxDP", "AuditResult", "EngineError", "EpsilometerError", "EpsilometerWarning", "Finding"]
-__all__ += ["GaussianDP", "InputError", "MechanismError", "MissingExtraError", "Pair", "PrivacyViolation", "Profile"]
-__all__ += ["ProgressBar", "PureDP", "RenyiDP", "TradeOffDP", "Verdict", "Witness", "around", "audit", "compare"]
-__all__ += ["domains", "finders", "fitted", "from_batch", "from_callable", "from_command", "from_http", "from_opendp"]
-__all__ += ["from_recording", "from_scores", "hockey_stick", "ldp", "local", "measure", "methods", "mmd", "one_run"]
-__all__ += ["plan", "poisson_histogram", "profile", "renyi", "renyi_variational", "repeated", "replay", "sequential"]
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "AuditResult",
+    "EngineError",
+    "EpsilometerError",
+    "EpsilometerWarning",
+    "Finding",
+]
+__all__ += [
+    "GaussianDP",
+    "InputError",
+    "MechanismError",
+    "MissingExtraError",
+    "Pair",
+    "PrivacyViolation",
+    "Profile",
+]
+__all__ += [
+    "ProgressBar",
+    "PureDP",
+    "RenyiDP",
+    "TradeOffDP",
+    "Verdict",
+    "Witness",
+    "around",
+    "audit",
+    "compare",
+]
+__all__ += [
+    "domains",
+    "finders",
+    "fitted",
+    "from_batch",
+    "from_callable",
+    "from_command",
+    "from_http",
+    "from_opendp",
+]
+__all__ += [
+    "from_recording",
+    "from_scores",
+    "hockey_stick",
+    "ldp",
+    "local",
+    "measure",
+    "methods",
+    "mmd",
+    "one_run",
+]
+__all__ += [
+    "plan",
+    "poisson_histogram",
+    "profile",
+    "renyi",
+    "renyi_variational",
+    "repeated",
+    "replay",
+    "sequential",
+]
 __all__ += ["verify", "zoo"]
 
-# Where each name lives. Nothing is imported before it is used: `epsilometer --version` need not load NumPy.
+# Where each name lives. Nothing is imported before it is used: `epsilometer --version` need not
+# load NumPy.
 _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.auditing.planning": ("plan",),
     "epsilometer.auditing.profile": ("Profile", "profile"),
@@ -53,12 +115,25 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.checker": ("verify",),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
-        *("EngineError", "EpsilometerError", "EpsilometerWarning", "InputError", "MechanismError", "MissingExtraError"),
+        *(
+            "EngineError",
+            "EpsilometerError",
+            "EpsilometerWarning",
+            "InputError",
+            "MechanismError",
+            "MissingExtraError",
+        ),
         "PrivacyViolation",
     ),
     "epsilometer.inputs": ("Pair",),
     "epsilometer.inputs.finders.search": ("around",),
-    "epsilometer.mechanisms": ("fitted", "from_batch", "from_callable", "from_command", "from_opendp"),
+    "epsilometer.mechanisms": (
+        "fitted",
+        "from_batch",
+        "from_callable",
+        "from_command",
+        "from_opendp",
+    ),
     "epsilometer.mechanisms.http": ("from_http",),
     "epsilometer.mechanisms.recordings": ("from_recording",),
     "epsilometer.mechanisms.functions": ("repeated",),

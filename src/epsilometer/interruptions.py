@@ -1,9 +1,10 @@
 """Whose exception is it? What a signal handler of the caller raises is never taken for the mechanism's own error.
 
-A handler runs between two instructions of whatever the main thread is doing, so its exception seems to come from there:
-from the mechanism (whose errors are refusals of an input), or from our own code (which expects errors of files and
-connections). While an audit runs, the caller's Python handlers are therefore replaced by relays, which call them and
-remember what they raised. A handler that the mechanism itself installs is no relay: what it raises is the mechanism's.
+A handler runs between two instructions of whatever the main thread is doing, so its exception seems
+to come from there: from the mechanism (whose errors are refusals of an input), or from our own code
+(which expects errors of files and connections). While an audit runs, the caller's Python handlers
+are therefore replaced by relays, which call them and remember what they raised. A handler that the
+mechanism itself installs is no relay: what it raises is the mechanism's.
 """
 
 import signal

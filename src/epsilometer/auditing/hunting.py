@@ -9,7 +9,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion
-from epsilometer.auditing.looks import COUPLED, PLAIN, UNCLAIMED, Look, Looking, LookRequest, coarse_claim
+from epsilometer.auditing.looks import (
+    COUPLED,
+    PLAIN,
+    UNCLAIMED,
+    Look,
+    Looking,
+    LookRequest,
+    coarse_claim,
+)
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, stored_pair
 from epsilometer.auditing.settings import Settings
@@ -22,23 +30,34 @@ from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.result import AuditResult, HealthReport
 
-# Of each round, this many pairs get a plain look: those that moved most when coupled; more if nothing can be coupled.
-_PLAIN_LOOKS, _UNCOUPLED_LOOKS = 4, 10
-# Standard deviations beyond the claim at which a pair is explored, and at which one beyond the domain is remarked on.
-_PROMISING, _REMARKABLE = 3.5, 6.0
+# Of each round, this many pairs get a plain look: those that moved most when coupled; more if
+# nothing can be coupled.
+_PLAIN_LOOKS = 4
+_UNCOUPLED_LOOKS = 10
+# Standard deviations beyond the claim at which a pair is explored, and at which one beyond the
+# domain is remarked on.
+_PROMISING = 3.5
+_REMARKABLE = 6.0
 # A second look at a pair that seems promising has this many times as many draws.
 _AGAIN = 4
-# A smaller pair must show a share of what the larger one showed, but no more than what is surely certified. Where that
-# is a lot, few draws are enough to see it.
-_STILL, _SURE, _PLAIN_SIGHT, _FEW = 0.7, 6.0, 12.0, 100
+# A smaller pair must show a share of what the larger one showed, but no more than what is surely
+# certified. Where that is a lot, few draws are enough to see it.
+_STILL = 0.7
+_SURE = 6.0
+_PLAIN_SIGHT = 12.0
+_FEW = 100
 # Rounds of shrinking, pairs in each, and how many of them get a second look.
-_SHRINKS, _CANDIDATES, _CONFIRMED = 16, 48, 4
+_SHRINKS = 16
+_CANDIDATES = 48
+_CONFIRMED = 4
 # Pairs that a worker looks at in one go.
 _TOGETHER = 4
 # Pairs without a promise that are explored all the same, so that the best of them is certified.
 _EXPLORED = 3
-# What a certificate beyond the domain may cost: a share of the failure probability, and draws per side.
-_BEYOND_SHARE, _BEYOND_SAMPLES = 0.1, 10_000
+# What a certificate beyond the domain may cost: a share of the failure probability, and draws per
+# side.
+_BEYOND_SHARE = 0.1
+_BEYOND_SAMPLES = 10_000
 # Pairs that a remark names.
 _NAMED = 3
 
@@ -88,8 +107,11 @@ class HuntRun(SearchRun):
 
     def _audit(self) -> AuditResult:
         looking = self._looking()
-        began, deadline, attempts = time.monotonic(), self.run.sampler.runner.deadline, []
-        if deadline is not None:  # before the first looks nothing is known about how long a certificate takes
+        began = time.monotonic()
+        deadline = self.run.sampler.runner.deadline
+        attempts = []
+        # before the first looks nothing is known about how long a certificate takes
+        if deadline is not None:
             deadline.reserve = deadline.seconds / 2.0
         try:
             while attempts := self.finder.round():
@@ -97,15 +119,21 @@ class HuntRun(SearchRun):
                     if self._stops_at_refutation and self._hunt(looking, each):
                         return self._result()
                 explored = f"{len(self.trials)} explored"
-                self.run.settings.tell(f"{self.looks} of {self.finder.trials} pairs looked at, {explored}")
-                if (limit := self.finder.max_seconds) is not None and time.monotonic() - began > limit:
+                self.run.settings.tell(
+                    f"{self.looks} of {self.finder.trials} pairs looked at, {explored}"
+                )
+                if (
+                    limit := self.finder.max_seconds
+                ) is not None and time.monotonic() - began > limit:
                     break
                 self._keep_time()
         except OutOfTime as late:
             if deadline is None or deadline.is_over:
                 raise
             self.late = str(late)
-            made = [(each, pair) for each in attempts if (pair := self.finder.made(each)) is not None]
+            made = [
+                (each, pair) for each in attempts if (pair := self.finder.made(each)) is not None
+            ]
             within = [Shown(*each, 0.0) for each in made if each[1].within is not False]
             self.seen = self.seen or within  # the first round hung: some pair of it may not
         self._take_all_time()
@@ -115,7 +143,9 @@ class HuntRun(SearchRun):
             if self._is_decided():
                 return self._result()
         if not self.trials and self.first_refusal:
-            raise MechanismError(f"the mechanism failed on all of {self.looks} pairs, first with: {self.first_refusal}")
+            raise MechanismError(
+                f"the mechanism failed on all of {self.looks} pairs, first with: {self.first_refusal}"
+            )
         self._certify_outside()
         self._certify_best()
         return self._result()
@@ -126,7 +156,11 @@ class HuntRun(SearchRun):
     def _look_at(self, looking: Looking, attempts: list[Attempt]) -> list[Shown]:
         """Coupled looks at all pairs of a round, plain ones at those that moved most; the finder is told."""
         pairs = [self.finder.made(attempt) for attempt in attempts]
-        known = [(attempt, pair) for attempt, pair in zip(attempts, pairs, strict=True) if pair is not None]
+        known = [
+            (attempt, pair)
+            for attempt, pair in zip(attempts, pairs, strict=True)
+            if pair is not None
+        ]
         looks = self._looked(looking, [(pair, 0) for _, pair in known])
         scores: list[float | None] = []
         for (attempt, pair), look in zip(known, looks, strict=True):
@@ -146,14 +180,20 @@ class HuntRun(SearchRun):
         for counts in (True, False):  # what is looked at in passing takes no look from the others
             usable = [place for place, look in enumerate(looks) if not look.failed]
             usable = [place for place in usable if self._counts(known[place][1]) is counts]
-            chosen += sorted(usable, key=lambda place: -looks[place].score)[: most if counts else most // 2]
+            chosen += sorted(usable, key=lambda place: -looks[place].score)[
+                : most if counts else most // 2
+            ]
             # One that moved less, too: what shows only in the distribution does not move.
-            chosen += [place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen][:1]
+            chosen += [
+                place for place in usable[self.looks // len(looks) % 7 :: 7] if place not in chosen
+            ][:1]
         tasks = [(known[place][1], PLAIN) for place in chosen]
         found = []
         for place, plain in zip(chosen, self._looked(looking, tasks), strict=True):
             attempt, pair = known[place]
-            scores[place] = None if plain.failed else max(plain.score, 1.0 + looks[place].score / 1000.0)
+            scores[place] = (
+                None if plain.failed else max(plain.score, 1.0 + looks[place].score / 1000.0)
+            )
             if not plain.failed:
                 found.append(Shown(attempt, pair, plain.score))
                 tally = self.tallies[attempt.family]
@@ -163,7 +203,9 @@ class HuntRun(SearchRun):
             self.finder.tell(score)
         self.looks += len(looks)
         counted = [each for each in found if self._counts(each.pair)]
-        outside = [each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE]
+        outside = [
+            each for each in found if not self._counts(each.pair) and each.score >= _REMARKABLE
+        ]
         self.outside += [self._described(each) for each in outside]
         self.seen = sorted([*self.seen, *counted], key=lambda each: -each.score)[:50]
         return counted
@@ -175,16 +217,19 @@ class HuntRun(SearchRun):
         """The looks at some pairs, wherever they are made; those that the journal knows are not repeated.
 
         Args:
-            asked: pairs, and the draws per side of a plain look; 0 for a coupled one, which needs no number.
+            asked: pairs, and the draws per side of a plain look; 0 for a coupled one, which needs
+                no number.
         """
-        sampler, journal = self.run.sampler, self.run.settings.journal
+        sampler = self.run.sampler
+        journal = self.run.settings.journal
         tasks: list[LookRequest] = []
         unclaimed: dict[int, Look] = {}
         for place, (pair, n) in enumerate(asked):
             try:
                 claim = self.run.question.about(pair).claim
             except InputError as error:
-                # Inside the domain every pair must be judged; beyond it are values that have no distance, like NaN.
+                # Inside the domain every pair must be judged; beyond it are values that have no
+                # distance, like NaN.
                 if pair.within is not False:
                     raise
                 unclaimed[place] = Look(0.0, 0, failed=UNCLAIMED, said=str(error))
@@ -200,7 +245,9 @@ class HuntRun(SearchRun):
         if stored is not None:
             looks = [Look(**each) for each in json.loads(stored)]
         else:
-            together = [tasks[start : start + _TOGETHER] for start in range(0, len(tasks), _TOGETHER)]
+            together = [
+                tasks[start : start + _TOGETHER] for start in range(0, len(tasks), _TOGETHER)
+            ]
             looks = [look for some in sampler.runner.map(looking, together) for look in some]
             if journal.is_kept:
                 journal.tell(name, json.dumps([asdict(look) for look in looks]))
@@ -209,7 +256,9 @@ class HuntRun(SearchRun):
                 sampler.drawn[side] += look.draws
             sampler.progress.advance(2 * look.draws)
         made = iter(looks)
-        return [unclaimed[place] if place in unclaimed else next(made) for place in range(len(asked))]
+        return [
+            unclaimed[place] if place in unclaimed else next(made) for place in range(len(asked))
+        ]
 
     def _hunt(self, looking: Looking, seen: Shown) -> bool:
         """Explores and certifies a pair that looks like a leak, as small as it can be; whether that decided."""
@@ -240,11 +289,23 @@ class HuntRun(SearchRun):
             for ways in (builder.simpler, builder.without_two):
                 simpler = [each for each in ways(seen.attempt) if builder.complexity(each) < least]
                 simpler = sorted(simpler, key=builder.complexity)[:_CANDIDATES]
-                made = [(attempt, pair) for attempt in simpler if (pair := self.finder.made(attempt)) is not None]
-                made = [each for each in made if self._counts(each[1]) or not self._counts(seen.pair)]
+                made = [
+                    (attempt, pair)
+                    for attempt in simpler
+                    if (pair := self.finder.made(attempt)) is not None
+                ]
+                made = [
+                    each for each in made if self._counts(each[1]) or not self._counts(seen.pair)
+                ]
                 looks = self._looked(looking, [(pair, draws) for _, pair in made])
-                shows = [each for each, look in zip(made, looks, strict=True) if look.score >= wanted]
-                again = (each for each in shows[:_CONFIRMED] if self._still_shows(looking, each[1], draws, wanted))
+                shows = [
+                    each for each, look in zip(made, looks, strict=True) if look.score >= wanted
+                ]
+                again = (
+                    each
+                    for each in shows[:_CONFIRMED]
+                    if self._still_shows(looking, each[1], draws, wanted)
+                )
                 if (smaller := next(again, None)) is not None:
                     seen = Shown(*smaller, seen.score)
                     break
@@ -259,7 +320,11 @@ class HuntRun(SearchRun):
 
     def _described(self, seen: Shown) -> Shown:
         builder = self.finder.builder
-        return seen if builder is None else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
+        return (
+            seen
+            if builder is None
+            else replace(seen, pair=replace(seen.pair, note=builder.describe(seen.attempt)))
+        )
 
     def _certify_outside(self) -> None:
         """A certificate of its own share for the clearest leak beyond the domain."""
@@ -270,27 +335,44 @@ class HuntRun(SearchRun):
         self.outside = [best, *(each for each in self.outside if each.pair.note != best.pair.note)]
         number = len(run.pairs)
         run.pairs.append(best.pair)
-        share = run.budget.spend(_BEYOND_SHARE * run.budget.remaining, "certificate beyond the domain")
+        share = run.budget.spend(
+            _BEYOND_SHARE * run.budget.remaining, "certificate beyond the domain"
+        )
         try:
-            explored, samples = self._explore(number, best.pair), min(run.settings.samples, _BEYOND_SAMPLES)
+            explored = self._explore(number, best.pair)
+            samples = min(run.settings.samples, _BEYOND_SAMPLES)
             bound = self._certify(number, explored, samples, share).lower_bound
         except MechanismError:
             return
         symbol = run.question_about(number).claim.symbol
-        self.certificate = f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - share:.4g}"
+        self.certificate = (
+            f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - share:.4g}"
+        )
 
     def _result(self) -> AuditResult:
         result = super(HuntRun, self)._result()
         first = result.findings[0]
         first = replace(first, details={**first.details, "tried": self._tried(result)})
-        return replace(result, findings=(first, *result.findings[1:]), health=(*result.health, *self._remarks()))
+        return replace(
+            result,
+            findings=(first, *result.findings[1:]),
+            health=(*result.health, *self._remarks()),
+        )
 
     def _tried(self, result: AuditResult) -> dict[str, Any]:
         """What was looked at, as plain data."""
         pair = result.witness.pair if result.witness is not None else None
-        by_size, search = sorted(self.tallies.items(), key=lambda each: -each[1].tried), self.finder
-        families = {name: {**asdict(tally), "best": round(tally.best, 2)} for name, tally in by_size}
-        tried = {"relation": search.relation, "beyond": search.beyond, "looks": self.looks, "trials": search.trials}
+        by_size = sorted(self.tallies.items(), key=lambda each: -each[1].tried)
+        search = self.finder
+        families = {
+            name: {**asdict(tally), "best": round(tally.best, 2)} for name, tally in by_size
+        }
+        tried = {
+            "relation": search.relation,
+            "beyond": search.beyond,
+            "looks": self.looks,
+            "trials": search.trials,
+        }
         draws = {"coupled look": COUPLED, "plain look": PLAIN, "explored": search.samples}
         tried |= {"coupled": self.coupled, "draws": draws, "explored": len(self.trials)}
         tried |= {"within": None if pair is None else pair.within, "families": families}
@@ -307,7 +389,8 @@ class HuntRun(SearchRun):
         """What the search saw besides its verdict."""
         reports = []
         for place, each in enumerate(self._clearest()):
-            pair, certified = each.pair, "" if place else self.certificate
+            pair = each.pair
+            certified = "" if place else self.certificate
             text = f"with {pair.note}, which is outside the domain, the mechanism looks like a leak{certified}: "
             text += f"{pair.left!r:.200} and {pair.right!r:.200}; if your data can hold it, audit with beyond=True"
             reports.append(HealthReport("beyond-domain", text, untrusted=False))
@@ -318,9 +401,7 @@ class HuntRun(SearchRun):
             text += "from_callable(…, on_error='outcome') makes a failed run an output"
             reports.append(HealthReport("one-sided-failure", text, untrusted=False))
         if self.unclaimed:
-            text = (
-                f"{len(self.unclaimed)} pairs outside the domain were left out, because the mechanism claims nothing "
-            )
+            text = f"{len(self.unclaimed)} pairs outside the domain were left out, because the mechanism claims nothing "
             text += f"about them; the first: {self.unclaimed[0]:.300}"
             reports.append(HealthReport("unclaimed-inputs", text, untrusted=False))
         refused = sum(tally.refused for tally in self.tallies.values())
@@ -330,10 +411,21 @@ class HuntRun(SearchRun):
         return reports
 
 
-def run_search(mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings) -> AuditResult:
+def run_search(
+    mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings
+) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
-    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
-    run = AuditRun([], question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
+    sampler = Sampler(
+        mechanism, settings.seed, settings.runner, settings.progress, settings.journal
+    )
+    run = AuditRun(
+        [],
+        question,
+        settings,
+        sampler,
+        ErrorBudget(settings.failure_probability),
+        time.perf_counter(),
+    )
     finder = copy.deepcopy(finder)  # the user's own can be used again
     return (HuntRun(run, finder) if isinstance(finder, Search) else SearchRun(run, finder)).audit()

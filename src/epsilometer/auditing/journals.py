@@ -1,8 +1,9 @@
 """How an audit is remembered, so that it resumes after an interruption with the same result.
 
-Of an audit that draws all samples the file keeps the draws that explore and learn, and the tallies of the proof so far.
-Learning is repeated from the kept draws, and the proposal is checked to be the same. So tallies never mix with those of
-another proposal, even if the mechanism cannot be seeded. Of one that may stop early it keeps the `State`.
+Of an audit that draws all samples the file keeps the draws that explore and learn, and the tallies
+of the proof so far. Learning is repeated from the kept draws, and the proposal is checked to be the
+same. So tallies never mix with those of another proposal, even if the mechanism cannot be seeded.
+Of one that may stop early it keeps the `State`.
 """
 
 import hashlib
@@ -31,26 +32,39 @@ from epsilometer.storage import Undigestible, code_digest, input_key
 Key = dict[str, Any]
 
 
-def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: AnyQuestion, settings: Settings) -> Key:
+def audit_key(
+    mechanism: Mechanism, inputs: list[Pair] | Finder, question: AnyQuestion, settings: Settings
+) -> Key:
     """What must be the same for an audit to resume: everything but where it runs.
 
-    An audit that stops early may resume with more samples and more time. Its options also name the file, so those that
-    matter are listed one by one.
+    An audit that stops early may resume with more samples and more time. Its options also name the
+    file, so those that matter are listed one by one.
 
     Raises:
-        InputError: if something cannot be recognised again, or restarts from its beginning every time.
+        InputError: if something cannot be recognised again, or restarts from its beginning every
+            time.
     """
     if mechanism.used is not None:  # it reads a recording, or writes one
-        raise InputError("checkpoint= cannot be combined with a recording, which is read from its beginning every time")
+        raise InputError(
+            "checkpoint= cannot be combined with a recording, which is read from its beginning every time"
+        )
     method = settings.method
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
     try:  # by content: another function of the same name is another mechanism
-        identity = {"mechanism": mechanism.name, "code": mechanism.digest(), "inputs": input_key(asked)}
+        identity = {
+            "mechanism": mechanism.name,
+            "code": mechanism.digest(),
+            "inputs": input_key(asked),
+        }
         if mechanism.features is not None:
             identity["features"] = code_digest(mechanism.features)
-        identity["method"] = code_digest(method.name if isinstance(method, SequentialMethod) else method)
+        identity["method"] = code_digest(
+            method.name if isinstance(method, SequentialMethod) else method
+        )
     except Undigestible as error:
-        raise InputError(f"checkpoint=: the audit could not be recognised when it resumes: {error}") from error
+        raise InputError(
+            f"checkpoint=: the audit could not be recognised when it resumes: {error}"
+        ) from error
     claim = "the mechanism's own, for every pair"  # which is recognised by its code
     if isinstance(question, Question):
         claim = json.dumps(question.claim.to_dict(), sort_keys=True)
@@ -59,7 +73,11 @@ def audit_key(mechanism: Mechanism, inputs: list[Pair] | Finder, question: AnyQu
     if isinstance(method, SequentialMethod):
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}
     representation = str(settings.record.get("representation"))
-    return key | {"chunk_size": mechanism.chunk_size, "samples": settings.samples, "representation": representation}
+    return key | {
+        "chunk_size": mechanism.chunk_size,
+        "samples": settings.samples,
+        "representation": representation,
+    }
 
 
 class FileJournal(Journal):
@@ -88,9 +106,14 @@ class FileJournal(Journal):
     def sizes(self, stream: storage.Stream) -> dict[int, int]:
         """How many outputs of which chunks are remembered."""
         with self._file.explained():
-            return {int(chunk): int(size) for chunk, size in self._file.rows("outputs", "chunk, size", stream)}
+            return {
+                int(chunk): int(size)
+                for chunk, size in self._file.rows("outputs", "chunk, size", stream)
+            }
 
-    def keep(self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
+    def keep(
+        self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes
+    ) -> None:
         """Remembers a chunk of outputs."""
         with self._file.explained():
             stored = storage.outputs_to_bytes(outputs)
@@ -100,7 +123,9 @@ class FileJournal(Journal):
     def note_incidents(self, stream: storage.Stream, chunk: int, incidents: Incidents) -> None:
         """Remembers what happened while a chunk was drawn."""
         with self._file.explained():
-            self._file.put("incidents", *stream, chunk, incidents.requests, incidents.retried, incidents.failed)
+            self._file.put(
+                "incidents", *stream, chunk, incidents.requests, incidents.retried, incidents.failed
+            )
 
     def incidents(self, stream: storage.Stream) -> dict[int, Incidents]:
         """What happened while chunks were drawn, by the number of the chunk."""
@@ -111,7 +136,8 @@ class FileJournal(Journal):
     def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption."""
         text = json.dumps([storage.tally_to_data(example) for example in examples])
-        name, digest = f"proposal {number}", hashlib.sha256(text.encode()).hexdigest()
+        name = f"proposal {number}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
             if (known := self._file.about(name)) is None:
                 self._file.put("about", name, digest)
@@ -126,8 +152,11 @@ class FileJournal(Journal):
             if (row := self._file.row("folded", *stream)) is None:
                 return None
             chunks, size, total, counts, width, filled, prints = row
-            known = [Counts(*each) for each in np.frombuffer(counts, dtype="<i8").reshape(-1, 2).tolist()]
-            tally, pieces = storage.tally_from_data(json.loads(total), example), Pieces(known, int(width), int(filled))
+            known = [
+                Counts(*each) for each in np.frombuffer(counts, dtype="<i8").reshape(-1, 2).tolist()
+            ]
+            tally = storage.tally_from_data(json.loads(total), example)
+            pieces = Pieces(known, int(width), int(filled))
             return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
 
     def save(self, stream: storage.Stream, folded: Folded) -> None:
@@ -171,11 +200,15 @@ class FileJournal(Journal):
             self._file.commit()
 
     def _put_pending(self) -> None:
-        # A total that an interruption left half added keeps its old value in the file, and its chunk is drawn again.
+        # A total that an interruption left half added keeps its old value in the file, and its
+        # chunk is drawn again.
         for stream, folded in self._pending.items():
             if folded.is_whole:
-                pieces, total = folded.pieces, json.dumps(storage.tally_to_data(folded.total))
-                counts = np.array([(each.hits, each.trials) for each in pieces.counts], dtype="<i8").tobytes()
+                pieces = folded.pieces
+                total = json.dumps(storage.tally_to_data(folded.total))
+                counts = np.array(
+                    [(each.hits, each.trials) for each in pieces.counts], dtype="<i8"
+                ).tobytes()
                 row = folded.chunks, folded.size, total, counts, pieces.width, pieces.filled
                 self._file.put("folded", *stream, *row, folded.fingerprints.to_bytes())
 
@@ -204,9 +237,11 @@ class State:
         evidence: draws per side that were bet on.
         curve: per batch: draws per side, log-wealth against the claim, bound.
         fingerprints: of chunks, left and right.
-        batches: per batch and bet, what is needed to recompute the wealth; see `SequentialRun._count`.
+        batches: per batch and bet, what is needed to recompute the wealth; see
+            `SequentialRun._count`.
         stopped: why it ended: "refuted", "samples" or "seconds"; empty while it continues.
-        incidents: what happened while the batches were drawn, by the number of the pair: left and right.
+        incidents: what happened while the batches were drawn, by the number of the pair: left and
+            right.
     """
 
     log_wealth: Floats
@@ -221,7 +256,9 @@ class State:
     spent: int = 0
     evidence: int = 0
     curve: list[tuple[int, float, float]] = field(default_factory=list)
-    fingerprints: tuple[Fingerprints, Fingerprints] = field(default_factory=lambda: (Fingerprints(), Fingerprints()))
+    fingerprints: tuple[Fingerprints, Fingerprints] = field(
+        default_factory=lambda: (Fingerprints(), Fingerprints())
+    )
     batches: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = ""
     incidents: dict[int, list[Incidents]] = field(default_factory=dict)
@@ -231,14 +268,23 @@ class State:
         """Before the pilot."""
         return cls(np.zeros(n_values), np.zeros(n_values))
 
-    def begin(self, pair: int, stakes: list[Stake], draws: tuple[Outputs, Outputs], spent: int, n_values: int) -> None:
+    def begin(
+        self,
+        pair: int,
+        stakes: list[Stake],
+        draws: tuple[Outputs, Outputs],
+        spent: int,
+        n_values: int,
+    ) -> None:
         """After the pilot, with nothing bet so far.
 
         Args:
             n_values: values to bet against, which depend on the claim about the pair.
         """
-        self.log_wealth, self.best = np.zeros(n_values), np.zeros(n_values)
-        self.pair, self.spent = pair, spent
+        self.log_wealth = np.zeros(n_values)
+        self.best = np.zeros(n_values)
+        self.pair = pair
+        self.spent = spent
         self.left, self.right = draws
         self.chosen_at = len(self.left)
         self.change(stakes)
@@ -261,20 +307,37 @@ class State:
         state |= {name: storage.tally_to_data(getattr(self, name)) for name in _DRAWN}
         state["stakes"] = [stake.to_dict() for stake in self.stakes]
         state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
-        state["incidents"] = [[number, *map(asdict, sides)] for number, sides in self.incidents.items()]
+        state["incidents"] = [
+            [number, *map(asdict, sides)] for number, sides in self.incidents.items()
+        ]
         return json.dumps(state).encode()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "State":
         """The inverse of `to_bytes`."""
         try:
-            state, example = json.loads(content), cls.empty(0)
+            state = json.loads(content)
+            example = cls.empty(0)
             made: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
-            made |= {name: storage.tally_from_data(state[name], getattr(example, name)) for name in _DRAWN}
-            left, right = (Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"])
-            made |= {"fingerprints": (left, right), "stakes": [Stake.from_dict(stake) for stake in state["stakes"]]}
-            made["curve"] = [(int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]]
-            made["incidents"] = {int(n): [Incidents(**side) for side in sides] for n, *sides in state["incidents"]}
+            made |= {
+                name: storage.tally_from_data(state[name], getattr(example, name))
+                for name in _DRAWN
+            }
+            left, right = (
+                Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"]
+            )
+            made |= {
+                "fingerprints": (left, right),
+                "stakes": [Stake.from_dict(stake) for stake in state["stakes"]],
+            }
+            made["curve"] = [
+                (int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]
+            ]
+            made["incidents"] = {
+                int(n): [Incidents(**side) for side in sides] for n, *sides in state["incidents"]
+            }
             return cls(**made, batches=list(state["batches"]), stopped=str(state["stopped"]))
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
-            raise InputError(f"the state of the audit in its checkpoint cannot be read: {error!r}") from error
+            raise InputError(
+                f"the state of the audit in its checkpoint cannot be read: {error!r}"
+            ) from error

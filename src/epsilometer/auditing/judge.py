@@ -30,7 +30,8 @@ GAUSSIAN = "conditional: if the noise is Gaussian"
 def _implied(finding: Finding) -> tuple[Finding, ...]:
     """The ε at the user's δ that follows from a bound on μ along the Gaussian curve; nothing without such a δ.
 
-    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is known up to μ.
+    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is
+    known up to μ.
     """
     claim = finding.claim
     if not isinstance(claim, GaussianDP) or claim.at_delta is None:
@@ -44,7 +45,8 @@ def _implied(finding: Finding) -> tuple[Finding, ...]:
 _PIECES = 8
 
 
-# Added to a claim before a bound is divided by it: a bound of nearly 0 against a claim of 0 shows nothing.
+# Added to a claim before a bound is divided by it: a bound of nearly 0 against a claim of 0 shows
+# nothing.
 _LEAST_CLAIM = 0.1
 
 
@@ -98,23 +100,36 @@ class PairwiseQuestion:
 AnyQuestion = Question | PairwiseQuestion
 
 
-def pay_and_prove(budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair) -> tuple[Finding, ...]:
+def pay_and_prove(
+    budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair
+) -> tuple[Finding, ...]:
     """Spends a whole budget on the proof of a proposal: the one place where a deciding bound is paid for.
 
-    A method is given a price, not the budget, and its findings must not cost more. The deciding finding comes first.
+    A method is given a price, not the budget, and its findings must not cost more. The deciding
+    finding comes first.
     """
     price = budget.spend(budget.total, "certificate")
-    findings = proposal.certify(*tallies, pair, price), *proposal.certify_beside(*tallies, pair, price)
+    findings = (
+        proposal.certify(*tallies, pair, price),
+        *proposal.certify_beside(*tallies, pair, price),
+    )
     for each in findings:
         bound = each.lower_bound
-        if not (math.isfinite(bound) and bound >= 0.0 and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0):
-            wanted = f"a finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for"
+        if not (
+            math.isfinite(bound)
+            and bound >= 0.0
+            and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0
+        ):
+            wanted = (
+                f"a finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for"
+            )
             gave = f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}"
             raise EpsilometerError(f"{gave}, where {wanted}; see epsilometer.testing")
     return findings
 
 
-# A claim that is not refuted has a p-value above the failure probability, if only by this part of it.
+# A claim that is not refuted has a p-value above the failure probability, if only by this part of
+# it.
 _JUST_ABOVE = 1e-12
 
 
@@ -123,13 +138,15 @@ def p_value_of_audit(
 ) -> float | None:
     """The p-value of an audit: at most t with probability at most t for every t, if the claim holds.
 
-    A certificate that has a share of the audit's failure probability has p-values that are larger by that share: if
-    the least of several is taken, each divided by its share, that is still a p-value. It is made to agree with the
-    verdict, which may differ from it by the coarseness of the bound: raising a p-value is always sound, and where the
-    claim is refuted, it is refuted by a test that errs with at most `failure`.
+    A certificate that has a share of the audit's failure probability has p-values that are larger
+    by that share: if the least of several is taken, each divided by its share, that is still a
+    p-value. It is made to agree with the
+    verdict, which may differ from it by the coarseness of the bound: raising a p-value is always
+    sound, and where the claim is refuted, it is refuted by a test that errs with at most `failure`.
 
     Args:
-        certificate_p_value: that of the deciding certificate, valid at every threshold; may return None.
+        certificate_p_value: that of the deciding certificate, valid at every threshold; may return
+            None.
         failure: the failure probability of the audit.
         price: what the certificate was given of it.
         is_refuted: the verdict.
@@ -160,7 +177,8 @@ def conclude(
     Args:
         training: draws that leave their shape in it, for a picture.
         certificate_p_value: works out the p-value of the deciding certificate.
-        price: the part of the failure probability that this certificate was given; all of it by default.
+        price: the part of the failure probability that this certificate was given; all of it by
+            default.
         task: what was to be proved, if the audit can be rehearsed to say what it could have found.
     """
     finding, *beside = findings
@@ -168,28 +186,43 @@ def conclude(
     silenced = {report.name for report in reports if report.name in settings.suppressed}
     if silenced:
         settings.note(silenced=sorted(silenced.union(settings.record.get("silenced", ()))))
-    reports = [report for report in dict.fromkeys(reports) if report.name not in settings.suppressed]
+    reports = [
+        report for report in dict.fromkeys(reports) if report.name not in settings.suppressed
+    ]
     pictures: dict[str, Any] = {}
     if training is not None:
         # A picture that cannot be drawn must never cost a finished answer.
         with suppress(Exception):
-            pictures |= {"densities": densities} if (densities := binned_densities(*training)) else {}
+            pictures |= (
+                {"densities": densities} if (densities := binned_densities(*training)) else {}
+            )
         with suppress(Exception):
-            pictures |= {"outputs": pictured_outputs(finding.witness.event, *training)} if finding.witness else {}
+            pictures |= (
+                {"outputs": pictured_outputs(finding.witness.event, *training)}
+                if finding.witness
+                else {}
+            )
     finding = replace(finding, details={**finding.details, **pictures})
-    claim, judged = question.claim, question.judged
+    claim = question.claim
+    judged = question.judged
     verdict = judge(claim, finding, reports) if judged else None
-    # What takes long is computed when it is first read; few methods know themselves what they could have found.
+    # What takes long is computed when it is first read; few methods know themselves what they could
+    # have found.
     p_value: Any = None
     detectable: Any = None
     is_decided = verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED)
     if certificate_p_value is not None and is_decided and finding.guarantee == "exact":
         failure = settings.failure_probability
         is_refuted = verdict is Verdict.REFUTED
-        p_value = partial(p_value_of_audit, certificate_p_value, failure, price or failure, is_refuted)
+        p_value = partial(
+            p_value_of_audit, certificate_p_value, failure, price or failure, is_refuted
+        )
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
-        sizes, event = (len(training[0]), len(training[1])), finding.witness.event.contains if finding.witness else None
-        detectable = partial(_rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed)
+        sizes = (len(training[0]), len(training[1]))
+        event = finding.witness.event.contains if finding.witness else None
+        detectable = partial(
+            _rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed
+        )
     elif judged and settings.record.get("pairs", 1) == 1:
         detectable = proposal.detectable
     every = (finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ()))
@@ -212,20 +245,29 @@ def conclude(
     )
 
 
-# Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in between few enough
-# that all their columns have the third number of entries, about half a megabyte on both sides.
-_MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 4096, 64, 32_768
+# Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in
+# between few enough that all their columns have the third number of entries, about half a megabyte
+# on both sides.
+_MOST_ROWS = 4096
+_FEWEST_ROWS = 64
+_MOST_NUMBERS = 32_768
 
 
 def few_rows(left: Outputs, right: Outputs) -> Outputs:
     """A few thousand outputs of both sides, as many of the left as of the right, copied."""
-    n_columns = max((len(block.columns) for side in (left, right) for block in side.blocks), default=1)
+    n_columns = max(
+        (len(block.columns) for side in (left, right) for block in side.blocks), default=1
+    )
     most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
     size = min(len(left), len(right), most)
-    return concatenate([side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)])
+    return concatenate(
+        [side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)]
+    )
 
 
-def _rehearse(task: Task, method: Method, sizes: tuple[int, int], rows: Outputs, event: Any, seed: int) -> float | None:
+def _rehearse(
+    task: Task, method: Method, sizes: tuple[int, int], rows: Outputs, event: Any, seed: int
+) -> float | None:
     """The smallest leak that the audit refutes with 90 % power."""
     from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
 
@@ -245,7 +287,10 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
     reports = health.check_constant(left, right) + health.check_order(left, right)
     if proposal.event is not None:
         hits = [proposal.event.contains(side) for side in (left, right)]
-        pieces = [[Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)] for side in hits]
+        pieces = [
+            [Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)]
+            for side in hits
+        ]
         reports += health.check_correlation(0, hits[:1]) + health.check_correlation(1, hits[1:])
         reports += health.check_drift(pieces)
     return reports

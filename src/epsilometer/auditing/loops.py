@@ -1,7 +1,7 @@
 """The two loops of an audit: explore (free), then certify (paid).
 
-Exploring finds the pair of inputs and what to prove; its draws choose and therefore prove nothing. Certifying draws
-afresh and pays from one `ErrorBudget`.
+Exploring finds the pair of inputs and what to prove; its draws choose and therefore prove nothing.
+Certifying draws afresh and pays from one `ErrorBudget`.
 """
 
 import math
@@ -52,34 +52,52 @@ class AuditRun:
     sampler: Sampler
     budget: ErrorBudget
     began: float
-    fingerprints: list[Fingerprints] = field(default_factory=lambda: [Fingerprints(), Fingerprints()])
+    fingerprints: list[Fingerprints] = field(
+        default_factory=lambda: [Fingerprints(), Fingerprints()]
+    )
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings) -> "AuditRun":
+    def start(
+        cls, mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings
+    ) -> "AuditRun":
         """Nothing is drawn yet."""
         if len(pairs) > 1:
             limits.check_enough_for(len(pairs), settings.samples)
         for pair in pairs:
             settings.method.check(question.about(pair).claim, len(pairs), settings.samples)
-        settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
-        sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress, settings.journal)
-        return cls(pairs, question, settings, sampler, ErrorBudget(settings.failure_probability), time.perf_counter())
+        settings.note(
+            mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs)
+        )
+        sampler = Sampler(
+            mechanism, settings.seed, settings.runner, settings.progress, settings.journal
+        )
+        return cls(
+            pairs,
+            question,
+            settings,
+            sampler,
+            ErrorBudget(settings.failure_probability),
+            time.perf_counter(),
+        )
 
     def audit(self) -> AuditResult:
         """Explores, learns, certifies.
 
         Raises:
-            OutOfTime: if the time was over before all was drawn. Then there is no bound: which draws came in time may
-                depend on what they are.
+            OutOfTime: if the time was over before all was drawn. Then there is no bound: which
+                draws came in time may depend on what they are.
         """
         try:
             fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
             if fixed is not None:
                 return self._audit_fixed(*fixed)
             number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
-            proposal, training, n_fresh = self.learn(number, explored, self.settings.samples - spent)
-            # Which of several pairs would have been certified is part of the power, and cannot be told.
+            proposal, training, n_fresh = self.learn(
+                number, explored, self.settings.samples - spent
+            )
+            # Which of several pairs would have been certified is part of the power, and cannot be
+            # told.
             can_rehearse = len(self.pairs) == 1 and self.settings.method.is_quick
             return self.certify(proposal, number, n_fresh, Phase.CERTIFY, training, can_rehearse)
         except OutOfTime as late:
@@ -108,7 +126,9 @@ class AuditRun:
         """What an audit that is out of time has, and what can be done."""
         left, right = self.sampler.drawn
         kept = "they are kept in the checkpoint: the same call goes on from there"
-        advice = kept if self.settings.journal.is_kept else "with checkpoint= they would have been kept"
+        advice = (
+            kept if self.settings.journal.is_kept else "with checkpoint= they would have been kept"
+        )
         done = f"{left} left and {right} right draws of {self.settings.samples} were done, which certify nothing"
         return f"{done}; {advice}. An audit with stop_early=True has a bound whenever it ends"
 
@@ -116,10 +136,13 @@ class AuditRun:
         """What to prove about a pair, from earlier draws of it and some of the samples that are left.
 
         Returns:
-            The proposal, the draws that it was learned from, and the samples that remain for the proof.
+            The proposal, the draws that it was learned from, and the samples that remain for the
+            proof.
         """
         n_train = limits.training_size(samples)
-        draw = partial(self.sampler.both, Phase.TRAIN, number, self.pairs[number], prints=self.fingerprints)
+        draw = partial(
+            self.sampler.both, Phase.TRAIN, number, self.pairs[number], prints=self.fingerprints
+        )
         fresh = draw(n_train)
         more = limits.training_size(samples, *fresh) - n_train
         # Chunk numbers of their own, far beyond those of the first draws.
@@ -134,23 +157,35 @@ class AuditRun:
         best: tuple[Proposal, int, Sides] | None = None
         best_score = -math.inf
         for number in range(len(self.pairs)):
-            left, right = self.sampler.both(Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints)
-            proposal = self._propose(number, (left, right), self.task(Phase.CERTIFY, number, n_fresh))
+            left, right = self.sampler.both(
+                Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints
+            )
+            proposal = self._propose(
+                number, (left, right), self.task(Phase.CERTIFY, number, n_fresh)
+            )
             score = self.question.score(self.pairs[number], proposal.predicted)
             if best is None or score > best_score:
-                best, best_score = (proposal, number, (left, right)), score
+                best = (proposal, number, (left, right))
+                best_score = score
         assert best is not None  # there is at least one pair
         return self.certify(best[0], best[1], n_fresh, Phase.CERTIFY, best[2])
 
     def _propose(self, number: int, training: Sides, task: Task) -> Proposal:
         """Learns from the training draws in random order.
 
-        A method may fit on some of them and choose on the rest. If those were the early and the late draws, its
-        proposal would fit the early ones better, which the checks on the order of the draws would take for drift.
+        A method may fit on some of them and choose on the rest. If those were the early and the
+        late draws, its proposal would fit the early ones better, which the checks on the order of
+        the draws would take for drift.
         """
-        seed, keys = self.settings.seed, [(Phase.TRAIN, number, side, 0, 0) for side in (0, 1)]  # used by no chunk
+        # used by no chunk
+        seed = self.settings.seed
+        keys = [(Phase.TRAIN, number, side, 0, 0) for side in (0, 1)]
         left, right = (
-            outputs.take(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)).permutation(outputs.size))
+            outputs.take(
+                np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)).permutation(
+                    outputs.size
+                )
+            )
             for key, outputs in zip(keys, training, strict=True)
         )
         proposal = self.settings.method.propose(left, right, task)
@@ -167,13 +202,16 @@ class AuditRun:
         quick: bool = False,
     ) -> AuditResult:
         """Tallies the proposal on fresh draws and pays for the bound; one that is `quick` can be rehearsed."""
-        pair, journal = self.pairs[number], self.settings.journal
+        pair = self.pairs[number]
+        journal = self.settings.journal
         examples: tuple[Any, Any] = (None, None)
         if journal.is_kept:  # how the proposal tallies the training draws: by that it is recognised
             examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
             journal.recognise(number, examples)
         tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
-        folded = self.sampler.fold(phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples)
+        folded = self.sampler.fold(
+            phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples
+        )
         for side in (0, 1):  # a journal may still have to write those of the draws
             prints = folded[side].fingerprints
             self.fingerprints[side] = prints.copy() if journal.is_kept else prints
@@ -184,18 +222,26 @@ class AuditRun:
         tallies = counted if against is None else against
         finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
         if self.history:
-            finding = replace(finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]})
+            finding = replace(
+                finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]}
+            )
         reports: list[HealthReport] = []
         if len(training[0]):
             check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
-        reports += health.check_repeats(self.fingerprints) + health.check_drift([side.pieces.counts for side in folded])
-        reports += lost_draws.reports_on(self.sampler, number, redrawn, is_counted=against is not None)
+        reports += health.check_repeats(self.fingerprints) + health.check_drift(
+            [side.pieces.counts for side in folded]
+        )
+        reports += lost_draws.reports_on(
+            self.sampler, number, redrawn, is_counted=against is not None
+        )
         reports += self.remarks()
         settings = self.settings.with_facts(lost_draws.facts_of(self.sampler, number, redrawn))
-        findings, shown = [finding, *beside], training if len(training[0]) else None
+        findings = [finding, *beside]
+        shown = training if len(training[0]) else None
         task = self.task(phase, number, n_fresh) if quick else None
-        # A search pays several certificates from one failure probability; this one has the whole budget of its run.
+        # A search pays several certificates from one failure probability; this one has the whole
+        # budget of its run.
         price = self.budget.total
         return conclude(
             self.question_about(number),
@@ -216,11 +262,14 @@ class AuditRun:
         """Finds the pair with the best predicted bound by successive halving.
 
         Returns:
-            Its number, its draws so far (they may train), and the draws per side that all pairs cost.
+            Its number, its draws so far (they may train), and the draws per side that all pairs
+            cost.
         """
         alive = list(range(len(self.pairs)))
         rounds = max(1, math.ceil(math.log2(len(self.pairs))))
-        per_round = min(int(self.settings.samples * limits.EXPLORE_SHARE / rounds), limits.MOST_PER_ROUND)
+        per_round = min(
+            int(self.settings.samples * limits.EXPLORE_SHARE / rounds), limits.MOST_PER_ROUND
+        )
         draws = dict.fromkeys(alive, NOTHING)
         spent = 0
         for turn in range(rounds):
@@ -229,14 +278,26 @@ class AuditRun:
             n = max(limits.FEWEST_PER_PAIR, per_round // len(alive))
             for number in alive:
                 # Every round has its own chunk numbers, spaced far beyond what one round draws.
-                more = self.sampler.both(Phase.EXPLORE, number, self.pairs[number], n, skip=turn << 32)
+                more = self.sampler.both(
+                    Phase.EXPLORE, number, self.pairs[number], n, skip=turn << 32
+                )
                 left, right = (concatenate([draws[number][side], more[side]]) for side in (0, 1))
                 draws[number] = left, right
                 spent += n
             predicted = {number: self._predict(number, draws[number]) for number in alive}
             for number in alive:
-                self.history.append({"round": turn, "pair": number, "draws": n, "predicted": float(predicted[number])})
-            scores = {number: self.question.score(self.pairs[number], predicted[number]) for number in alive}
+                self.history.append(
+                    {
+                        "round": turn,
+                        "pair": number,
+                        "draws": n,
+                        "predicted": float(predicted[number]),
+                    }
+                )
+            scores = {
+                number: self.question.score(self.pairs[number], predicted[number])
+                for number in alive
+            }
             alive = sorted(alive, key=lambda number: -scores[number])[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
         return alive[0], draws[alive[0]], spent

@@ -1,14 +1,16 @@
 """What becomes of draws that were begun, lost and drawn again: they count against whatever is to be proved.
 
-A draw is lost when a call is cut off: by a time limit, Ctrl-C, an error, or the death of the process. Which draws are
-lost may depend on what they are (a slow output is cut off more often than a quick one), so those that replace them are
-not a fair sample. But the *first* attempts at all places of a sample are: they are independent draws, whether their
-outputs are known or not. Their number of hits differs from the one that was counted by at most the number of places
-whose first attempt was lost. So with r lost draws, h hits are taken as h − r on the side where the event is to be
-likelier, and as h + r on the other side.
+A draw is lost when a call is cut off: by a time limit, Ctrl-C, an error, or the death of the
+process. Which draws are lost may depend on what they are (a slow output is cut off more often than
+a quick one), so those that replace them are not a fair sample. But the *first* attempts at all
+places of a sample are: they are independent draws, whether their outputs are known or not. Their
+number of hits differs from the one that was counted by at most the number of places whose first
+attempt was lost. So with r lost draws, h hits are taken as h − r on the side where the event is to
+be likelier, and as h + r on the other side.
 
-**Guarantee:** a bound on these counts holds with the probability of a bound on uninterrupted draws, whatever decides
-which calls are cut off, when, and how often; the number of draws stays what it was fixed to.
+**Guarantee:** a bound on these counts holds with the probability of a bound on uninterrupted draws,
+whatever decides which calls are cut off, when, and how often; the number of draws stays what it was
+fixed to.
 """
 
 from collections.abc import Sequence
@@ -54,7 +56,8 @@ def counted_against(
 ) -> Tallies | None:
     """The tallies with lost draws counted against what they are to prove; None for tallies that are no counts.
 
-    The proposal knows which side the event is to be likelier on; the smaller of the two bounds is the valid one.
+    The proposal knows which side the event is to be likelier on; the smaller of the two bounds is
+    the valid one.
 
     Args:
         tallies: of the left and of the right.
@@ -70,7 +73,9 @@ def counted_against(
         left = _changed(tallies[0], lost[0], is_likelier=likelier == 0)
         right = _changed(tallies[1], lost[1], is_likelier=likelier == 1)
         candidates.append((left, right))
-    return min(candidates, key=lambda each: proposal.certify(each[0], each[1], pair, failure).lower_bound)
+    return min(
+        candidates, key=lambda each: proposal.certify(each[0], each[1], pair, failure).lower_bound
+    )
 
 
 def facts_of(sampler: Sampler, number: int, lost: Sequence[int]) -> dict[str, Any]:
@@ -99,14 +104,16 @@ def _on_error(mechanism: Any) -> str:
     return str(getattr(mechanism, "on_error", "raise"))
 
 
-def reports_on(sampler: Sampler, number: int, lost: Sequence[int], *, is_counted: bool) -> list[HealthReport]:
+def reports_on(
+    sampler: Sampler, number: int, lost: Sequence[int], *, is_counted: bool
+) -> list[HealthReport]:
     """Remarks about requests that were sent again, and draws that were drawn again.
 
     Args:
         number: of the pair.
         lost: draws of the left and of the right that were lost and drawn again.
-        is_counted: whether lost draws were counted against the finding; if some of those that prove could not be, no
-            verdict is given.
+        is_counted: whether lost draws were counted against the finding; if some of those that prove
+            could not be, no verdict is given.
     """
     reports = health.check_retries(sampler.incidents_of(number))
     if any(lost):

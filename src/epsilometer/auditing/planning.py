@@ -96,18 +96,20 @@ def plan(
         input_lipschitz: D of the inputs, for the level over a whole interval of inputs.
         input_domain: (c, d) of the inputs; without it the plan is for one pair.
         order: of a Rényi divergence.
-        as_published: the paper's number of samples; the default adds the union bounds that its proof leaves out.
+        as_published: the paper's number of samples; the default adds the union bounds that its
+            proof leaves out.
         claim: what an audit should refute.
         truth: the true value of the claim's own parameter on the pair that is audited.
         power: the probability with which the claim should be refuted.
-        event_probability: how likely the event that separates the inputs best is, on its likelier side: ½ for Laplace
-            noise; small for a rare leak, which takes more draws.
+        event_probability: how likely the event that separates the inputs best is, on its likelier
+            side: ½ for Laplace noise; small for a rare leak, which takes more draws.
         mechanism: timed briefly, if given. A zoo entry also brings what is known about its domain.
         dataset: the input to time it on; by default the left one of a zoo entry's worst pair.
         most_draws: refuses a plan with more draws.
 
-    Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is approximate (normal
-        approximation of the power), and assumes that training finds an event as good as the one described.
+    Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is
+        approximate (normal approximation of the power), and assumes that training finds an event as
+        good as the one described.
 
     Example:
         >>> em.plan(claim="eps=1", truth=1.2).samples > 1000
@@ -115,14 +117,19 @@ def plan(
     """
     made: HistogramPlan | EventsPlan
     if claim is not None:
-        made = _plan_events(as_claim(claim), truth, power, check_confidence(confidence), event_probability)
+        made = _plan_events(
+            as_claim(claim), truth, power, check_confidence(confidence), event_probability
+        )
     elif precision is None:
-        raise InputError("give precision= for an estimate with an interval, or claim= and truth= for an audit")
+        raise InputError(
+            "give precision= for an estimate with an interval, or claim= and truth= for an audit"
+        )
     else:
         smoothness = find_smoothness(mechanism, domain, lipschitz)
         if (input_domain is None) is not (input_lipschitz is None):
             raise InputError("input_domain= and input_lipschitz= are needed together")
-        inputs, checked = (input_domain, input_lipschitz), _order(notion, order)
+        inputs = (input_domain, input_lipschitz)
+        checked = _order(notion, order)
         made = plan_overall(smoothness, *inputs, precision, confidence, checked, as_published)
     if most_draws is not None:
         made.check_affordable(most_draws)
@@ -136,7 +143,9 @@ def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
     subject = as_subject(mechanism)
     if dataset is None and subject.worst_pair is not None:
         dataset = as_pairs(subject.worst_pair)[0].left
-    runs, rng, n = subject.mechanism, np.random.default_rng(), 1
+    runs = subject.mechanism
+    rng = np.random.default_rng()
+    n = 1
     while True:
         began = time.perf_counter()
         runs.sample(dataset, n, rng)
@@ -149,7 +158,9 @@ def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
 def _order(notion: type[Claim] | str | None, order: float | None) -> float | None:
     name = notion if isinstance(notion, str | None) else getattr(notion, "notion", repr(notion))
     if name not in (None, PureDP.notion, RenyiDP.notion):
-        raise InputError(f"notion={name!r}: histograms estimate pure and renyi; plan an audit with claim= and truth=")
+        raise InputError(
+            f"notion={name!r}: histograms estimate pure and renyi; plan an audit with claim= and truth="
+        )
     if name == RenyiDP.notion and order is None:
         raise InputError("notion=renyi needs order=, e.g. 2")
     if name == PureDP.notion and order is not None:
@@ -157,42 +168,63 @@ def _order(notion: type[Claim] | str | None, order: float | None) -> float | Non
     return order
 
 
-def _plan_events(claim: Claim, truth: float | None, power: float, confidence: float, likely: float) -> EventsPlan:
+def _plan_events(
+    claim: Claim, truth: float | None, power: float, confidence: float, likely: float
+) -> EventsPlan:
     value = -math.inf if truth is None else as_number("truth", truth)
     if not claim.value < value < math.inf:
-        raise InputError(f"truth={truth!r} must be a finite number above the claimed {claim.value:g}")
+        raise InputError(
+            f"truth={truth!r} must be a finite number above the claimed {claim.value:g}"
+        )
     for name, chance in (("power", power), ("event_probability", likely)):
         if not 0.0 < as_number(name, chance) < 1.0:
             raise InputError(f"{name}={chance!r} must lie strictly between 0 and 1")
     p = float(likely)
     true = claim.with_value(value)
-    q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)  # the least on the other side
+    # the least on the other side
+    q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)
     if not p > claim.max_power(q):
         text = f"with {q:g} on the other side does not break {claim.describe()}: choose another"
         raise InputError(f"event_probability={p:g} {text}")
     n_fresh = _proving_samples(claim, p, q, power, 1.0 - confidence)
     # The least number of draws of an audit that leaves these for the proof.
     most = 2 * n_fresh + FEWEST
-    samples = max(bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh), FEWEST)
+    samples = max(
+        bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh),
+        FEWEST,
+    )
     return EventsPlan(claim, value, float(power), confidence, (p, q), samples, 2 * samples)
 
 
-def _proving_samples(claim: Claim, p: float, q: float, power: float, failure_probability: float) -> int:
+def _proving_samples(
+    claim: Claim, p: float, q: float, power: float, failure_probability: float
+) -> int:
     """Fresh draws per side for the certificate, by the normal approximation of its power."""
     wanted = float(ndtri(power))
-    low, high = 0, FEWEST
+    low = 0
+    high = FEWEST
     while _power_score(claim, p, q, high, failure_probability) < wanted:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
         if high > _MOST_SAMPLES:
-            raise InputError(f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close")
-    return bisect_left(range(high), wanted, low + 1, key=lambda n: _power_score(claim, p, q, n, failure_probability))
+            raise InputError(
+                f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close"
+            )
+    return bisect_left(
+        range(high),
+        wanted,
+        low + 1,
+        key=lambda n: _power_score(claim, p, q, n, failure_probability),
+    )
 
 
 def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: float) -> float:
     """The normal quantile of the power."""
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
-        # The score test: its spread under the claim sets the bar, the true spread decides how often it is cleared.
-        grow, delta = math.exp(claim.epsilon), claim.delta
+        # The score test: its spread under the claim sets the bar, the true spread decides how often
+        # it is cleared.
+        grow = math.exp(claim.epsilon)
+        delta = claim.delta
         excess = p - delta - grow * q
         bar = float(-ndtri(failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
         return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)

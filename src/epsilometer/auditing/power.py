@@ -1,8 +1,8 @@
 """What an audit could have found: the other half of "not refuted".
 
 The audit is rehearsed, learning included, on leaks of known size planted into outputs like its own
-(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That takes as long as some
-dozens of audits, so it is done only on request.
+(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That
+takes as long as some dozens of audits, so it is done only on request.
 """
 
 import math
@@ -25,17 +25,20 @@ from epsilometer.methods import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Outputs
 
-# True values that are tried, by their excess over the claim: each a quarter larger than the one before.
+# True values that are tried, by their excess over the claim: each a quarter larger than the one
+# before.
 _RUNGS = 50
 _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
-# This many rehearsals must all refute at an excess; the result then gives one that is larger by a rung. Where the power
-# is 70 % they do so once in 70 times, and there a rung more makes it 87 %; where it is 80 % and stays there, once in 15
-# times.
-_REHEARSALS, _MARGIN = 12, 1.25
+# This many rehearsals must all refute at an excess; the result then gives one that is larger by a
+# rung. Where the power is 70 % they do so once in 70 times, and there a rung more makes it 87 %;
+# where it is 80 % and stays there, once in 15 times.
+_REHEARSALS = 12
+_MARGIN = 1.25
 # Larger audits are rehearsed at these sizes: for outputs of one number, and of several.
-_MOST_DRAWS, _MOST_VECTORS = 10_000, 5_000
-# The detectable excess over the claim falls with the square root of the draws, or a little slower where more draws make
-# finer events.
+_MOST_DRAWS = 10_000
+_MOST_VECTORS = 5_000
+# The detectable excess over the claim falls with the square root of the draws, or a little slower
+# where more draws make finer events.
 _RATE = 0.4
 # The stream of rehearsals must not be one of the audit's own.
 _STREAM = 0x9E4EA25A
@@ -48,12 +51,20 @@ def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool
     For ε, working out the bound takes ten times as long as deciding whether it is above the claim.
     """
     claim = task.claim
-    if not isinstance(claim, PureDP | ApproxDP) or claim.parameter != "epsilon" or type(proposal) is not EventProposal:
-        return proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
+    if (
+        not isinstance(claim, PureDP | ApproxDP)
+        or claim.parameter != "epsilon"
+        or type(proposal) is not EventProposal
+    ):
+        return (
+            proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
+        )
     above, below = proposal.candidate.oriented(left, right)
     if above.hits <= above.trials * claim.delta:
         return False
-    return epsilon_test(above, below, task.failure_probability, claim.delta).rejects(claim.epsilon, claim.delta)
+    return epsilon_test(above, below, task.failure_probability, claim.delta).rejects(
+        claim.epsilon, claim.delta
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +96,24 @@ class Rehearsal:
 
     def _detectable(self) -> float | None:
         soil = Soil(self.rows)
-        plain, special = soil.plants(), soil.sharpened()
+        plain = soil.plants()
+        special = soil.sharpened()
         if self.event is not None:  # the leak through the audit's own event
             inside = self.event(self.rows)
             special += [EventPlant(inside)] if 0 < inside.sum() < len(inside) else []
         if not plain and not special:
             return None
         are_vectors = max((len(block.columns) for block in self.rows), default=1) > 1
-        draws = max(map(sum, zip(self.n_train, self.task.n_fresh, strict=True)))  # of the larger side, if they differ
+        # of the larger side, if they differ
+        draws = max(map(sum, zip(self.n_train, self.task.n_fresh, strict=True)))
         share = min(1.0, (_MOST_VECTORS if are_vectors else _MOST_DRAWS) / draws)
         audit = self.shrunk(share) if share < 1.0 else self
         rung = 0
         for number, plant in enumerate(plain):
             rung = PlantedLadder(audit, soil, plant, number).least(rung)
         if rung == _RUNGS:
-            return math.inf if share == 1.0 else None  # what a smaller audit misses, this one may find
+            # what a smaller audit misses, this one may find
+            return math.inf if share == 1.0 else None
         for number, plant in enumerate(special):
             ladder = PlantedLadder(audit, soil, plant, len(plain) + number)
             further = rung if ladder.pair(0) is None else ladder.least(rung)
@@ -107,13 +121,16 @@ class Rehearsal:
                 rung = further
             elif not any(isinstance(each, LinePlant) for each in plain):
                 return None
-            # Among numbers, an event may be a slice that chance cut out of a larger one. If it cannot even be found
-            # again, it says nothing about leaks.
+            # Among numbers, an event may be a slice that chance cut out of a larger one. If it
+            # cannot even be found again, it says nothing about leaks.
         return self.task.claim.value + _MARGIN * _EXCESSES[rung] * float(share**_RATE)
 
     def shrunk(self, share: float) -> "Rehearsal":
         """The same audit with a share of its draws."""
-        fewer = [(int(share * left), int(share * right)) for left, right in (self.n_train, self.task.n_fresh)]
+        fewer = [
+            (int(share * left), int(share * right))
+            for left, right in (self.n_train, self.task.n_fresh)
+        ]
         return replace(self, task=replace(self.task, n_fresh=fewer[1]), n_train=fewer[0])
 
     def refutes(self, pair: DrawRows, draw: Callable[[Integers, Rng], Outputs], rng: Rng) -> bool:
@@ -131,15 +148,17 @@ class PlantedLadder:
     """One planted leak at the true values that are tried, each rehearsed as often as needed."""
 
     def __init__(self, audit: Rehearsal, soil: Soil, plant: Plant, number: int) -> None:
-        self.audit, self.plant, self.number = audit, plant, number
+        self.audit = audit
+        self.plant = plant
+        self.number = number
         self.draw = soil.ready()
         self.pairs: dict[int, DrawRows | None] = {}
 
     def least(self, low: int) -> int:
         """The lowest rung, from `low` on, where no rehearsal fails to refute; past the last if there is none.
 
-        Each rehearsal begins where those before it have ended: the same numbers on every rung make a larger leak
-        easier to find, so what was refuted stays refuted.
+        Each rehearsal begins where those before it have ended: the same numbers on every rung make
+        a larger leak easier to find, so what was refuted stays refuted.
         """
         end = bisect_left(range(_RUNGS), True, low, key=lambda rung: self.pair(rung) is None)
         for number in range(_REHEARSALS):
@@ -148,9 +167,12 @@ class PlantedLadder:
 
     def _first(self, refutes: Callable[[int], bool], low: int, end: int) -> int:
         """The lowest rung in low … end where it does, by steps that double; few are taken where low is right."""
-        high, step = low, 1 if low else _RUNGS // 4
+        high = low
+        step = 1 if low else _RUNGS // 4
         while high < end and not refutes(high):
-            low, high, step = high + 1, high + step, 2 * step
+            low = high + 1
+            high = high + step
+            step = 2 * step
         return bisect_left(range(end), True, low, min(high, end), key=refutes)
 
     def _refutes(self, number: int, rung: int) -> bool:

@@ -29,7 +29,8 @@ class ClaimCheck:
     Attributes:
         claim: the claim.
         lower_bound: the certified bound in its own parameter.
-        verdict: REFUTED when the bound is above the claim, INCONCLUSIVE when the draws cannot be trusted.
+        verdict: REFUTED when the bound is above the claim, INCONCLUSIVE when the draws cannot be
+            trusted.
     """
 
     claim: Claim
@@ -57,7 +58,8 @@ class Profile:
         seconds: how long it took.
         bits: the same for how floats are written, where representation="all" asked for it.
 
-    Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim, exceeds the truth.
+    Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim,
+        exceeds the truth.
 
     Example:
         >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
@@ -102,7 +104,9 @@ class Profile:
         bound = self.band.value(promised)
         if any(report.untrusted for report in self.health):
             return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
-        return ClaimCheck(promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED)
+        return ClaimCheck(
+            promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED
+        )
 
     def plot(self, path: str | Path | None = None, claim: Claims = None, exact: Any = None) -> Any:
         """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
@@ -110,10 +114,11 @@ class Profile:
         Args:
             path: ends in .svg, .png or .pdf.
             claim: drawn beside the band; may be several.
-            exact: the true curve, a function from δ to ε, a zoo entry, or a privacy-loss distribution of
-                dp-accounting (anything with `get_epsilon_for_delta`).
+            exact: the true curve, a function from δ to ε, a zoo entry, or a privacy-loss
+                distribution of dp-accounting (anything with `get_epsilon_for_delta`).
         """
-        from epsilometer.report.profile_figure import draw_profile, save_figure  # a result may look up to the report
+        # a result may look up to the report
+        from epsilometer.report.profile_figure import draw_profile, save_figure
 
         figure = draw_profile(self, _claims(claim), exact)
         if path is not None:
@@ -127,18 +132,27 @@ class Profile:
         return write_whole(path, render_profile(self, _claims(claim)))
 
     def __bool__(self) -> bool:
-        raise TypeError("a profile is neither true nor false: ask profile.epsilon(delta) or profile.mu")
+        raise TypeError(
+            "a profile is neither true nor false: ask profile.epsilon(delta) or profile.mu"
+        )
 
     def __str__(self) -> str:
         """The profile in a few lines."""
         from epsilometer.report.wording import percent, reservations
 
         left, right = self.samples_used
-        lines = [f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"]
+        lines = [
+            f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"
+        ]
         if weakened := reservations(self.settings):
             lines.append(f"  with             {weakened}")
-        lines += [f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS]
-        lines += [f"  μ                at least {self.mu:.4g}", f"  samples          {left:,} left, {right:,} right"]
+        lines += [
+            f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS
+        ]
+        lines += [
+            f"  μ                at least {self.mu:.4g}",
+            f"  samples          {left:,} left, {right:,} right",
+        ]
         lines += [f"  draws            {report.name}: {report.message}" for report in self.health]
         return "\n".join(lines)
 
@@ -148,9 +162,23 @@ class Profile:
         epsilons = {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS}
         bounds = {"guarantee": self.guarantee, "epsilon": epsilons, "mu": self.mu}
         band = {"p_lower": list(self.band.p_lower), "q_upper": list(self.band.q_upper)}
-        draws = {"samples_used": list(self.samples_used), "health": [report.to_dict() for report in self.health]}
-        run = {"settings": dict(self.settings), "environment": dict(self.environment), "seconds": self.seconds}
-        return about | bounds | band | draws | run | ({} if self.bits is None else {"bits": self.bits.to_dict()})
+        draws = {
+            "samples_used": list(self.samples_used),
+            "health": [report.to_dict() for report in self.health],
+        }
+        run = {
+            "settings": dict(self.settings),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+        }
+        return (
+            about
+            | bounds
+            | band
+            | draws
+            | run
+            | ({} if self.bits is None else {"bits": self.bits.to_dict()})
+        )
 
     def to_json(self, indent: int | None = 2) -> str:
         """Strict JSON."""
@@ -162,13 +190,21 @@ class Profile:
         if not isinstance(data, Mapping) or data.get("kind") != "profile":
             raise InputError("this is not a stored profile: it lacks kind = 'profile'")
         if (found := data.get("schema_version")) != SCHEMA_VERSION:
-            raise InputError(f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}")
+            raise InputError(
+                f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}"
+            )
         try:
             band = Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"])))
             used = int(data["samples_used"][0]), int(data["samples_used"][1])
             health = tuple(HealthReport(**report) for report in data["health"])
-            run: dict[str, Any] = {"settings": dict(data["settings"]), "environment": dict(data["environment"])}
-            run |= {"seconds": float(data["seconds"]), "bits": cls.from_dict(data["bits"]) if "bits" in data else None}
+            run: dict[str, Any] = {
+                "settings": dict(data["settings"]),
+                "environment": dict(data["environment"]),
+            }
+            run |= {
+                "seconds": float(data["seconds"]),
+                "bits": cls.from_dict(data["bits"]) if "bits" in data else None,
+            }
             return cls(band, float(data["confidence"]), str(data["guarantee"]), used, health, **run)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
@@ -205,32 +241,49 @@ def profile(
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
 
-    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all samples. Claims
-        checked later are scaled to the `distance`.
+    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all
+        samples. Claims checked later are scaled to the `distance`.
 
-    Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the profile
-        exceeds the truth of the pair, if the draws are independent.
+    Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the
+        profile exceeds the truth of the pair, if the draws are independent.
 
     Example:
         >>> found = em.profile(em.zoo.gaussian(), samples=5000, seed=0)
         >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
         (True, True)
     """
-    how: dict[str, Any] = {"samples": samples, "confidence": confidence, "seed": seed, "jobs": jobs, "engine": engine}
-    how |= {"suppress": suppress, "progress": progress, "max_seconds": max_seconds, "checkpoint": checkpoint}
+    how: dict[str, Any] = {
+        "samples": samples,
+        "confidence": confidence,
+        "seed": seed,
+        "jobs": jobs,
+        "engine": engine,
+    }
+    how |= {
+        "suppress": suppress,
+        "progress": progress,
+        "max_seconds": max_seconds,
+        "checkpoint": checkpoint,
+    }
     how |= {"representation": representation, "distance": distance, "record": record}
     return profile_of(measure(mechanism, inputs, GaussianDP, method="profile", **how))
 
 
 def profile_of(result: AuditResult) -> Profile:
     """The profile behind a result of the method `profile`."""
-    beside = [_profile_of(finding, result) for finding in result.findings[1:2] if "p_lower" in finding.details]
+    beside = [
+        _profile_of(finding, result)
+        for finding in result.findings[1:2]
+        if "p_lower" in finding.details
+    ]
     return replace(_profile_of(result.findings[0], result), bits=beside[0] if beside else None)
 
 
 def _profile_of(finding: Finding, result: AuditResult) -> Profile:
     if "p_lower" not in finding.details:
-        raise InputError(f"a result of the method {finding.method!r} holds no band; use method='profile'")
+        raise InputError(
+            f"a result of the method {finding.method!r} holds no band; use method='profile'"
+        )
     band = Band(tuple(finding.details["p_lower"]), tuple(finding.details["q_upper"]))
     shared = result.samples_used, result.health, result.settings, result.environment, result.seconds
     return Profile(band, finding.confidence, finding.guarantee, *shared)

@@ -63,38 +63,49 @@ def audit(
     """Tries to refute a claim of privacy.
 
     Args:
-        mechanism: a function of the dataset (and optionally `rng`), anything made by `from_callable`, `from_batch`, …,
-            or an entry of the zoo.
-        inputs: a `Pair` of neighbouring datasets, a 2-tuple, a list of pairs, a domain of `epsilometer.domains`, which
-            is searched, or a finder of `epsilometer.finders`. A zoo entry brings its worst pair.
-        claim: what is promised, e.g. `PureDP(1.0)` or "eps=1,delta=1e-6". A zoo entry brings its own.
-        samples: draws per side for the whole audit: search, training and certification included. With a finder, draws
-            per side for each pair that is certified; a trial takes the finder's own samples.
+        mechanism: a function of the dataset (and optionally `rng`), anything made by
+            `from_callable`, `from_batch`, …, or an entry of the zoo.
+        inputs: a `Pair` of neighbouring datasets, a 2-tuple, a list of pairs, a domain of
+            `epsilometer.domains`, which is searched, or a finder of `epsilometer.finders`. A zoo
+            entry brings its worst pair.
+        claim: what is promised, e.g. `PureDP(1.0)` or "eps=1,delta=1e-6". A zoo entry brings its
+            own.
+        samples: draws per side for the whole audit: search, training and certification included.
+            With a finder, draws per side for each pair that is certified; a trial takes the
+            finder's own samples.
         confidence: the probability with which the bound must hold.
         seed: makes the audit repeatable; None takes fresh entropy and records it.
-        method: a name of `epsilometer methods`, or an object that does what `epsilometer.methods.Method` says.
+        method: a name of `epsilometer methods`, or an object that does what
+            `epsilometer.methods.Method` says.
         options: settings of that method, an object of its own kind or a mapping of their names.
         jobs: worker processes on this machine; they do not change the result.
-        engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port") or of a Ray cluster
-            ("ray://host:port"), or a Client of Dask.
+        engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port")
+            or of a Ray cluster ("ray://host:port"), or a Client of Dask.
         suppress: names of health checks to switch off.
-        progress: True shows how far it is, False nothing, None does so in a notebook; or a `ProgressBar`, or its like.
-        stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is then the most that
-            may be drawn. For mechanisms that take long. The same as method="sequential".
-        max_seconds: ends the audit after this many seconds, even in the middle of a call that hangs. With stop_early
-            the result says what was proved until then, and a search what it certified; otherwise an audit that has not
-            drawn all its samples has no bound and raises `MechanismError`, and `checkpoint` keeps what was drawn.
-        checkpoint: a file from which an interrupted audit goes on, to the result of an audit without interruption.
-        representation: "value" judges outputs by their values, "bits" by sign, exponent and trailing zero bits of
-            floating-point numbers, "all" by their values, with a separate finding about the bits.
-        distance: how many neighbouring steps the inputs are apart; the claim is scaled to the group.
-        record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it gives the same result.
+        progress: True shows how far it is, False nothing, None does so in a notebook; or a
+            `ProgressBar`, or its like.
+        stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is
+            then the most that may be drawn. For mechanisms that take long. The same as
+            method="sequential".
+        max_seconds: ends the audit after this many seconds, even in the middle of a call that
+            hangs. With stop_early the result says what was proved until then, and a search what it
+            certified; otherwise an audit that has not drawn all its samples has no bound and raises
+            `MechanismError`, and `checkpoint` keeps what was drawn.
+        checkpoint: a file from which an interrupted audit goes on, to the result of an audit
+            without interruption.
+        representation: "value" judges outputs by their values, "bits" by sign, exponent and
+            trailing zero bits of floating-point numbers, "all" by their values, with a separate
+            finding about the bits.
+        distance: how many neighbouring steps the inputs are apart; the claim is scaled to the
+            group.
+        record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it gives
+            the same result.
 
     Returns:
         The verdict, the certified lower bound, and the witness.
 
-    Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are independent. Exact for
-        the method `events`.
+    Guarantee: a true claim is refuted with probability at most 1 − confidence, if the draws are
+        independent. Exact for the method `events`.
 
     Example:
         >>> def noisy_count(rows, rng):
@@ -140,13 +151,13 @@ def measure(
 ) -> AuditResult:
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
-    Args: those of `audit`, and
-        notion: a claim class, e.g. `RenyiDP`; None is the one that the fixed parameters belong to, `PureDP` without.
-        stop_early: draws in growing batches, with a bound that holds whenever it stops: at `max_seconds`, or when all
+    Args: those of `audit`, and notion: a claim class, e.g. `RenyiDP`; None is the one that the
+        fixed parameters belong to, `PureDP` without. stop_early: draws in growing batches, with a
+        bound that holds whenever it stops: at `max_seconds`, or when all
             samples are drawn.
         distance: noted in the result; the bound is about the inputs as they are.
-        fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds ε) or `epsilon=`
-            (bounds δ).
+        fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds
+            ε) or `epsilon=` (bounds δ).
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
 
@@ -177,10 +188,11 @@ def compare(
 ) -> AuditResult:
     """Audits two recorded samples instead of a mechanism.
 
-    Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and proving, and the
-    sizes may differ. A claim class instead of a claim measures without a verdict; the other arguments are those of
-    `audit`. Two arrays of different kinds of numbers (say int64 and float64) are compared by numeric value, and the
-    settings of the result note it. `features` is a function of one output, see `from_batch`.
+    Axis 0 counts outputs; each side is shuffled with the seed before it is split into learning and
+    proving, and the sizes may differ. A claim class instead of a claim measures without a verdict;
+    the other arguments are those of `audit`. Two arrays of different kinds of numbers (say int64
+    and float64) are compared by numeric value, and the settings of the result note it. `features`
+    is a function of one output, see `from_batch`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -190,30 +202,41 @@ def compare(
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
-        raise InputError(f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters")
-    from epsilometer.mechanisms.recordings import recorded_pair, recorded_seeds  # only needed to compare
+        raise InputError(
+            f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters"
+        )
+    # only needed to compare
+    from epsilometer.mechanisms.recordings import recorded_pair, recorded_seeds
 
     judged = not isinstance(claim, type)
     question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
     *recorded, note = recorded_pair(left_outputs, right_outputs, as_features(features))
-    seeds = sorted({seed for side in (left_outputs, right_outputs) for seed in recorded_seeds(side)})
+    seeds = sorted(
+        {seed for side in (left_outputs, right_outputs) for seed in recorded_seeds(side)}
+    )
     sizes = len(recorded[0]), len(recorded[1])
     for name, size in zip(("left_outputs", "right_outputs"), sizes, strict=True):
         if size < FEWEST:
             raise InputError(f"{name} has {size} outputs; at least {FEWEST} are needed")
     seen_as: dict[str, Any] = {"representation": representation, "distance": distance}
-    settings = open_settings(max(sizes), confidence, seed, method, options, suppress=suppress, **seen_as)
+    settings = open_settings(
+        max(sizes), confidence, seed, method, options, suppress=suppress, **seen_as
+    )
     settings.note(mechanism=COMPARED, **note)
     # Each side is shuffled and cut into training and fresh outputs.
     parts = []
     for side, outputs in enumerate(recorded):
-        rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(Phase.TRAIN, 0, side)))
-        shuffled, n = outputs.take(rng.permutation(len(outputs))), len(outputs)
+        rng = np.random.default_rng(
+            np.random.SeedSequence(settings.seed, spawn_key=(Phase.TRAIN, 0, side))
+        )
+        shuffled = outputs.take(rng.permutation(len(outputs)))
+        n = len(outputs)
         cut = training_size(n, shuffled.take(slice(0, training_size(n))))
         parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
     (left, fresh_left), (right, fresh_right) = parts
     settings.note(recording=compared_facts(recorded, (len(left), len(right)), seeds))
-    budget, train = ErrorBudget(settings.failure_probability), (left, right)
+    budget = ErrorBudget(settings.failure_probability)
+    train = (left, right)
     stream = Stream(settings.seed, Phase.CERTIFY)
     task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total, stream)
     proposal = settings.method.propose(*train, task)
@@ -252,9 +275,10 @@ def replay(
 ) -> AuditResult:
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
-    The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of the audit. Of a
-    recording it takes the rows that the audit has not used, and refuses it if too few are left: a result knows which
-    recorded draws chose its event, by their content, in any file and any format.
+    The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of
+    the audit. Of a
+    recording it takes the rows that the audit has not used, and refuses it if too few are left: a
+    result knows which recorded draws chose its event, by their content, in any file and any format.
 
     Args:
         result: an audit with a witness.
@@ -262,7 +286,8 @@ def replay(
         samples: draws per side.
         confidence: that of the stored result unless given.
         pair: the inputs, when the stored result only has their digest, which they must match.
-        features: those of the audit, if the event looks at features and the mechanism does not bring them.
+        features: those of the audit, if the event looks at features and the mechanism does not
+            bring them.
 
     Example:
         >>> entry = em.zoo.dp_mean()
@@ -274,21 +299,32 @@ def replay(
     if witness is None:
         raise InputError("this result has no witness to replay")
     inputs = witness.pair if pair is None else as_pair(pair, equal=witness.pair.equal)
-    if pair is not None and not is_recorded(witness.pair):  # outputs recorded elsewhere have no known inputs
+    # outputs recorded elsewhere have no known inputs
+    if pair is not None and not is_recorded(witness.pair):
         check_same(witness.pair, inputs)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
     confidence = result.confidence if confidence is None else confidence
-    settings = open_settings(samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress)
+    settings = open_settings(
+        samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress
+    )
     earlier = EarlierDraws.of(result.settings)
     settings.note(replay_of=_replayed(result, earlier))
     question = Question(result.claim, judged=result.verdict is not None)
-    source = same_features(as_mechanism(mechanism), as_features(features), result.settings.get("features"))
+    source = same_features(
+        as_mechanism(mechanism), as_features(features), result.settings.get("features")
+    )
     if source.features is not None:
         settings.note(features=source.features.note())
     settings.note(**source.weakening_facts())
     # The claim is that of the audit, and so is what it is about.
-    settings.note(**{name: result.settings[name] for name in ("distance", "representation") if name in result.settings})
+    settings.note(
+        **{
+            name: result.settings[name]
+            for name in ("distance", "representation")
+            if name in result.settings
+        }
+    )
     if source.used is None:
         source = source.prepared([inputs], settings.samples)
     else:  # how many rows of a recording are left is known below
@@ -297,13 +333,17 @@ def replay(
     source = source.unused(earlier, inputs, settings.samples)
     run = AuditRun.start(source, [inputs], question, settings)
     stream = Stream(settings.seed, Phase.REPLAY)
-    task = Task(result.claim, (settings.samples, settings.samples), settings.failure_probability, stream)
+    task = Task(
+        result.claim, (settings.samples, settings.samples), settings.failure_probability, stream
+    )
     with (
         callers_handlers_relayed(),
         closing(settings.runner),
         watched(settings.progress, 2 * settings.samples),
     ):
-        again = run.certify(restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY)
+        again = run.certify(
+            restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY
+        )
     noted = earlier.noted(None if source.used is None else source.used.facts())
     if noted is not None:
         again = replace(again, settings={**again.settings, "recording": noted})
@@ -317,8 +357,8 @@ def replay(
 def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: int) -> AnyQuestion:
     """Whether a mechanism keeps its own promise, where that depends on the pair of inputs.
 
-    All pairs that are known beforehand are asked for their claims here, so that what cannot be judged is refused before
-    anything is drawn. A finder's pairs are asked one by one.
+    All pairs that are known beforehand are asked for their claims here, so that what cannot be
+    judged is refused before anything is drawn. A finder's pairs are asked one by one.
     """
 
     def promise(pair: Pair) -> Claim:
@@ -350,9 +390,16 @@ def _run(
     checkpoint: str | Path | None = None,
 ) -> AuditResult:
     mechanism = subject.mechanism
-    if place := place_of(getattr(mechanism, "function", None)):  # how a function can be had again elsewhere
+    # how a function can be had again elsewhere
+    if place := place_of(getattr(mechanism, "function", None)):
         on_error = getattr(mechanism, "on_error", "raise")
-        settings.note(recipe={"function": place, "batch": isinstance(mechanism, BatchMechanism), "on_error": on_error})
+        settings.note(
+            recipe={
+                "function": place,
+                "batch": isinstance(mechanism, BatchMechanism),
+                "on_error": on_error,
+            }
+        )
     if mechanism.features is not None:
         settings.note(features=mechanism.features.note())
     settings.note(**mechanism.weakening_facts())
@@ -362,7 +409,11 @@ def _run(
         record = os.path.abspath(record)
     checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
     # A domain is searched; it need not be one of our classes.
-    if hasattr(inputs, "neighbours") and hasattr(inputs, "relations") and not isinstance(inputs, Finder):
+    if (
+        hasattr(inputs, "neighbours")
+        and hasattr(inputs, "relations")
+        and not isinstance(inputs, Finder)
+    ):
         from epsilometer.inputs.finders.search import Search  # only needed to search
 
         inputs = Search(cast(Any, inputs))
@@ -370,19 +421,24 @@ def _run(
         from epsilometer.auditing.search import check_search  # only needed to search
 
         check_search(subject.mechanism, question, settings)
-        pairs, source, total = [], subject.mechanism, None
+        pairs = []
+        source = subject.mechanism
+        total = None
     else:
         pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
-        source, total = subject.mechanism.prepared(pairs, settings.samples), 2 * settings.samples
+        source = subject.mechanism.prepared(pairs, settings.samples)
+        total = 2 * settings.samples
     with ExitStack() as opened:
-        opened.enter_context(callers_handlers_relayed())  # the outermost: what they raise comes after the checkpoint
+        # the outermost: what they raise comes after the checkpoint
+        opened.enter_context(callers_handlers_relayed())
         opened.enter_context(closing(settings.runner))
         if record is not None:
             from epsilometer.mechanisms.kept_draws import keeping  # only needed to record
 
             source = opened.enter_context(keeping(source, pairs, record, settings.seed))
         if checkpoint is not None and not settings.method.stops_early:
-            from epsilometer.auditing.journals import FileJournal, audit_key  # only needed with a checkpoint
+            # only needed with a checkpoint
+            from epsilometer.auditing.journals import FileJournal, audit_key
 
             asked = inputs if isinstance(inputs, Finder) else pairs
             journal = FileJournal(checkpoint, audit_key(source, asked, question, settings))

@@ -26,7 +26,8 @@ class ScoreAudit:
 
     Attributes:
         profile: certified bounds for all δ at once.
-        auroc: the observed area under the ROC curve: the chance that a held-in score is the larger one. An estimate.
+        auroc: the observed area under the ROC curve: the chance that a held-in score is the larger
+            one. An estimate.
         in_scores: sorted, shape (n,).
         out_scores: sorted, shape (m,).
     """
@@ -68,7 +69,9 @@ class ScoreAudit:
         return {"auroc": self.auroc, "profile": self.profile.to_dict()}
 
 
-def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: float = 0.95) -> ScoreAudit:
+def from_scores(
+    in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: float = 0.95
+) -> ScoreAudit:
     """Audits canary scores: larger scores should mean "was in the training set".
 
     Args:
@@ -76,22 +79,30 @@ def from_scores(in_scores: ArrayLike, out_scores: ArrayLike, *, confidence: floa
         out_scores: shape (m,), scores of canaries that were not.
         confidence: of all bounds together.
 
-    Guarantee: exact if the scores of each side are independent and identically distributed, e.g. one canary per run.
-        Scores of many canaries of one run are not independent; use `one_run` for them.
+    Guarantee: exact if the scores of each side are independent and identically distributed, e.g.
+        one canary per run. Scores of many canaries of one run are not independent; use `one_run`
+        for them.
 
     Example:
         >>> rng = np.random.default_rng(0)
         >>> em.from_scores(1.0 + rng.normal(size=1000), rng.normal(size=1000)).epsilon(delta=0.01) > 0.5
         True
     """
-    inside, outside = _as_scores("in_scores", in_scores), _as_scores("out_scores", out_scores)
+    inside = _as_scores("in_scores", in_scores)
+    outside = _as_scores("out_scores", out_scores)
     band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
-    used, settings = (len(inside), len(outside)), {"mechanism": "membership scores", "confidence": confidence}
-    profile = Profile(band, confidence, "exact", used, settings=settings, environment=describe_environment())
-    held_in, held_out = np.sort(inside), np.sort(outside)
+    used = (len(inside), len(outside))
+    settings = {"mechanism": "membership scores", "confidence": confidence}
+    profile = Profile(
+        band, confidence, "exact", used, settings=settings, environment=describe_environment()
+    )
+    held_in = np.sort(inside)
+    held_out = np.sort(outside)
     # The share of pairs in which the held-in score is larger; ties count half.
     below, not_above = (np.searchsorted(held_out, inside, side=side) for side in ("left", "right"))
-    return ScoreAudit(profile, float(np.mean(below + not_above) / (2 * len(outside))), held_in, held_out)
+    return ScoreAudit(
+        profile, float(np.mean(below + not_above) / (2 * len(outside))), held_in, held_out
+    )
 
 
 class OneRun(float):
@@ -127,7 +138,12 @@ class OneRun(float):
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         m, r, v = self.guesses
-        bounds = {"epsilon": float(self), "delta": self.delta, "mu": self.mu, "confidence": self.confidence}
+        bounds = {
+            "epsilon": float(self),
+            "delta": self.delta,
+            "mu": self.mu,
+            "confidence": self.confidence,
+        }
         return {**bounds, "m": m, "r": r, "v": v, "guarantee": self.guarantee}
 
 
@@ -144,8 +160,8 @@ def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95
     Returns:
         The lower bound on ε as a number; `.mu` is the one on μ.
 
-    Guarantee: exact, if the guesses used nothing but the run's output and the coins are independent and fair. The
-        number of guesses must not depend on which of them turned out right.
+    Guarantee: exact, if the guesses used nothing but the run's output and the coins are independent
+        and fair. The number of guesses must not depend on which of them turned out right.
 
     Reference: Steinke, Nasr, Jagielski (2023), Theorem 5.2.
 
@@ -156,7 +172,9 @@ def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95
     check_guesses(m, r, v)
     failure = 1.0 - check_confidence(confidence)
     bound = OneRun(one_run_epsilon(m, r, v, ApproxDP(0.0, delta).delta, failure))
-    bound.delta, bound.confidence, bound.guesses = float(delta), confidence, (int(m), int(r), int(v))
+    bound.delta = float(delta)
+    bound.confidence = confidence
+    bound.guesses = (int(m), int(r), int(v))
     bound.mu = one_run_mu(m, r, v, failure)
     return bound
 
@@ -167,8 +185,12 @@ def _as_scores(name: str, values: ArrayLike | Sequence[float]) -> Floats:
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers: {error}") from error
     if scores.ndim != 1 or len(scores) < FEWEST:
-        raise InputError(f"{name} has shape {scores.shape}: it must be one-dimensional with at least {FEWEST} scores")
+        raise InputError(
+            f"{name} has shape {scores.shape}: it must be one-dimensional with at least {FEWEST} scores"
+        )
     if np.isnan(scores).any():
         n_nan = int(np.isnan(scores).sum())
-        raise InputError(f"{name} holds {n_nan} NaN: a missing score is no evidence; say what it means")
+        raise InputError(
+            f"{name} holds {n_nan} NaN: a missing score is no evidence; say what it means"
+        )
     return scores

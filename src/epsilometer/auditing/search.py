@@ -21,7 +21,8 @@ from epsilometer.result import AuditResult, HealthReport, Verdict
 
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_TRIALS = 2000
-# The certificate also learns and takes chances: this many times as long as its draws alone take is kept for it.
+# The certificate also learns and takes chances: this many times as long as its draws alone take is
+# kept for it.
 _CARE = 1.5
 # Seconds that it takes at most to end a worker and to start another one, on a busy machine.
 _NEW_WORKER = 5.0
@@ -38,7 +39,8 @@ class Trial:
         pair: its inputs.
         draws: draws per side that explored it.
         predicted: the bound to expect; None if there is no prediction.
-        score: what it says against the claim about the pair, for comparisons; None if there is no prediction.
+        score: what it says against the claim about the pair, for comparisons; None if there is no
+            prediction.
         claimed: what is claimed about this pair, where that depends on the pair.
         certified: the bound that was certified; None if the pair was not promising enough.
         failed: what the mechanism complained about; empty if it did not.
@@ -65,8 +67,13 @@ def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
     entries = []
     for trial in trials[:_MOST_TRIALS]:
         if trial.predicted is not None and (best is None or _promise(trial) > best_score):
-            best, best_score = trial.predicted, _promise(trial)
-        entry: dict[str, Any] = {"trial": trial.number + 1, "pair": stored_pair(trial.pair), "draws": trial.draws}
+            best = trial.predicted
+            best_score = _promise(trial)
+        entry: dict[str, Any] = {
+            "trial": trial.number + 1,
+            "pair": stored_pair(trial.pair),
+            "draws": trial.draws,
+        }
         entry |= {"predicted": trial.predicted, "best": best, "certified": trial.certified}
         if trial.claimed is not None:
             entry["claimed"] = trial.claimed
@@ -80,7 +87,8 @@ def stored_pair(pair: Pair) -> dict[str, Any] | str:
     return stored if len(json.dumps(stored)) <= _MOST_TEXT else pair_digest(pair)
 
 
-# A prediction may be infinite (an event that always happened on one side); to a finder it is just a very good score.
+# A prediction may be infinite (an event that always happened on one side); to a finder it is just a
+# very good score.
 _LARGEST_SCORE = 1e6
 
 
@@ -105,7 +113,8 @@ class SearchRun:
     def audit(self) -> AuditResult:
         """Tries pairs until one refutes the claim or there are no more, then certifies the best.
 
-        When the time is over, what was certified stands. A certificate that was not finished counts as paid and never
+        When the time is over, what was certified stands. A certificate that was not finished counts
+        as paid and never
         happened: with it, the others still hold together.
 
         Raises:
@@ -165,7 +174,8 @@ class SearchRun:
         number = len(self.run.pairs)
         self.run.pairs.append(pair)
         trial = Trial(number, pair, self.finder.samples)
-        claimed = self.run.question_about(number).claim.value  # refused before anything is drawn, if it is not known
+        # refused before anything is drawn, if it is not known
+        claimed = self.run.question_about(number).claim.value
         if isinstance(self.run.question, PairwiseQuestion):
             trial.claimed = claimed
         try:
@@ -175,15 +185,21 @@ class SearchRun:
                 trial.score = self.run.question.score(pair, trial.predicted)
             # Whether a certificate of the pair has a fair chance of refuting the claim.
             predicted = trial.predicted if self._stops_at_refutation else None
-            if predicted is not None and (predicted > claimed or self._rehearse(number, explored) > claimed):
+            if predicted is not None and (
+                predicted > claimed or self._rehearse(number, explored) > claimed
+            ):
                 self._pay_and_certify(trial, number, explored, self._share())
         except OutOfTime as late:
             deadline = self.run.sampler.runner.deadline
             if deadline is None or deadline.is_over or not self._has_candidates:
                 raise
-            trial.failed, trial.error, trial.is_late = str(late), late, True
-        except MechanismError as error:  # an input that the mechanism does not take is no reason to give up the others
-            trial.failed, trial.error = str(error), error
+            trial.failed = str(late)
+            trial.error = late
+            trial.is_late = True
+        except MechanismError as error:
+            # an input that the mechanism does not take is no reason to give up the others
+            trial.failed = str(error)
+            trial.error = error
         return trial
 
     def _explore(self, number: int, pair: Pair) -> Sides:
@@ -199,20 +215,25 @@ class SearchRun:
     def _rehearse(self, number: int, explored: Sides) -> float:
         """A certificate from the exploring draws alone: it proves nothing, but shows what a real one would say.
 
-        Half of the draws propose and half prove, at a failure probability that costs these few draws as much, relative
-        to their number, as the audit's own will cost the fresh ones. Predictions are more careful: they compare pairs.
+        Half of the draws propose and half prove, at a failure probability that costs these few
+        draws as much, relative to their number, as the audit's own will cost the fresh ones.
+        Predictions are more careful: they compare pairs.
         """
-        claim, samples = self.run.question_about(number).claim, self.run.settings.samples
+        claim = self.run.question_about(number).claim
+        samples = self.run.settings.samples
         half = self.finder.samples // 2
-        n_fresh, n_rest = samples - training_size(samples), self.finder.samples - half
+        n_fresh = samples - training_size(samples)
+        n_rest = self.finder.samples - half
         failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
         some = [outputs.take(slice(0, half)) for outputs in explored]
         task = replace(self.run.task(Phase.EXPLORE, number, n_rest), failure_probability=failure)
         proposal = self.run.settings.method.propose(some[0], some[1], task)
         rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
         left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
-        if isinstance(left, Counts):  # no certificate exceeds what was seen, and a certificate takes long
-            p, q = left.share, right.share
+        # no certificate exceeds what was seen, and a certificate takes long
+        if isinstance(left, Counts):
+            p = left.share
+            q = right.share
             if max(claim.least_value(p, q), claim.least_value(q, p)) <= claim.value:
                 return 0.0
         return proposal.certify(left, right, self.run.pairs[number], failure).lower_bound
@@ -221,16 +242,21 @@ class SearchRun:
         """Certifies the pair that promised most, with all that is left of the failure probability."""
         best = max((trial for trial in self.trials if not trial.failed), key=_promise, default=None)
         if not self.trials:
-            raise InputError("the finder proposed no pair whose inputs differ, so there is nothing to audit")
+            raise InputError(
+                "the finder proposed no pair whose inputs differ, so there is nothing to audit"
+            )
         if best is None:
-            first, n = self.trials[0], len(self.trials)
+            first = self.trials[0]
+            n = len(self.trials)
             text = f"the mechanism failed in all of {n} trials, first with: {first.failed}"
             raise MechanismError(text) from first.error
         # A new number: the pair may have been certified before, and its draws must be fresh.
         number = len(self.run.pairs)
         self.run.pairs.append(best.pair)
         self._take_all_time()
-        self._pay_and_certify(best, number, self._explore(number, best.pair), self.run.budget.remaining)
+        self._pay_and_certify(
+            best, number, self._explore(number, best.pair), self.run.budget.remaining
+        )
 
     @property
     def _has_candidates(self) -> bool:
@@ -243,8 +269,10 @@ class SearchRun:
         trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
 
     def _certify(self, number: int, explored: Sides, samples: int, price: float) -> AuditResult:
-        run, budget = self.run, ErrorBudget(price)
-        # Its own health checks, too: repetitions that are suspicious on one input may be natural on another.
+        run = self.run
+        budget = ErrorBudget(price)
+        # Its own health checks, too: repetitions that are suspicious on one input may be natural on
+        # another.
         look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
         proposal, training, n_fresh = look.learn(number, explored, samples)
         return look.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
@@ -259,16 +287,22 @@ class SearchRun:
 
     def _is_decided(self) -> bool:
         """Refuted; or the draws cannot be trusted, and more of them would not change that."""
-        return bool(self.certified) and self.certified[-1].verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
+        return bool(self.certified) and self.certified[-1].verdict in (
+            Verdict.REFUTED,
+            Verdict.INCONCLUSIVE,
+        )
 
     def _result(self) -> AuditResult:
         """The result with the verdict, else with the largest bound; all certificates are among its findings."""
-        run, last = self.run, self.certified[-1]
+        run = self.run
+        last = self.certified[-1]
         best = last if self._is_decided() else max(self.certified, key=_excess)
         others = [each.findings[0] for each in self.certified if each is not best]
         paid = [[purpose, amount] for purpose, amount in run.budget.ledger]
         first = best.findings[0]
-        first = replace(first, details={**first.details, "search": history_of(self.trials), "paid": paid})
+        first = replace(
+            first, details={**first.details, "search": history_of(self.trials), "paid": paid}
+        )
         told = []
         if failed := [trial for trial in self.trials if trial.failed]:
             text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
@@ -288,7 +322,9 @@ class SearchRun:
 def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:
     """Refuses what cannot be combined with a finder, before anything is drawn."""
     if mechanism.used is not None:  # it reads a recording
-        raise InputError(f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others")
+        raise InputError(
+            f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others"
+        )
     method = settings.method
     if method.stops_early:
         why = "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth"
@@ -297,12 +333,18 @@ def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings
     if isinstance(question, Question):  # others are checked pair by pair
         method.check(question.claim, 1, settings.samples)
     if method.fixed_sizes(2, settings.samples) is not None:
-        raise InputError(f"the method {method.name} with its own sizes cannot be combined with a finder; omit them")
+        raise InputError(
+            f"the method {method.name} with its own sizes cannot be combined with a finder; omit them"
+        )
 
 
 def _as_score(predicted: float) -> float | None:
     """The score for a finder: None where nothing was predicted."""
-    return None if math.isnan(predicted) or predicted == -math.inf else min(float(predicted), _LARGEST_SCORE)
+    return (
+        None
+        if math.isnan(predicted) or predicted == -math.inf
+        else min(float(predicted), _LARGEST_SCORE)
+    )
 
 
 def _promise(trial: Trial) -> float:

@@ -1,7 +1,8 @@
 """The loop of a sequential audit: a pilot chooses, then bets on growing batches until the claim is refuted.
 
-Every bet is fixed before its batch is drawn, from earlier draws only; so is the event, which may be chosen again
-between batches. The wealth of the bets is evidence at any time (`epsilometer.bounds.betting`), so the audit may stop
+Every bet is fixed before its batch is drawn, from earlier draws only; so is the event, which may be
+chosen again between batches. The wealth of the bets is evidence at any time
+(`epsilometer.bounds.betting`), so the audit may stop
 at any point: when it refutes, when samples or time run out, or when it is interrupted.
 """
 
@@ -28,13 +29,21 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.sequential import Ladder, SequentialMethod, Stake, choose, guesses, ladder_of
+from epsilometer.methods.sequential import (
+    Ladder,
+    SequentialMethod,
+    Stake,
+    choose,
+    guesses,
+    ladder_of,
+)
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 from epsilometer.storage.journal import JournalFile
 
-# A pilot of this many draws per side finds an event that is good enough to start with. Half of it would be enough, but
-# batches of single draws would follow, in which a generator with a frozen seed looks like a leak without noise.
+# A pilot of this many draws per side finds an event that is good enough to start with. Half of it
+# would be enough, but batches of single draws would follow, in which a generator with a frozen seed
+# looks like a leak without noise.
 _PILOT = 40
 # The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
@@ -42,15 +51,20 @@ _CHOOSE_AGAIN = 1.4
 _BETTER = 1.1
 # Draws per side that are kept for choosing; after that the event stays.
 _MOST_LEARNED = 20_000
-# Chunks of one-at-a-time mechanisms: small, so that a slow mechanism can be spread over workers and stopped in time.
+# Chunks of one-at-a-time mechanisms: small, so that a slow mechanism can be spread over workers and
+# stopped in time.
 _CHUNK = 16
-# In a batch each side takes this many turns, or fewer with this many draws each: a change of the mechanism in the
-# middle of a longer turn would be evidence. A batch is a small part of an audit, so it needs fewer turns than a phase.
-_TURNS, _FEWEST_PER_TURN = 16, 8
+# In a batch each side takes this many turns, or fewer with this many draws each: a change of the
+# mechanism in the middle of a longer turn would be evidence. A batch is a small part of an audit,
+# so it needs fewer turns than a phase.
+_TURNS = 16
+_FEWEST_PER_TURN = 8
 # Mechanisms with larger chunks draw many outputs in one call.
 _ONE_AT_A_TIME = 1024
-# Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a float.
-_MOST_POINTS, _MOST_LOG = 200, 700.0
+# Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a
+# float.
+_MOST_POINTS = 200
+_MOST_LOG = 700.0
 # Bets that a result keeps, so that its bound can be recomputed: all of them or none.
 _MOST_BETS = 1000
 
@@ -58,14 +72,18 @@ _MOST_BETS = 1000
 class SequentialRun:
     """One sequential audit under way.
 
-    Its state is written after every batch, before the batch's result is shown: a batch is either counted in the file,
-    or it never happened. No evidence is spent twice, and nobody can look at a batch and take it back.
+    Its state is written after every batch, before the batch's result is shown: a batch is either
+    counted in the file, or it never happened. No evidence is spent twice, and nobody can look at a
+    batch and take it back.
     """
 
     def __init__(self, run: AuditRun, journal: JournalFile | None) -> None:
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
-        self.run, self.options, self.journal, self.late = run, method.options, journal, ""
+        self.run = run
+        self.options = method.options
+        self.journal = journal
+        self.late = ""
         self.state = State.empty(len(ladder_of(run.question_about(0).claim).values))
         if journal is not None:
             with journal.explained():
@@ -75,7 +93,8 @@ class SequentialRun:
                 self.state.stopped = ""  # it may have been given more samples or time
         self.ladder: Ladder = ladder_of(self.question.claim)
         run.sampler.incidents.update(self.state.incidents)
-        samples, pairs = run.settings.samples, len(run.pairs)
+        samples = run.settings.samples
+        pairs = len(run.pairs)
         self.pilot = self._fixed("pilot", self.options.pilot or max(5, min(_PILOT, samples // 4)))
         if self.pilot * pairs >= samples:
             why = f"a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to bet on"
@@ -89,7 +108,8 @@ class SequentialRun:
     def _fixed(self, name: str, size: int) -> int:
         """How many draws per side a pilot or a batch has: once it has begun, that is no longer ours to decide.
 
-        Draws of a batch that was interrupted stay, so its size must not depend on what happened meanwhile.
+        Draws of a batch that was interrupted stay, so its size must not depend on what happened
+        meanwhile.
         """
         journal = self.run.sampler.journal
         stored = journal.told(name)
@@ -111,7 +131,8 @@ class SequentialRun:
         """Chooses pair and event on the pilot; False if time ran out."""
         best: tuple[float, int, list[Stake], tuple[Outputs, Outputs]] | None = None
         for number in range(len(self.run.pairs)):
-            # Growth is against the claim about the pair itself, so that pairs with different claims can be compared.
+            # Growth is against the claim about the pair itself, so that pairs with different claims
+            # can be compared.
             lines = ladder_of(self.run.question_about(number).claim).claim_lines()
             if (draws := self._draw(Phase.TRAIN, number, self.pilot, 0)) is None:
                 return False
@@ -128,7 +149,8 @@ class SequentialRun:
 
     def _advance(self) -> None:
         """One batch: bet, draw, count, and look whether to stop."""
-        state, settings = self.state, self.run.settings
+        state = self.state
+        settings = self.run.settings
         left_over = settings.samples - state.spent
         if left_over < 1:
             state.stopped = "samples"
@@ -150,11 +172,21 @@ class SequentialRun:
             state.stopped = "seconds"
             return
         places = enumerate(zip(shares, found, bets, strict=True))
-        won = [self._count(place, share, guess, bet, *draws) for place, (share, guess, bet) in places]
+        won = [
+            self._count(place, share, guess, bet, *draws) for place, (share, guess, bet) in places
+        ]
         # Their winnings are added up again.
-        state.add(size, np.logaddexp.reduce([np.log(share) + each for share, each in zip(shares, won, strict=True)]))
+        state.add(
+            size,
+            np.logaddexp.reduce(
+                [np.log(share) + each for share, each in zip(shares, won, strict=True)]
+            ),
+        )
         if len(state.left) < _MOST_LEARNED:
-            state.left, state.right = concatenate([state.left, draws[0]]), concatenate([state.right, draws[1]])
+            state.left, state.right = (
+                concatenate([state.left, draws[0]]),
+                concatenate([state.right, draws[1]]),
+            )
         bound = self.ladder.bound(state.best, self.run.budget.total)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
         if self.question.judged and bound > self.question.claim.value:
@@ -162,12 +194,15 @@ class SequentialRun:
         elif (deadline := self.run.sampler.runner.deadline) is not None and deadline.left <= 0.0:
             state.stopped = "seconds"
         self._save()
-        settings.tell(f"{state.spent} draws per side, {self.question.claim.symbol} ≥ {bound:.3g} for sure")
+        settings.tell(
+            f"{state.spent} draws per side, {self.question.claim.symbol} ≥ {bound:.3g} for sure"
+        )
 
     def _choose_again(self) -> None:
         """Chooses events again when there are many more draws than at the last choice.
 
-        Only when a bet is about to be placed: an audit must end with events that were bet on, and have counts.
+        Only when a bet is about to be placed: an audit must end with events that were bet on, and
+        have counts.
         """
         state = self.state
         if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
@@ -181,9 +216,12 @@ class SequentialRun:
         if sum(each.candidate.predicted for each in found) > _BETTER * now:
             state.change(found)
 
-    def _count(self, place: int, share: float, guess: list[float], bet: Bets, left: Outputs, right: Outputs) -> Floats:
+    def _count(
+        self, place: int, share: float, guess: list[float], bet: Bets, left: Outputs, right: Outputs
+    ) -> Floats:
         """What one bet won on a batch; its counts improve the next guess."""
-        state, stake = self.state, self.state.stakes[place]
+        state = self.state
+        stake = self.state.stakes[place]
         inside = [stake.candidate.event.contains(side) for side in (left, right)]
         counts = [Counts(int(np.count_nonzero(side)), len(side)) for side in inside]
         # Lost draws of the batch count against the bet, see `lost_draws`.
@@ -191,15 +229,24 @@ class SequentialRun:
         likelier = 1 if stake.candidate.flipped else 0
         counts[likelier] = fewer_hits(counts[likelier], lost[likelier])
         counts[1 - likelier] = more_hits(counts[1 - likelier], lost[1 - likelier])
-        about = {"batch": state.batch, "stake": place, "share": share, "flipped": stake.candidate.flipped}
+        about = {
+            "batch": state.batch,
+            "stake": place,
+            "share": share,
+            "flipped": stake.candidate.flipped,
+        }
         left_counts, right_counts = ([each.hits, each.trials] for each in counts)
-        state.batches.append({**about, "p1": guess[0], "q1": guess[1], "left": left_counts, "right": right_counts})
-        stake.left, stake.right = stake.left + counts[0], stake.right + counts[1]
+        state.batches.append(
+            {**about, "p1": guess[0], "q1": guess[1], "left": left_counts, "right": right_counts}
+        )
+        stake.left = stake.left + counts[0]
+        stake.right = stake.right + counts[1]
         return bet.log_wealth(*stake.candidate.oriented(*counts))
 
     def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
         """A batch of both sides; None if time ran out before it was complete."""
-        prints = [each.copy() for each in self.state.fingerprints]  # of a batch that is not finished nothing stays
+        # of a batch that is not finished nothing stays
+        prints = [each.copy() for each in self.state.fingerprints]
         try:
             draws = self.run.sampler.both(phase, number, self.run.pairs[number], n, skip, prints)
         except OutOfTime as late:
@@ -219,19 +266,26 @@ class SequentialRun:
                 self.journal.commit()
 
     def _conclude(self) -> AuditResult:
-        state, question = self.state, self.question
+        state = self.state
+        question = self.question
         if not state.stakes:
             text = f"The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
             raise OutOfTime(f"{self.late}. {text}")
         failure = self.run.budget.spend(self.run.budget.total, "bets")
-        finding, stake = self._finding(failure), state.stakes[0]
+        finding = self._finding(failure)
+        stake = state.stakes[0]
         n, (p, q) = max(stake.left.trials, 1), stake.estimate()
         task = replace(self.run.task(Phase.CERTIFY, state.pair, n), failure_probability=failure)
-        proposal = EventProposal(replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task)
-        # Order is checked on draws that chose nothing: an event fitted to the early draws would look like drift.
+        proposal = EventProposal(
+            replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task
+        )
+        # Order is checked on draws that chose nothing: an event fitted to the early draws would
+        # look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
-        reports = health.check_constant(state.left, state.right) + health.check_order(state.left, state.right)
+        reports = health.check_constant(state.left, state.right) + health.check_order(
+            state.left, state.right
+        )
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += health.check_repeats(state.fingerprints) + self.run.remarks()
         # Those of a batch that is not finished will be drawn again, or never.
@@ -239,7 +293,8 @@ class SequentialRun:
         reports += reports_on(self.run.sampler, state.pair, redrawn, is_counted=True)
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
-        # What it could have found is not told: a rehearsal takes as long as a hundred audits that go on to the end.
+        # What it could have found is not told: a rehearsal takes as long as a hundred audits that
+        # go on to the end.
         settings = self.run.settings.with_facts(facts_of(self.run.sampler, state.pair, redrawn))
         return conclude(
             question,
@@ -255,21 +310,28 @@ class SequentialRun:
         )
 
     def _finding(self, failure: float) -> Finding:
-        state, stake = self.state, self.state.stakes[0]
+        state = self.state
+        stake = self.state.stakes[0]
         above, below = stake.candidate.oriented(stake.left, stake.right)
-        # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum over all is paid.
+        # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum
+        # over all is paid.
         share = failure * 3.0 / (math.pi * state.choices) ** 2
-        pair, found = self.run.pairs[state.pair], stake.candidate
+        pair = self.run.pairs[state.pair]
+        found = stake.candidate
         limits = anytime_lower(above, share), anytime_upper(below, share)
         witness = Witness(pair, found.event, found.flipped, stake.left, stake.right, *limits)
         details: dict[str, Any] = {"stopped": state.stopped, "pilot": state.spent - state.evidence}
         details |= {"pairs_of_draws": state.spent, "choices_of_events": state.choices}
-        details["wealth"] = [[n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)]
+        details["wealth"] = [
+            [n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)
+        ]
         details["bound_over_time"] = [[n, bound] for n, _, bound in _thinned(state.curve)]
         if len(state.batches) <= _MOST_BETS:
             details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)
-        return Finding("sequential", bound, "exact", 1.0 - failure, witness, self.question.claim, details)
+        return Finding(
+            "sequential", bound, "exact", 1.0 - failure, witness, self.question.claim, details
+        )
 
 
 def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
@@ -278,14 +340,17 @@ def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, fl
     return curve[::-step][::-1]
 
 
-def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings) -> AuditResult:
+def run_sequential(
+    mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings
+) -> AuditResult:
     """Audits with the method `sequential`."""
     settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
     if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:
         mechanism = copy.copy(mechanism)
         mechanism.chunk_size = _CHUNK
     sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
-    sampler.turns, sampler.fewest_per_turn = _TURNS, _FEWEST_PER_TURN
+    sampler.turns = _TURNS
+    sampler.fewest_per_turn = _FEWEST_PER_TURN
     assert isinstance(settings.method, SequentialMethod)
     path = settings.method.options.checkpoint
     if path is None:
@@ -296,7 +361,9 @@ def run_sequential(mechanism: Mechanism, pairs: list[Pair], question: AnyQuestio
         return SequentialRun(_started(pairs, question, settings, sampler), journal).audit()
 
 
-def _started(pairs: list[Pair], question: AnyQuestion, settings: Settings, sampler: Sampler) -> AuditRun:
+def _started(
+    pairs: list[Pair], question: AnyQuestion, settings: Settings, sampler: Sampler
+) -> AuditRun:
     """The audit that a sequential run is a part of."""
     budget = ErrorBudget(settings.failure_probability)
     return AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())

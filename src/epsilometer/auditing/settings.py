@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims.base import check_confidence, check_whole
-from epsilometer.engine import Deadline, Journal, NoProgress, Progress, Runner, check_seed, engine_name, open_runner
+from epsilometer.engine import (
+    Deadline,
+    Journal,
+    NoProgress,
+    Progress,
+    Runner,
+    check_seed,
+    engine_name,
+    open_runner,
+)
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
 from epsilometer.methods import Method, as_method, as_options, find_method
@@ -18,12 +27,16 @@ from epsilometer.outputs import Outputs
 _REPRESENTATIONS = ("value", "bits", "all")
 # The fewest draws per side that can be split into learning and proving.
 FEWEST = 20
-# The fewest draws per side that say anything about a pair, and the share of all draws that explores pairs.
-FEWEST_PER_PAIR, EXPLORE_SHARE = 50, 0.25
-# Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of any size. They are
-# kept in memory, and more of them find nothing better (decision 0031); nor does anything look at more plain numbers
-# than the last figure.
-MOST_PER_ROUND, _MOST_TRAINING, _MOST_PLAIN = 2_500_000, 2_000_000, 1 << 18
+# The fewest draws per side that say anything about a pair, and the share of all draws that explores
+# pairs.
+FEWEST_PER_PAIR = 50
+EXPLORE_SHARE = 0.25
+# Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of
+# any size. They are kept in memory, and more of them find nothing better (decision 0031); nor does
+# anything look at more plain numbers than the last figure.
+MOST_PER_ROUND = 2_500_000
+_MOST_TRAINING = 2_000_000
+_MOST_PLAIN = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +102,17 @@ def open_settings(
 ) -> Settings:
     """The settings of an audit from its caller's arguments, or an InputError that says what is wrong."""
     if representation not in _REPRESENTATIONS:
-        raise InputError(f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}")
+        raise InputError(
+            f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}"
+        )
     if stop_early or method == "sequential" or (isinstance(method, Method) and method.stops_early):
         if representation != "value":
-            raise InputError(f"representation={representation!r} cannot be combined with stopping early")
+            raise InputError(
+                f"representation={representation!r} cannot be combined with stopping early"
+            )
         method, chosen = "sequential", _sequential(method, options, max_seconds, checkpoint)
-        options, max_seconds = chosen, chosen.max_seconds
+        options = chosen
+        max_seconds = chosen.max_seconds
     elif representation != "value":
         method = _seen_as(representation, method)
     if seed is None and checkpoint is not None:
@@ -102,24 +120,36 @@ def open_settings(
 
         seed = stored_seed(checkpoint)
     options = None if options is None else as_options(method, options)
-    samples = int(samples) if isinstance(samples, float) and samples.is_integer() else samples  # 1e5 is whole, too
+    # 1e5 is whole, too
+    samples = int(samples) if isinstance(samples, float) and samples.is_integer() else samples
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
         raise InputError(f"samples={samples!r} must be a whole number")
     if samples < FEWEST:
-        raise InputError(f"samples={samples} is too few: at least {FEWEST} draws per side are needed")
+        raise InputError(
+            f"samples={samples} is too few: at least {FEWEST} draws per side are needed"
+        )
     numbers = int(samples), check_confidence(confidence), check_seed(seed)
     found = find_method(method, options) if isinstance(method, str) else as_method(method, options)
-    if progress is True or (progress is None and "IPython" in sys.modules):  # unasked, only the reader of a notebook
-        from epsilometer.report.progress import ProgressBar, in_notebook  # a convenience that looks up
+    # unasked, only the reader of a notebook
+    if progress is True or (progress is None and "IPython" in sys.modules):
+        # a convenience that looks up
+        from epsilometer.report.progress import ProgressBar, in_notebook
 
         progress = ProgressBar() if progress or in_notebook() else None
     shown = NoProgress() if progress is None or isinstance(progress, bool) else progress
     runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
     settings = Settings(*numbers, found, runner, check_suppressed(suppress), shown)
-    settings.note(method=settings.method.name, samples=settings.samples, confidence=settings.confidence)
-    settings.note(seed=settings.seed, jobs=jobs, engine=engine if isinstance(engine, str) else engine_name(engine))
+    settings.note(
+        method=settings.method.name, samples=settings.samples, confidence=settings.confidence
+    )
+    settings.note(
+        seed=settings.seed,
+        jobs=jobs,
+        engine=engine if isinstance(engine, str) else engine_name(engine),
+    )
     if options is not None or not (isinstance(method, str) or representation != "value"):
-        settings.note(options=repr(method if options is None else options))  # an object is its own options
+        # an object is its own options
+        settings.note(options=repr(method if options is None else options))
     if settings.suppressed:
         settings.note(suppress=sorted(settings.suppressed))
     if max_seconds is not None:
@@ -131,17 +161,25 @@ def open_settings(
     return settings
 
 
-def _sequential(method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None) -> Any:
+def _sequential(
+    method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None
+) -> Any:
     """Options of the method `sequential` that say when to stop."""
-    from epsilometer.methods.sequential import Options, SequentialMethod  # only needed to stop early
+    # only needed to stop early
+    from epsilometer.methods.sequential import Options, SequentialMethod
 
     if isinstance(method, SequentialMethod) and options is None:
-        options, method = method.options, "sequential"
+        options = method.options
+        method = "sequential"
     if method not in ("auto", "sequential"):
-        raise InputError(f"method={method!r} cannot stop early; leave it out, or say method='sequential'")
+        raise InputError(
+            f"method={method!r} cannot stop early; leave it out, or say method='sequential'"
+        )
     options = as_options("sequential", options)
     if options is not None and not isinstance(options, Options):
-        raise InputError(f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early")
+        raise InputError(
+            f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early"
+        )
     chosen = options or Options()
     if max_seconds is not None:
         chosen = replace(chosen, max_seconds=max_seconds)
@@ -150,13 +188,20 @@ def _sequential(method: object, options: object, max_seconds: float | None, chec
 
 def _seen_as(representation: str, method: object) -> Method:
     """A method that looks at the bits of outputs, or at their values and then at their bits."""
-    from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits  # only needed for bits
+    # only needed for bits
+    from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits
     from epsilometer.methods.events import EventsMethod
     from epsilometer.methods.profile import ProfileMethod
 
     if method not in ("auto", "events", "bits", "profile"):
-        raise InputError(f"representation={representation!r} goes with the method events, not with {method!r}")
-    values, bits = (ProfileMethod(), BitsProfileMethod()) if method == "profile" else (EventsMethod(), BitsMethod())
+        raise InputError(
+            f"representation={representation!r} goes with the method events, not with {method!r}"
+        )
+    values, bits = (
+        (ProfileMethod(), BitsProfileMethod())
+        if method == "profile"
+        else (EventsMethod(), BitsMethod())
+    )
     return bits if representation == "bits" else WithBits(values, bits)
 
 
@@ -164,19 +209,26 @@ def check_enough_for(n_pairs: int, samples: int) -> None:
     """Several pairs need draws to choose among them."""
     least = int(FEWEST_PER_PAIR * n_pairs * 2 / EXPLORE_SHARE)
     if n_pairs > 1 and samples < least:
-        raise InputError(f"samples={samples} is too few: choosing among {n_pairs} pairs takes at least {least}")
+        raise InputError(
+            f"samples={samples} is too few: choosing among {n_pairs} pairs takes at least {least}"
+        )
 
 
 def training_size(samples: int, *seen: Outputs) -> int:
     """Draws per side that learn: 30 % of a small audit, a falling share of a large one where events are clear.
 
-    Outputs of several columns or shapes need them: with 12, 22 and 30 % of a million draws the chosen event of
-    NumericalSVT has .50, .65 and .74 of the oracle, that of SVT4 with 22 and 30 % .83 and .88, and the proof loses .01.
+    Outputs of several columns or shapes need them: with 12, 22 and 30 % of a million draws the
+    chosen event of NumericalSVT has .50, .65 and .74 of the oracle, that of SVT4 with 22 and 30 %
+    .83 and .88, and the proof loses .01.
 
     Args:
         samples: draws per side of the whole audit.
-        seen: draws that learn already; those of the proof must not decide how many there are of them.
+        seen: draws that learn already; those of the proof must not decide how many there are of
+            them.
     """
-    is_wide = any(len(side.blocks) > 1 or any(len(block.columns) > 1 for block in side.blocks) for side in seen)
+    is_wide = any(
+        len(side.blocks) > 1 or any(len(block.columns) > 1 for block in side.blocks)
+        for side in seen
+    )
     most = _MOST_TRAINING if is_wide else min(int(20_000 + 0.1 * samples), _MOST_PLAIN)
     return max(FEWEST // 2, min(int(0.3 * samples), most))

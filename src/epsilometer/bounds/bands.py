@@ -1,7 +1,7 @@
 """Many events at once: a simultaneous band under the trade-off curve of two distributions.
 
-Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them hold together, so any claim, at any of
-its parameters, may be read off the band afterwards without paying again.
+Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them hold together, so
+any claim, at any of its parameters, may be read off the band afterwards without paying again.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,11 @@ class Band:
 
     def value(self, claim: Claim) -> float:
         """The largest value of the claim's own parameter that some event proves; 0 if none does."""
-        found = (claim.least_value(p, q) for p, q in zip(self.p_lower, self.q_upper, strict=True) if p > q)
+        found = (
+            claim.least_value(p, q)
+            for p, q in zip(self.p_lower, self.q_upper, strict=True)
+            if p > q
+        )
         return max(found, default=0.0)
 
     def epsilon(self, delta: float) -> float:
@@ -62,7 +66,12 @@ Shares = Sequence[float] | None
 
 
 def band_from_counts(
-    left_hits: Hits, n_left: int, right_hits: Hits, n_right: int, failure_probability: float, left_shares: Shares = None
+    left_hits: Hits,
+    n_left: int,
+    right_hits: Hits,
+    n_right: int,
+    failure_probability: float,
+    left_shares: Shares = None,
 ) -> Band:
     """The band of K events from their counts, by exact bounds that spend failure_probability/K on each event.
 
@@ -78,16 +87,23 @@ def band_from_counts(
     """
     each = check_failure_probability(failure_probability) / max(len(left_hits), 1)
     shares = [0.5] * len(left_hits) if left_shares is None else left_shares
-    left, right = zip(left_hits, shares, strict=True), zip(right_hits, shares, strict=True)
+    left = zip(left_hits, shares, strict=True)
+    right = zip(right_hits, shares, strict=True)
     p_lower = tuple(lower(Counts(int(hits), n_left), each * share) for hits, share in left)
-    return Band(p_lower, tuple(upper(Counts(int(hits), n_right), each * (1.0 - share)) for hits, share in right))
+    return Band(
+        p_lower,
+        tuple(upper(Counts(int(hits), n_right), each * (1.0 - share)) for hits, share in right),
+    )
 
 
-def band_from_scores(left: Floats, right: Floats, failure_probability: float, points: int = 96) -> Band:
+def band_from_scores(
+    left: Floats, right: Floats, failure_probability: float, points: int = 96
+) -> Band:
     """The band of the events {score ≥ c}, the thresholds c taken from the scores themselves.
 
-    The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1) for any continuous distribution; with
-    atoms the bounds err on the safe side. So a few ranks that are fixed beforehand bound the tails, without a split.
+    The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1) for any continuous
+    distribution; with atoms the bounds err on the safe side. So a few ranks that are fixed
+    beforehand bound the tails, without a split.
 
     Args:
         left: shape (n,), draws from P, for which the scores should be larger.
@@ -97,19 +113,26 @@ def band_from_scores(left: Floats, right: Floats, failure_probability: float, po
     Guarantee: exact for independent draws.
     """
     check_failure_probability(failure_probability)
-    above, below = np.sort(left)[::-1], np.sort(right)[::-1]
-    ranks, others = _ranks(len(above), points), _ranks(len(below), points)
+    above = np.sort(left)[::-1]
+    below = np.sort(right)[::-1]
+    ranks = _ranks(len(above), points)
+    others = _ranks(len(below), points)
     each = failure_probability / (len(ranks) + len(others))
     p_lower = betaincinv(ranks, len(above) - ranks + 1.0, each)
     # One more point: nothing is known below the last rank.
     q_upper = np.append(betaincinv(others, len(below) - others + 1.0, 1.0 - each), 1.0)
     first_below = np.array([np.count_nonzero(below >= above[rank - 1]) for rank in ranks])
-    return Band(tuple(p_lower.tolist()), tuple(q_upper[np.searchsorted(others, first_below, side="right")].tolist()))
+    return Band(
+        tuple(p_lower.tolist()),
+        tuple(q_upper[np.searchsorted(others, first_below, side="right")].tolist()),
+    )
 
 
 def _ranks(n: int, points: int) -> Integers:
     """Ranks that are dense at both ends, where claims differ most."""
-    tail = np.unique(np.round(np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))).astype(np.int64))
+    tail = np.unique(
+        np.round(np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))).astype(np.int64)
+    )
     return np.unique(np.concatenate([tail, n + 1 - tail]))
 
 

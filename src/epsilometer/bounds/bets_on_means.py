@@ -23,7 +23,8 @@ class JointBet:
 
     Attributes:
         order: α.
-        scores: shape (cells,), the values of h, shifted so that the mean of e^((α−1)h) under P is expected to be 1.
+        scores: shape (cells,), the values of h, shifted so that the mean of e^((α−1)h) under P is
+            expected to be 1.
         stake: λ, what is staked on every left draw; between 0 and (α − 1)/α.
     """
 
@@ -36,7 +37,9 @@ class JointBet:
         if not len(self.scores) or not np.isfinite(self.scores).all():
             raise InputError("scores must be finite, at least one")
         if not 0.0 < self.stake < (self.order - 1.0) / self.order:
-            raise InputError(f"stake={self.stake!r} must lie strictly between 0 and (order - 1)/order")
+            raise InputError(
+                f"stake={self.stake!r} must lie strictly between 0 and (order - 1)/order"
+            )
 
     def log_wealth(self, left: Integers, right: Integers, divergence: float) -> float:
         """ln W at a claimed divergence; −inf where the bet is not allowed.
@@ -46,7 +49,8 @@ class JointBet:
             right: the same for Q.
             divergence: r.
         """
-        n, m = int(left.sum()), int(right.sum())
+        n = int(left.sum())
+        m = int(right.sum())
         if divergence > self.greatest(n, m):
             return -math.inf
         growth = self.order / (self.order - 1.0)
@@ -81,9 +85,13 @@ class MeanBet:
     def __post_init__(self) -> None:
         inside = (self.lowest >= -1.0) & (self.highest <= 1.0) & (self.lowest <= self.highest)
         if not len(self.lowest) or not inside.all():
-            raise InputError("the values of a bet's cells must lie between -1 and 1, the lowest below the highest")
+            raise InputError(
+                "the values of a bet's cells must lie between -1 and 1, the lowest below the highest"
+            )
         if not -1.0 <= self.centre <= 1.0 or not 0.0 < self.stake < 0.5:
-            raise InputError(f"centre={self.centre!r} must lie in [-1, 1] and stake={self.stake!r} between 0 and 1/2")
+            raise InputError(
+                f"centre={self.centre!r} must lie in [-1, 1] and stake={self.stake!r} between 0 and 1/2"
+            )
 
     def log_wealth(self, left: Integers, right: Integers, difference: float) -> float:
         """ln W at a claimed difference; −inf where the bet is not allowed.
@@ -93,11 +101,15 @@ class MeanBet:
             right: the same for Q.
             difference: c.
         """
-        n, m = int(left.sum()), int(right.sum())
+        n = int(left.sum())
+        m = int(right.sum())
         gains = 1.0 + self.stake * (self.lowest - self.centre - difference)
         losses = 1.0 - self.stake * n / m * (self.highest - self.centre)
         # No factor may be negative for any f(X) ≥ −1 and f(Y) ≤ 1.
-        if self.stake * (1.0 + self.centre + difference) >= 1.0 or self.stake * n / m * (1.0 - self.centre) >= 1.0:
+        if (
+            self.stake * (1.0 + self.centre + difference) >= 1.0
+            or self.stake * n / m * (1.0 - self.centre) >= 1.0
+        ):
             return -math.inf
         return float(left @ np.log(gains)) + float(right @ np.log(losses))
 
@@ -106,10 +118,13 @@ class MeanBet:
         return 2.0
 
 
-def bet_lower(bet: JointBet | MeanBet, left: Integers, right: Integers, failure_probability: float) -> float:
+def bet_lower(
+    bet: JointBet | MeanBet, left: Integers, right: Integers, failure_probability: float
+) -> float:
     """The certified lower bound on what the bet is about, at least 0: D_order(P‖Q), or E f(X) − E f(Y).
 
-    Guarantee: above the truth with at most `failure_probability`, if the bet was fixed before the draws. Exact.
+    Guarantee: above the truth with at most `failure_probability`, if the bet was fixed before the
+        draws. Exact.
 
     Args:
         bet: its score and stake; or its function, centre and stake.
@@ -126,14 +141,16 @@ def bet_lower(bet: JointBet | MeanBet, left: Integers, right: Integers, failure_
         return 0.0
     if bet.log_wealth(left, right, high) >= needed:
         return high
-    return rejected_end(lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS)
+    return rejected_end(
+        lambda claimed: bet.log_wealth(left, right, claimed) >= needed, 0.0, high, _HALVINGS
+    )
 
 
 def bet_p_value(bet: JointBet | MeanBet, left: Integers, right: Integers, claimed: float) -> float:
     """One over the wealth against the claimed value, at most 1: a p-value by Markov's inequality.
 
-    Guarantee: at most t with probability at most t, for every t, if the claim holds and the bet was fixed before the
-    draws. Exact.
+    Guarantee: at most t with probability at most t, for every t, if the claim holds and the bet was
+    fixed before the draws. Exact.
     """
     if not left.sum() or not right.sum():
         return 1.0
@@ -179,7 +196,10 @@ def least_epsilon(divergence: float, order: float, threshold: str = "tight") -> 
         return 0.0
     if threshold == "published":
         return max(divergence, math.sqrt(divergence / (2.0 * order)))
-    # The threshold grows with ε and with the order. It is at least ε − ln 2/(order − 1), and at least
-    # ε·tanh(ε/2) > ε − 0.56, its limit at order 1. The lower end of the bracket is always refuted.
+    # The threshold grows with ε and with the order. It is at least ε − ln 2/(order − 1), and at
+    # least ε·tanh(ε/2) > ε − 0.56, its limit at order 1. The lower end of the bracket is always
+    # refuted.
     high = divergence + min(math.log(2.0) / (order - 1.0), 0.56) + 1e-9
-    return rejected_end(lambda e: greatest_divergence(e, order) < divergence, divergence, high, _EPSILON_HALVINGS)
+    return rejected_end(
+        lambda e: greatest_divergence(e, order) < divergence, divergence, high, _EPSILON_HALVINGS
+    )

@@ -1,17 +1,21 @@
 """p-values of exact certificates, valid at every threshold at once: P(p ≤ t) ≤ t for all t.
 
-A certificate is a test at each failure probability. The least failure probability at which it refutes is a p-value only
-if these tests are nested: what refutes at t must refute at every larger t. The joint test of two counts is not nested
-as it stands, since its order of the counts depends on the failure probability. So the order is kept: it is that of the
-audit's own failure probability f, and R is the region of all counts that are at least as extreme as those seen. Only
-the price of restricting q and the level change with t:
+A certificate is a test at each failure probability. The least failure probability at which it
+refutes is a p-value only
+if these tests are nested: what refutes at t must refute at every larger t. The joint test of two
+counts is not nested as it stands, since its order of the counts depends on the failure probability.
+So the order is kept: it is that of the audit's own failure probability f, and R is the region of
+all counts that are at least as extreme as those seen. Only the price of restricting q and the level
+change with t:
 
     p = the least t with  sup {P(R; p = max_power(q), q) : q in C(t)} ≤ 0.98·t,
 
-where C(t) are two Clopper–Pearson bounds on q that fail with t/100 each and max_power is the claimed curve. C(t) grows
-as t falls, so the tests are nested, and each of them errs with at most t. At t = f it is the test behind the verdict.
+where C(t) are two Clopper–Pearson bounds on q that fail with t/100 each and max_power is the
+claimed curve. C(t) grows as t falls, so the tests are nested, and each of them errs with at most t.
+At t = f it is the test behind the verdict.
 
-Reference: Berger and Boos, "P values maximized over a confidence set for the nuisance parameter" (1994).
+Reference: Berger and Boos, "P values maximized over a confidence set for the nuisance parameter"
+    (1994).
 """
 
 from collections.abc import Callable
@@ -97,7 +101,8 @@ def certificate_p_value(
 
 def _claimed_curve(claim: Claim, complement: bool) -> Callable[[Floats], Floats]:
     """The greatest p that the claim allows at each q, where these may be probabilities of complements."""
-    if isinstance(claim, ZCDP):  # from fewer orders, which takes a tenth of the time; never below `max_power`
+    # from fewer orders, which takes a tenth of the time; never below `max_power`
+    if isinstance(claim, ZCDP):
         return partial(zero_concentrated_curve, claim.rho)
     # These claims say the same about P(E), Q(E) and about 1 − Q(E), 1 − P(E).
     if not complement or isinstance(claim, GaussianDP | RenyiDP):
@@ -156,7 +161,9 @@ class _LineNull(_Null):
 class _CurveNull(_Null):
     """A claim p ≤ curve(q) with any curve that never falls."""
 
-    def __init__(self, region: supremum.Region, right: Counts, curve: Callable[[Floats], Floats]) -> None:
+    def __init__(
+        self, region: supremum.Region, right: Counts, curve: Callable[[Floats], Floats]
+    ) -> None:
         super().__init__(region, right)
         self.curve = curve
 
@@ -166,7 +173,8 @@ class _CurveNull(_Null):
     def is_refuted(self, region: supremum.Region, q_range: Range, level: float) -> bool:
         _, blocks = self.region_for(level)
         q = supremum.evenly_spread(q_range, _PIECES + 1)
-        # On an interval p is largest at its upper end, and the region is likeliest for the smallest q.
+        # On an interval p is largest at its upper end, and the region is likeliest for the smallest
+        # q.
         highest = supremum.region_probability(region, self.curve(q[1:]), q[:-1], blocks)
         return bool((highest <= level).all())
 
@@ -212,18 +220,23 @@ def _least_threshold(null: _Null, start: float) -> float:
     return 1.0
 
 
-# A p-value by search lies between these normal quantiles; it is found to this distance, about a per cent of it.
+# A p-value by search lies between these normal quantiles; it is found to this distance, about a per
+# cent of it.
 _LOWEST_QUANTILE = -36.4
 _HIGHEST_QUANTILE = 0.0
 _CLOSE = 2e-3
 
 
-def nested_p_value(bound_at: Callable[[float], float], claimed: float, failure_probability: float) -> float | None:
+def nested_p_value(
+    bound_at: Callable[[float], float], claimed: float, failure_probability: float
+) -> float | None:
     """The least failure probability at which a bound is above the claim, for bounds that grow with it.
 
-    The bound must grow with the failure probability for all counts, as bounds do whose construction does not depend
-    on it otherwise (Clopper–Pearson bounds with fixed shares, bets with fixed stakes). Then it is a p-value. The bound
-    is nearly a straight line over the normal quantile of the failure probability: few steps find the crossing.
+    The bound must grow with the failure probability for all counts, as bounds do whose construction
+    does not depend on it otherwise (Clopper–Pearson bounds with fixed shares, bets with fixed
+    stakes). Then it is a p-value. The bound
+    is nearly a straight line over the normal quantile of the failure probability: few steps find
+    the crossing.
 
     Args:
         bound_at: the certified bound at a failure probability.
@@ -231,8 +244,8 @@ def nested_p_value(bound_at: Callable[[float], float], claimed: float, failure_p
         failure_probability: of the certificate, where the search begins.
 
     Returns:
-        A failure probability that was seen to refute; 1 if not even 0.5 refutes, None if the certificate has no other
-        confidence.
+        A failure probability that was seen to refute; 1 if not even 0.5 refutes, None if the
+        certificate has no other confidence.
     """
     from scipy.optimize import brentq  # slow to import, and only needed by those who ask
 

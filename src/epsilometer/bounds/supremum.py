@@ -9,11 +9,14 @@ from scipy.special import betainc, betaincc, ndtr
 
 from epsilometer.arrays import Floats
 
-# Covers the rounding of the incomplete beta function (relative error below 1e-13 up to 1e9 trials) many times over.
+# Covers the rounding of the incomplete beta function (relative error below 1e-13 up to 1e9 trials)
+# many times over.
 ROUNDING = 1e-11
-# Up to this ratio of trials to q, rounding 1 − q changes P(Y < edge) by less than 1e-11 of it, even 8 spreads out.
+# Up to this ratio of trials to q, rounding 1 − q changes P(Y < edge) by less than 1e-11 of it, even
+# 8 spreads out.
 _ROUNDED_Q = 1e8
-# How often an interval that is not yet below the level may be halved; each halving shrinks the chord term 4×.
+# How often an interval that is not yet below the level may be halved; each halving shrinks the
+# chord term 4×.
 _DEPTH = 6
 
 Range = tuple[float, float]
@@ -24,11 +27,12 @@ class Region:
     """{X ≥ threshold(Y)}: the counts at least as extreme as those seen.
 
     Attributes:
-        threshold: maps an array of right counts to the least (real) left counts in the region; non-decreasing.
+        threshold: maps an array of right counts to the least (real) left counts in the region;
+            non-decreasing.
         n_left: trials on the left.
         n_right: trials on the right.
-        reach: how many spreads of Y the blocks cover on each side. What is left out counts in full, so a smaller level
-            needs a longer reach.
+        reach: how many spreads of Y the blocks cover on each side. What is left out counts in full,
+            so a smaller level needs a longer reach.
     """
 
     threshold: Callable[[Floats], Floats]
@@ -49,7 +53,8 @@ class NullLine:
         return np.minimum(self.slope * q + self.shift, 1.0)
 
 
-# P(Y below the first block), shape (k,); the probability of each block and the left counts that it needs, (k, blocks).
+# P(Y below the first block), shape (k,); the probability of each block and the left counts that it
+# needs, (k, blocks).
 RightSide = tuple[Floats, Floats, Floats]
 
 
@@ -61,8 +66,9 @@ def region_probability(
     Args:
         p: shape (k,), left probabilities.
         q: shape (k,), right probabilities.
-        blocks: the largest number of blocks for the bulk of Y, for each q on its own; or the lowest values of blocks
-            that all q share, which makes it the probability of one fixed region that contains this one.
+        blocks: the largest number of blocks for the bulk of Y, for each q on its own; or the lowest
+            values of blocks that all q share, which makes it the probability of one fixed region
+            that contains this one.
         right: the `right_side` of these q and blocks, where it is known.
     """
     n, (below, mass, needed) = float(region.n_left), right or right_side(region, q, blocks)
@@ -76,9 +82,13 @@ def region_probability(
 def right_side(region: Region, q: Floats, blocks: int | Floats) -> RightSide:
     """What `region_probability` needs to know of Y: half of its work, and the same for every p."""
     m = float(region.n_right)
-    edges = _block_edges(m, q, blocks, region.reach) if isinstance(blocks, int) else np.tile(blocks, (len(q), 1))
-    # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is wrong in the third
-    # digit at 1e7 trials.
+    edges = (
+        _block_edges(m, q, blocks, region.reach)
+        if isinstance(blocks, int)
+        else np.tile(blocks, (len(q), 1))
+    )
+    # P(Y < edge) by the incomplete beta function: SciPy's binomial function of the same meaning is
+    # wrong in the third digit at 1e7 trials.
     inner = np.clip(edges, 1.0, m)
     if m <= _ROUNDED_Q * float(q.min()):  # 4 times as fast as the complement
         below = betainc(m - inner + 1.0, inner, 1.0 - q[:, None])
@@ -86,14 +96,16 @@ def right_side(region: Region, q: Floats, blocks: int | Floats) -> RightSide:
         below = betaincc(inner, m - inner + 1.0, q[:, None])
     below = np.where(edges <= 0.0, 0.0, np.where(edges > m, 1.0, below))
     mass = np.diff(np.concatenate([below, np.ones((len(q), 1))], axis=1), axis=1)
-    # A real threshold just above an integer through rounding must not push that integer out of the region.
+    # A real threshold just above an integer through rounding must not push that integer out of the
+    # region.
     needed = np.maximum(np.ceil(region.threshold(edges) * (1.0 - 1e-12) - 1e-9), 0.0)
     return below[:, 0], np.maximum(mass, 0.0), needed
 
 
 def _block_edges(m: float, q: Floats, blocks: int, reach: float) -> Floats:
     """Shape (k, at most blocks + 2): lowest values of Y in each block; the last block reaches to m."""
-    centre, spread = m * q, np.sqrt(m * q * (1.0 - q))
+    centre = m * q
+    spread = np.sqrt(m * q * (1.0 - q))
     start = np.maximum(np.floor(centre - reach * spread - 4.0), 0.0)
     stop = np.minimum(np.ceil(centre + (reach + 0.5) * spread + 12.0), m)
     step = np.maximum(np.ceil((stop - start + 1.0) / blocks), 1.0)
@@ -103,7 +115,8 @@ def _block_edges(m: float, q: Floats, blocks: int, reach: float) -> Floats:
 
 def common_edges(region: Region, q_range: Range, blocks: int) -> Floats:
     """Lowest values of blocks that hold the bulk of Y for every q in a range, each as wide as one of `blocks` is."""
-    m, q = float(region.n_right), np.array(q_range)
+    m = float(region.n_right)
+    q = np.array(q_range)
     spread = np.sqrt(m * q * (1.0 - q))
     start = max(math.floor(m * q[0] - region.reach * spread[0] - 4.0), 0)
     stop = min(math.ceil(m * q[1] + (region.reach + 0.5) * spread[1] + 12.0), region.n_right)
@@ -114,9 +127,11 @@ def common_edges(region: Region, q_range: Range, blocks: int) -> Floats:
 def normal_probability(region: Region, p: Floats, q: Floats, blocks: int) -> Floats:
     """Roughly the same by normal distributions: 50 times faster for large counts, a guide and never a proof.
 
-    It keeps the lowest value of each block, so that it errs as the proof does and points at the right place.
+    It keeps the lowest value of each block, so that it errs as the proof does and points at the
+    right place.
     """
-    n, m = float(region.n_left), float(region.n_right)
+    n = float(region.n_left)
+    m = float(region.n_right)
     edges = _block_edges(m, q, blocks, region.reach)
     below = ndtr((edges - 0.5 - m * q[:, None]) / np.sqrt(m * q * (1.0 - q))[:, None])
     excess = region.threshold(edges[:, :-1]) - 0.5 - n * p[:, None]
@@ -125,33 +140,47 @@ def normal_probability(region: Region, p: Floats, q: Floats, blocks: int) -> Flo
     return np.asarray((np.diff(below, axis=1) * tail).sum(axis=1), dtype=np.float64)
 
 
-def greatest_probability(region: Region, null: NullLine, q_range: Range, level: float, cuts: int, blocks: int) -> float:
+def greatest_probability(
+    region: Region, null: NullLine, q_range: Range, level: float, cuts: int, blocks: int
+) -> float:
     """An upper bound on the region's probability over the null with q in `q_range`, cut into so many intervals.
 
-    It is refined only as needed to decide whether it is at most `level`: intervals whose bound is above the level
-    although both their ends are below are halved a few times.
+    It is refined only as needed to decide whether it is at most `level`: intervals whose bound is
+    above the level although both their ends are below are halved a few times.
 
     Guarantee: never below the supremum. Exact.
     """
     ends = evenly_spread(q_range, cuts + 1)
     at_ends = region_probability(region, null.power(ends), ends, blocks)
-    a, b, low, high = ends[:-1], ends[1:], at_ends[:-1], at_ends[1:]
+    a = ends[:-1]
+    b = ends[1:]
+    low = at_ends[:-1]
+    high = at_ends[1:]
     worst = 0.0
     for depth in range(_DEPTH + 1):
         bound = np.maximum(low, high) + _chord_excess(region, null, a, b)
         bad = ~(bound <= level)  # what is not a number is no evidence
         if bad.any():  # perhaps the corner is lower
-            bound[bad] = np.minimum(bound[bad], region_probability(region, null.power(b[bad]), a[bad], blocks))
+            bound[bad] = np.minimum(
+                bound[bad], region_probability(region, null.power(b[bad]), a[bad], blocks)
+            )
         bad = ~(bound <= level)
         worst = max(worst, float(np.max(bound[~bad], initial=0.0)))
         if not bad.any():
             return worst
-        if depth == _DEPTH or not (np.maximum(low, high)[bad] <= level).all():  # halving would not help
+        # halving would not help
+        if depth == _DEPTH or not (np.maximum(low, high)[bad] <= level).all():
             return max(worst, float(bound.max()))
-        a, b, low, high = a[bad], b[bad], low[bad], high[bad]
+        a = a[bad]
+        b = b[bad]
+        low = low[bad]
+        high = high[bad]
         middle = 0.5 * (a + b)
         centre = region_probability(region, null.power(middle), middle, blocks)
-        a, b, low, high = np.append(a, middle), np.append(middle, b), np.append(low, centre), np.append(centre, high)
+        a = np.append(a, middle)
+        b = np.append(middle, b)
+        low = np.append(low, centre)
+        high = np.append(centre, high)
     return worst
 
 
@@ -163,7 +192,8 @@ def evenly_spread(q_range: Range, n: int) -> Floats:
 
 def _chord_excess(region: Region, null: NullLine, a: Floats, b: Floats) -> Floats:
     """(b − a)²/8 times the greatest information on [a, b]; infinite where p or q touches 0 or 1."""
-    p_low, p_high = null.power(a), null.power(b)
+    p_low = null.power(a)
+    p_high = null.power(b)
     # x(1 − x) is concave, so its least value on an interval is at an end.
     p_spread = np.minimum(p_low * (1.0 - p_low), p_high * (1.0 - p_high))
     q_spread = np.minimum(a * (1.0 - a), b * (1.0 - b))
@@ -185,7 +215,12 @@ _LOOKS_PER_DEGREE = 16
 
 
 def interpolated_supremum(
-    region: Region, null: NullLine, q_range: Range, level: float, blocks: int, tolerance: float = TOLERANCE
+    region: Region,
+    null: NullLine,
+    q_range: Range,
+    level: float,
+    blocks: int,
+    tolerance: float = TOLERANCE,
 ) -> float | None:
     """An upper bound on the region's probability over the null with q in `q_range`, a little above the supremum.
 
@@ -203,25 +238,34 @@ def interpolated_supremum(
     q = (0.5 * (low + high) + 0.5 * (high - low) * np.cos(angles)) ** 2
     values = region_probability(region, null.power(q), q, common_edges(region, q_range, blocks))
     # The rounding of the values, at most doubled a few times by the interpolation.
-    return min(_greatest_between(values, angles) + tolerance * level + 10.0 * ROUNDING * float(values.max()), 1.0)
+    return min(
+        _greatest_between(values, angles)
+        + tolerance * level
+        + 10.0 * ROUNDING * float(values.max()),
+        1.0,
+    )
 
 
 def needed_degree(region: Region, null: NullLine, ends: Range, tolerance: float) -> int | None:
     """The least degree whose error is at most the tolerance for u between the ends; None if it is too large."""
-    middle, half = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
+    middle = 0.5 * (ends[0] + ends[1])
+    half = 0.5 * (ends[1] - ends[0])
     real = (middle + half * 0.5 * (_ELLIPSES + 1.0 / _ELLIPSES)) ** 2
     imaginary = (half * 0.5 * (_ELLIPSES - 1.0 / _ELLIPSES)) ** 2
     growth = _growth(region.n_left, null, real, imaginary)
     growth += _growth(region.n_right, NullLine(1.0, 0.0), real, imaginary)
-    degree = float(np.min((growth + np.log(2.0 / ((_ELLIPSES - 1.0) * tolerance))) / np.log(_ELLIPSES)))
+    degree = float(
+        np.min((growth + np.log(2.0 / ((_ELLIPSES - 1.0) * tolerance))) / np.log(_ELLIPSES))
+    )
     return math.ceil(degree) if degree <= _MOST_DEGREE else None
 
 
 def _growth(trials: int, line: NullLine, real: Floats, imaginary: Floats) -> Floats:
     """The logarithm of a bound on (|p| + |1 − p|)^trials for p = slope·u² + shift with u = a + ib.
 
-    With r = 1 − shift and w = slope·(a² + b²): |p| ≤ w + shift and |1 − p|² = (r − w)² + 4·slope·b²·r. The sum of the
-    two grows with a² and with b² (the root is at least |r − w|), so it is at most its value at the greatest of both.
+    With r = 1 − shift and w = slope·(a² + b²): |p| ≤ w + shift and |1 − p|² = (r − w)² +
+    4·slope·b²·r. The sum of the two grows with a² and with b² (the root is at least |r − w|), so it
+    is at most its value at the greatest of both.
 
     Args:
         real: shape (k,), the greatest a² on each ellipse.
@@ -238,8 +282,9 @@ def _growth(trials: int, line: NullLine, real: Floats, imaginary: Floats) -> Flo
 def _greatest_between(values: Floats, angles: Floats) -> float:
     """A bound on the polynomial through the values at the cosines of the angles, for all cosines.
 
-    As a function t of the angle it is a sum of cosines, and |t''| ≤ Σ j²·|coefficient j|. Where it is greatest its
-    slope is 0, so it is there at most |t''|/2·(half a step)² above its value at the nearest angle.
+    As a function t of the angle it is a sum of cosines, and |t''| ≤ Σ j²·|coefficient j|. Where it
+    is greatest its slope is 0, so it is there at most |t''|/2·(half a step)² above its value at the
+    nearest angle.
     """
     orders = np.arange(len(values))
     coefficients = np.cos(np.outer(orders, angles)) @ values * (2.0 / len(values))

@@ -10,11 +10,36 @@ from epsilometer.claims.renyi import ZCDP, RenyiDP, bernoulli_divergence, check_
 from epsilometer.claims.tradeoff import TradeOffDP
 from epsilometer.errors import InputError
 
-__all__ = ["NOTIONS", "ZCDP", "ApproxDP", "ApproxDeltaDP", "Claim", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"]
-__all__ += ["as_claim", "as_number", "bernoulli_divergence", "check_order", "check_whole", "from_dict"]
+__all__ = [
+    "NOTIONS",
+    "ZCDP",
+    "ApproxDP",
+    "ApproxDeltaDP",
+    "Claim",
+    "GaussianDP",
+    "PureDP",
+    "RenyiDP",
+    "TradeOffDP",
+]
+__all__ += [
+    "as_claim",
+    "as_number",
+    "bernoulli_divergence",
+    "check_order",
+    "check_whole",
+    "from_dict",
+]
 __all__ += ["from_parameters", "open_claim", "parse_claim"]
 
-_SHORT = {"eps": "epsilon", "ε": "epsilon", "δ": "delta", "alpha": "order", "α": "order", "μ": "mu", "ρ": "rho"}
+_SHORT = {
+    "eps": "epsilon",
+    "ε": "epsilon",
+    "δ": "delta",
+    "alpha": "order",
+    "α": "order",
+    "μ": "mu",
+    "ρ": "rho",
+}
 
 
 def from_dict(data: Mapping[str, Any]) -> Claim:
@@ -23,15 +48,23 @@ def from_dict(data: Mapping[str, Any]) -> Claim:
     kind = NOTIONS.get(str(rest.pop("notion", None)))
     if kind is None:
         own = "Your own notion is known when the module that defines it is imported"
-        raise InputError(f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. {own}")
+        raise InputError(
+            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. {own}"
+        )
     try:
         return kind.restored(rest)
     except TypeError as error:
-        raise InputError(f"the claim {dict(data)!r} does not fit the notion {kind.notion}: {error}") from error
+        raise InputError(
+            f"the claim {dict(data)!r} does not fit the notion {kind.notion}: {error}"
+        ) from error
 
 
 # The parameters that make a claim together.
-_KINDS: dict[tuple[str, ...], type[Claim]] = {("epsilon",): PureDP, ("mu",): GaussianDP, ("rho",): ZCDP}
+_KINDS: dict[tuple[str, ...], type[Claim]] = {
+    ("epsilon",): PureDP,
+    ("mu",): GaussianDP,
+    ("rho",): ZCDP,
+}
 _KINDS |= {("delta", "epsilon"): ApproxDP, ("epsilon", "order"): RenyiDP}
 
 
@@ -41,7 +74,9 @@ def from_parameters(**parameters: float | None) -> Claim:
     kind = _KINDS.get(tuple(sorted(given)))
     if kind is None:
         possible = "give epsilon; epsilon and delta; epsilon and order; mu; or rho"
-        raise InputError(f"a claim cannot be made of {', '.join(sorted(given)) or 'nothing'}: {possible}")
+        raise InputError(
+            f"a claim cannot be made of {', '.join(sorted(given)) or 'nothing'}: {possible}"
+        )
     return kind(**given)
 
 
@@ -52,7 +87,9 @@ def parse_claim(text: str) -> Claim:
         name, equals, number = (piece.strip() for piece in part.partition("="))
         name = _SHORT.get(name.lower(), name.lower())
         if not equals or name not in ("epsilon", "delta", "order", "mu", "rho") or name in given:
-            raise InputError(f"claim {text!r} cannot be read at {part!r}: write it like eps=1,delta=1e-6")
+            raise InputError(
+                f"claim {text!r} cannot be read at {part!r}: write it like eps=1,delta=1e-6"
+            )
         try:
             given[name] = float(number)
         except ValueError:
@@ -69,11 +106,15 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
         if set(fixed) == {"epsilon"}:
             return ApproxDeltaDP(fixed["epsilon"], 0.0)
         if set(fixed) != {"delta"}:
-            raise InputError("measuring ApproxDP needs either delta= (bounds ε) or epsilon= (bounds δ)")
+            raise InputError(
+                "measuring ApproxDP needs either delta= (bounds ε) or epsilon= (bounds δ)"
+            )
     try:
         return notion(**{notion.parameter: 0.0, **fixed})
     except (TypeError, AttributeError) as error:
-        raise InputError(f"cannot measure {notion.__name__} with {dict(fixed)!r}: {error}") from None
+        raise InputError(
+            f"cannot measure {notion.__name__} with {dict(fixed)!r}: {error}"
+        ) from None
 
 
 def as_claim(claim: object) -> Claim:
@@ -82,4 +123,6 @@ def as_claim(claim: object) -> Claim:
         return claim
     if isinstance(claim, str):
         return parse_claim(claim)
-    raise InputError(f"claim={claim!r:.200} must be a claim such as PureDP(1.0), or text like 'eps=1,delta=1e-6'")
+    raise InputError(
+        f"claim={claim!r:.200} must be a claim such as PureDP(1.0), or text like 'eps=1,delta=1e-6'"
+    )

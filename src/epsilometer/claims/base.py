@@ -1,9 +1,10 @@
 """What every claim of privacy can do.
 
-A claim is a curve: `max_power(q)` is the greatest P(E) it allows for an event E with Q(E) = q, whichever of the two
-neighbours P is. One sound test then serves every notion. Each claim also has *its own parameter* (ε, ρ, μ, ...); a
-larger value is a weaker promise. `least_value(p, q)` is the smallest value of that parameter whose curve allows
-P(E) = p when Q(E) = q: what an event with these probabilities proves about the mechanism.
+A claim is a curve: `max_power(q)` is the greatest P(E) it allows for an event E with Q(E) = q,
+whichever of the two neighbours P is. One sound test then serves every notion. Each claim also has
+*its own parameter* (ε, ρ, μ, ...); a larger value is a weaker promise. `least_value(p, q)` is the
+smallest value of that parameter whose curve allows P(E) = p when Q(E) = q: what an event with these
+probabilities proves about the mechanism.
 """
 
 import math
@@ -27,8 +28,8 @@ NOTIONS: dict[str, type["Claim"]] = {}
 class Claim(ABC):
     """A promise about all pairs of neighbours, in both directions.
 
-    A class with its own `notion` is registered by that name when it is defined, so that results with such claims
-    can be stored and read again.
+    A class with its own `notion` is registered by that name when it is defined, so that results
+    with such claims can be stored and read again.
 
     Attributes:
         notion: short name of the notion of privacy, used in files and on the command line.
@@ -48,7 +49,9 @@ class Claim(ABC):
         known = NOTIONS.get(notion, cls)
         # A reloaded module defines its claims again, and a dataclass with slots is created twice.
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise InputError(f"the notion {notion!r} of {cls.__qualname__} is taken by {known.__qualname__}")
+            raise InputError(
+                f"the notion {notion!r} of {cls.__qualname__} is taken by {known.__qualname__}"
+            )
         NOTIONS[notion] = cls
 
     @property
@@ -66,12 +69,18 @@ class Claim(ABC):
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """The same for arrays of shape (n,)."""
-        return np.array([self.least_value(one, two) for one, two in zip(p.tolist(), q.tolist(), strict=True)])
+        return np.array(
+            [self.least_value(one, two) for one, two in zip(p.tolist(), q.tolist(), strict=True)]
+        )
 
     def with_value(self, value: float) -> Self:
         """The same claim with another value of its own parameter."""
         changed = {self.parameter: value}
-        return replace(self, **changed) if is_dataclass(self) else type(self)(**changed, **self.fixed())
+        return (
+            replace(self, **changed)
+            if is_dataclass(self)
+            else type(self)(**changed, **self.fixed())
+        )
 
     def fixed(self) -> dict[str, float]:
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
@@ -81,13 +90,17 @@ class Claim(ABC):
         """What the claim promises about inputs that are `distance` neighbouring steps apart (group privacy)."""
         if check_whole("distance", distance) == 1:
             return self
-        raise InputError(f"distance={distance}: no group claim follows from {self.describe()}; state it yourself")
+        raise InputError(
+            f"distance={distance}: no group claim follows from {self.describe()}; state it yourself"
+        )
 
     def composed(self, times: int) -> "Claim":
         """What the claim promises about the joint outputs of `times` independent runs on the same input."""
         if check_whole("times", times) == 1:
             return self
-        raise InputError(f"times={times}: nothing about several runs follows from {self.describe()}; state it yourself")
+        raise InputError(
+            f"times={times}: nothing about several runs follows from {self.describe()}; state it yourself"
+        )
 
     def describe(self) -> str:
         """The claim in one line."""
@@ -116,7 +129,9 @@ def check_at_least(name: str, value: object, least: float) -> float:
     """The value as a finite float of at least `least`, or an InputError."""
     number = as_number(name, value)
     if not least <= number < math.inf:
-        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}")
+        raise InputError(
+            f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}"
+        )
     return number
 
 
@@ -125,7 +140,9 @@ def check_positive(name: str, value: object, most: float = math.inf, hint: str =
     number = as_number(name, value)
     if not 0.0 < number <= most or math.isinf(number):
         limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number above 0{limit}{hint}")
+        raise InputError(
+            f"{name}={value!r} makes no sense: it must be a finite number above 0{limit}{hint}"
+        )
     return number
 
 

@@ -52,15 +52,22 @@ class GaussianDP(Claim):
             raise InputError(f"delta={delta!r}: Gaussian noise needs a δ above 0")
         # δ grows with μ; at μ = 2·(√(2ε) + 40) it is 1 up to rounding.
         most = 2.0 * (math.sqrt(2.0 * target.epsilon) + 40.0)
-        mu = rejected_end(lambda mu: cls(mu).delta(target.epsilon) <= target.delta, 0.0, most, _HALVINGS)
+        mu = rejected_end(
+            lambda mu: cls(mu).delta(target.epsilon) <= target.delta, 0.0, most, _HALVINGS
+        )
         return cls(mu, target.delta)
 
     def delta(self, epsilon: float) -> float:
         """The exact δ of the curve at this ε."""
         if self.mu == 0.0:
             return 0.0
-        half, shift = 0.5 * self.mu, epsilon / self.mu
-        return max(float(ndtr(half - shift)) - math.exp(min(epsilon + float(log_ndtr(-half - shift)), 0.0)), 0.0)
+        half = 0.5 * self.mu
+        shift = epsilon / self.mu
+        return max(
+            float(ndtr(half - shift))
+            - math.exp(min(epsilon + float(log_ndtr(-half - shift)), 0.0)),
+            0.0,
+        )
 
     def epsilon(self, delta: float) -> float:
         """The exact ε of the curve at this δ."""

@@ -19,7 +19,9 @@ class HockeyStick(Claim):
     def max_power(self, q: Real) -> Real:
         """min(e^ε·q + δ, 1 − e^−ε·(1 − δ − q), 1)."""
         grow = math.exp(min(self.epsilon, 700.0))
-        power = np.minimum(np.minimum(grow * q + self.delta, 1.0 - (1.0 - self.delta - q) / grow), 1.0)
+        power = np.minimum(
+            np.minimum(grow * q + self.delta, 1.0 - (1.0 - self.delta - q) / grow), 1.0
+        )
         return power if isinstance(q, np.ndarray) else float(power)
 
     def least_value(self, p: float, q: float) -> float:
@@ -73,7 +75,9 @@ class ApproxDP(HockeyStick):
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
         number = as_number("delta", self.delta)
         if not 0.0 <= number < 1.0:
-            raise InputError(f"delta={self.delta!r} makes no sense: it must be at least 0 and less than 1")
+            raise InputError(
+                f"delta={self.delta!r} makes no sense: it must be at least 0 and less than 1"
+            )
         object.__setattr__(self, "delta", number)
 
     def fixed(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Rényi differential privacy and zero-concentrated differential privacy.
 
-What an event with probabilities p and q proves is the divergence of the two coins Bernoulli(p) and Bernoulli(q):
-by data processing, no larger than that of the outputs.
+What an event with probabilities p and q proves is the divergence of the two coins Bernoulli(p) and
+Bernoulli(q): by data processing, no larger than that of the outputs.
 """
 
 from abc import abstractmethod
@@ -14,8 +14,8 @@ from epsilometer.arrays import Floats
 from epsilometer.claims.base import Claim, Real, as_number, check_at_least, check_whole
 from epsilometer.errors import InputError
 
-# Zero-concentrated privacy bounds every order at once. Any set of orders gives a valid (if weaker) test;
-# 160 orders on this grid give the supremum to about a thousandth of its value, from below.
+# Zero-concentrated privacy bounds every order at once. Any set of orders gives a valid (if weaker)
+# test; 160 orders on this grid give the supremum to about a thousandth of its value, from below.
 _ZCDP_ORDERS: Floats = 1.0 + np.geomspace(1e-3, 1e4, 160)
 # Bisection steps: 2^-60 is below the spacing of floats near 1.
 _STEPS = 60
@@ -35,13 +35,16 @@ class DivergenceClaim(Claim):
     def max_power(self, q: Real) -> Real:
         """The greatest p whose coin the claim allows beside the coin q, in both directions; by bisection."""
         wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        allowed, refused = wanted.copy(), np.ones_like(wanted)
+        allowed = wanted.copy()
+        refused = np.ones_like(wanted)
         free = self.least_values(refused, wanted) <= self.value
         for _ in range(_STEPS):
             middle = 0.5 * (allowed + refused)
-            # What is not a number counts as allowed: a curve that is too high costs power, never soundness.
+            # What is not a number counts as allowed: a curve that is too high costs power, never
+            # soundness.
             holds = ~(self.least_values(middle, wanted) > self.value)
-            allowed, refused = np.where(holds, middle, allowed), np.where(holds, refused, middle)
+            allowed = np.where(holds, middle, allowed)
+            refused = np.where(holds, refused, middle)
         power = np.where(free, 1.0, refused)
         return power if isinstance(q, np.ndarray) else float(power[0])
 
@@ -68,7 +71,11 @@ class RenyiDP(DivergenceClaim):
             # The order comes first, where most people say ε first.
             numbers = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float)
             swapped = f"order={self.epsilon!r}, epsilon={self.order!r}"
-            given = swapped if numbers and self.epsilon > 1.0 and self.order >= 0.0 else "order=2, epsilon=0.5"
+            given = (
+                swapped
+                if numbers and self.epsilon > 1.0 and self.order >= 0.0
+                else "order=2, epsilon=0.5"
+            )
             raise InputError(f"{error}; name the two numbers: RenyiDP({given})") from None
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
 
@@ -121,17 +128,19 @@ def check_order(order: float) -> float:
     """A Rényi order: finite and above 1."""
     number = as_number("order", order)
     if not 1.0 < number < np.inf:
-        raise InputError(f"order={order!r} makes no sense: a Rényi order is finite and above 1 (PureDP is order ∞)")
+        raise InputError(
+            f"order={order!r} makes no sense: a Rényi order is finite and above 1 (PureDP is order ∞)"
+        )
     return number
 
 
 def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
     """D_order of the coin p from the coin q, elementwise; infinite where p has an outcome that q lacks.
 
-    With s = order − 1 and the log-ratios u = ln(p/q) and v = ln((1 − p)/(1 − q)) it is
-    ln(p·e^(su) + (1 − p)·e^(sv))/s. Next to order 1 that sum is next to 1, and dividing the rounding
-    of its logarithm by s would leave nothing but noise. Since p + (1 − p) = 1, the same number is
-    ln(1 + p·(e^(su) − 1) + (1 − p)·(e^(sv) − 1))/s. Here every term is proportional to s, so that the
+    With s = order − 1 and the log-ratios u = ln(p/q) and v = ln((1 − p)/(1 − q)) it is ln(p·e^(su)
+    + (1 − p)·e^(sv))/s. Next to order 1 that sum is next to 1, and dividing the rounding of its
+    logarithm by s would leave nothing but noise. Since p + (1 − p) = 1, the same number is ln(1 +
+    p·(e^(su) − 1) + (1 − p)·(e^(sv) − 1))/s. Here every term is proportional to s, so that the
     error stays near 1e-16 times the log-ratios; the limit is the Kullback–Leibler divergence.
     """
     s = np.asarray(order, dtype=np.float64) - 1.0

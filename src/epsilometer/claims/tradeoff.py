@@ -11,7 +11,9 @@ from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.errors import InputError
 
 # Where a curve given as a function is checked and stored: dense near 0, where claims differ most.
-_GRID: Floats = np.unique(np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)]))
+_GRID: Floats = np.unique(
+    np.concatenate([[0.0], np.geomspace(1e-9, 1e-2, 400), np.linspace(1e-2, 1, 1601)])
+)
 # Curves are computed in floats: up to this, a violation is rounding.
 _SLACK = 1e-9
 
@@ -21,10 +23,11 @@ class TradeOffDP(Claim):
     """f-differential privacy with f = `curve`.
 
     Attributes:
-        curve: maps a type-I error in [0, 1] to the least type-II error; or two sequences (type I, type II) of points
-            that are joined by straight lines.
-        excess: how far above the curve power is tolerated; 0 is the claim itself. Its own parameter: a lower
-            bound in `excess` is the certified excess of power over the claimed curve.
+        curve: maps a type-I error in [0, 1] to the least type-II error; or two sequences (type I,
+            type II) of points that are joined by straight lines.
+        excess: how far above the curve power is tolerated; 0 is the claim itself. Its own
+            parameter: a lower bound in `excess` is the certified excess of power over the claimed
+            curve.
 
     Example:
         >>> claim = em.TradeOffDP(([0.0, 0.3, 1.0], [1.0, 0.3, 0.0]))  # type-I errors, least type-II errors
@@ -44,15 +47,26 @@ class TradeOffDP(Claim):
             try:
                 one, two = (np.asarray(part, dtype=float) for part in self.curve)
             except (TypeError, ValueError) as error:
-                raise InputError("curve must be a function, or two sequences of numbers (type I, type II)") from error
-            if one.ndim != 1 or one.shape != two.shape or len(one) < 2 or not np.all(np.diff(one) > 0):
-                raise InputError("curve points must be two sequences of one length ≥ 2 with increasing type-I errors")
+                raise InputError(
+                    "curve must be a function, or two sequences of numbers (type I, type II)"
+                ) from error
+            if (
+                one.ndim != 1
+                or one.shape != two.shape
+                or len(one) < 2
+                or not np.all(np.diff(one) > 0)
+            ):
+                raise InputError(
+                    "curve points must be two sequences of one length ≥ 2 with increasing type-I errors"
+                )
             object.__setattr__(self, "curve", (tuple(one.tolist()), tuple(two.tolist())))
         type_two = self._type_two(_GRID)
         if not np.all(np.isfinite(type_two)):
             raise InputError("curve returns values that are not finite numbers on [0, 1]")
         if type_two.min() < -_SLACK or np.any(type_two > 1.0 - _GRID + _SLACK):
-            raise InputError("curve must lie between 0 and 1 − t: a type-II error above 1 − t is beaten by guessing")
+            raise InputError(
+                "curve must lie between 0 and 1 − t: a type-II error above 1 − t is beaten by guessing"
+            )
         if np.any(np.diff(type_two) > _SLACK):
             raise InputError("curve must not increase: more type-I error never costs type-II error")
 
@@ -63,7 +77,9 @@ class TradeOffDP(Claim):
 
     def max_power(self, q: Real) -> Real:
         """1 − f(q), plus the tolerated excess."""
-        power = np.minimum(1.0 - self._type_two(np.atleast_1d(np.asarray(q, dtype=float))) + self.excess, 1.0)
+        power = np.minimum(
+            1.0 - self._type_two(np.atleast_1d(np.asarray(q, dtype=float))) + self.excess, 1.0
+        )
         return power if isinstance(q, np.ndarray) else float(power[0])
 
     def least_value(self, p: float, q: float) -> float:
@@ -104,7 +120,11 @@ class TradeOffDP(Claim):
         curve: Any = self.curve
         if callable(curve):
             curve = _GRID, np.minimum.accumulate(np.append(self._type_two(_GRID)[1:], 0.0))
-        return {"notion": self.notion, "excess": self.excess, "curve": [np.asarray(part).tolist() for part in curve]}
+        return {
+            "notion": self.notion,
+            "excess": self.excess,
+            "curve": [np.asarray(part).tolist() for part in curve],
+        }
 
     @classmethod
     def restored(cls, data: Mapping[str, Any]) -> Self:

@@ -17,8 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows the program's name; None takes them from `sys.argv`.
 
     Returns:
-        The exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, 3 inconclusive,
-        130 interrupted.
+        The exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, 3
+        inconclusive, 130 interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not _has_streams():
@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _leave(status: list[int]) -> None:
     """Ends the program while threads of a mechanism still run.
 
-    Python waits for none of them, and aborts if one is in the middle of printing: the exit status would be lost.
+    Python waits for none of them, and aborts if one is in the middle of printing: the exit status
+    would be lost.
     """
     if status and threading.active_count() > 1:
         import ctypes

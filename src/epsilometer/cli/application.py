@@ -174,7 +174,8 @@ def _message(error: BaseException, debug: bool) -> str:
     if isinstance(error, EpsilometerError):
         return str(error)
     if isinstance(error, OSError):
-        # An error in writing that names no file is about standard output: files that we write always have a name.
+        # An error in writing that names no file is about standard output: files that we write
+        # always have a name.
         nameless = (
             STANDARD_OUTPUT
             if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)

@@ -32,7 +32,8 @@ ACTS = {
 def demo() -> int:
     """Audit a correct and a broken mechanism, and write a report.
 
-    Takes a few seconds, needs no network, and writes epsilometer-report.html into the current folder.
+    Takes a few seconds, needs no network, and writes epsilometer-report.html into the current
+    folder.
     """
     from epsilometer.cli.output import Answers, writable
     from epsilometer.storage.writing import write_whole

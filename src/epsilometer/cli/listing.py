@@ -67,7 +67,8 @@ def methods() -> int:
 def zoo() -> int:
     """List the reference mechanisms.
 
-    Audit one with: epsilometer audit zoo:NAME. Parameters follow a question mark: "zoo:laplace?epsilon=.7".
+    Audit one with: epsilometer audit zoo:NAME. Parameters follow a question mark:
+    "zoo:laplace?epsilon=.7".
     Mechanisms of installed packages are listed below them: epsilometer audit plugin:NAME.
     """
     from epsilometer import zoo as mechanisms
@@ -89,7 +90,8 @@ def zoo() -> int:
     return 0
 
 
-# What each extra brings: its packages, and what they are for. The same as in pyproject.toml, which a test compares.
+# What each extra brings: its packages, and what they are for. The same as in pyproject.toml, which
+# a test compares.
 EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "parquet": (("pyarrow",), "recordings in .parquet files"),
     "search": (

@@ -59,14 +59,14 @@ def plan(
 ) -> int:
     """Say how many draws a question takes, before they are drawn.
 
-    With --precision: a two-sided estimate of local privacy by histograms (method ldp-histogram). With a claim and
-    --truth: an audit by events that should refute the claim.
+    With --precision: a two-sided estimate of local privacy by histograms (method ldp-histogram).
+    With a claim and --truth: an audit by events that should refute the claim.
 
     Examples:
-      epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1
-      epsilometer plan --precision .5 --lipschitz .3 --domain 0 1 --input-lipschitz .6 --input-domain 0 1
-      epsilometer plan "zoo:truncated_laplace?epsilon=.5" --precision .5 --order 2
-      epsilometer plan --epsilon 1 --truth 1.2 --power .9
+      epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1 epsilometer plan
+      --precision .5 --lipschitz .3 --domain 0 1 --input-lipschitz .6 --input-domain 0 1 epsilometer
+      plan "zoo:truncated_laplace?epsilon=.5" --precision .5 --order 2 epsilometer plan --epsilon 1
+      --truth 1.2 --power .9
     """
     flags = dict(locals())
     from epsilometer.auditing.planning import plan as make_plan

@@ -187,7 +187,8 @@ def _audit(path: Path, settings: Mapping[str, Any]) -> AuditResult:
 _MOST_BOUNDS = 12
 
 
-# Above the number of nights that anyone will run; also the largest that the history can store exactly.
+# Above the number of nights that anyone will run; also the largest that the history can store
+# exactly.
 _MOST_NIGHTS = 1_000_000
 
 
@@ -233,9 +234,10 @@ def run(
 ) -> int:
     """Run many audits from one file, and show what changed since the last run.
 
-    Every result is stored as soon as it is there: a run that was interrupted or killed resumes where it was. Keys
-    above the first [[audit]] are defaults; each audit takes the keys of audit.toml, and name, expect ("refuted" for a
-    mechanism that is known to be broken), notion (to measure instead), time_limit (seconds).
+    Every result is stored as soon as it is there: a run that was interrupted or killed resumes
+    where it was. Keys above the first [[audit]] are defaults; each audit takes the keys of
+    audit.toml, and name, expect ("refuted" for a mechanism that is known to be broken), notion (to
+    measure instead), time_limit (seconds).
 
     suite.toml:
       samples = 50000
@@ -248,12 +250,14 @@ def run(
       mechanism = "zoo:svt5"
       expect = "refuted"
 
-    With --family-confidence C, or family_confidence in the file, no true claim of the run is called refuted, with
-    probability at least C: a refutation must survive Holm's procedure, else it is "refuted alone" and does not count.
-    With --nights (nights = true in the file) that holds for all nights together, which take fresh seeds.
+    With --family-confidence C, or family_confidence in the file, no true claim of the run is called
+    refuted, with
+    probability at least C: a refutation must survive Holm's procedure, else it is "refuted alone"
+    and does not count. With --nights (nights = true in the file) that holds for all nights
+    together, which take fresh seeds.
 
-    The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not, though "refuted" was
-    expected), else 3 if an audit is inconclusive, else 0.
+    The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not,
+    though "refuted" was expected), else 3 if an audit is inconclusive, else 0.
     """
     read = read_suite(Path(suite))
     entries = read.entries
@@ -364,8 +368,9 @@ def _still_valid(
 ) -> dict[str, Outcome]:
     """The outcomes of an interrupted run that need not be repeated.
 
-    They must be of the present settings and code. An audit that failed is repeated, but not in a family: whether it
-    fails may depend on its draws, and a second attempt would be a second look that nobody paid for.
+    They must be of the present settings and code. An audit that failed is repeated, but not in a
+    family: whether it fails may depend on its draws, and a second attempt would be a second look
+    that nobody paid for.
     """
     valid = {}
     for entry in entries:

@@ -57,8 +57,9 @@ KEYS = (
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of one audit.
 
-    The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table `finder` for the
-    settings of a search. A text input that begins with @ names a file beside the TOML file; @@ stands for a single @.
+    The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table
+    `finder` for the settings of a search. A text input that begins with @ names a file beside the
+    TOML file; @@ stands for a single @.
     """
     settings = read_parsed(path, tomllib.loads, "TOML")
     if "audit" in settings:

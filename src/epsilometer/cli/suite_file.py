@@ -32,7 +32,8 @@ class Suite:
     Attributes:
         title: of the suite.
         entries: its audits.
-        family_confidence: with which no true claim of the suite is called refuted; None if each is judged alone.
+        family_confidence: with which no true claim of the suite is called refuted; None if each is
+            judged alone.
         nights: whether that confidence is about all nights instead of one run.
     """
 
@@ -59,8 +60,8 @@ def check_family_confidence(value: object, name: str) -> float:
 def read_suite(path: Path) -> Suite:
     """Reads a suite; a file with a single audit is a suite of one.
 
-    Keys above the first `[[audit]]` are defaults for all audits, but for those that are about the suite as a whole:
-    title, family_confidence and nights.
+    Keys above the first `[[audit]]` are defaults for all audits, but for those that are about the
+    suite as a whole: title, family_confidence and nights.
     """
     tables = read_parsed(path, tomllib.loads, "TOML")
     audits = tables.pop("audit", None)

@@ -38,7 +38,9 @@ def check_seed(seed: int | None) -> int:
     if seed is None:
         return fresh_seed()
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed={seed!r} must be a whole number of at least 0, or None for a fresh one")
+        raise InputError(
+            f"seed={seed!r} must be a whole number of at least 0, or None for a fresh one"
+        )
     return int(seed)
 
 
@@ -47,10 +49,13 @@ def chunk_rng(seed: int, phase: int, pair: int, side: int, chunk: int) -> np.ran
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(phase, pair, side, chunk)))
 
 
-# The constants of SeedSequence, whose streams NumPy promises never to change: how words are mixed into its pool, and
-# how the pool becomes a state.
-_INTO, _OUT_OF = (0x43B0D7E5, 0x931E8875), (0x8B51F9DD, 0x58F38DED)
-_MIX_LEFT, _MIX_RIGHT, _HALF_WORD = np.uint32(0xCA01F9DD), np.uint32(0x4973F715), np.uint32(16)
+# The constants of SeedSequence, whose streams NumPy promises never to change: how words are mixed
+# into its pool, and how the pool becomes a state.
+_INTO = (0x43B0D7E5, 0x931E8875)
+_OUT_OF = (0x8B51F9DD, 0x58F38DED)
+_MIX_LEFT = np.uint32(0xCA01F9DD)
+_MIX_RIGHT = np.uint32(0x4973F715)
+_HALF_WORD = np.uint32(16)
 # Fewer generators than this are made one by one.
 _FEW_CHUNKS = 5
 
@@ -59,7 +64,9 @@ class ChunkSeed(ISpawnableSeedSequence):
     """The SeedSequence of a chunk, made when more is asked of it than the words that seed a generator."""
 
     def __init__(self, seed: int, key: tuple[int, ...], words: NDArray[np.uint64]) -> None:
-        self._seed, self._key, self._words = seed, key, words
+        self._seed = seed
+        self._key = key
+        self._words = words
 
     @cached_property
     def _whole(self) -> np.random.SeedSequence:
@@ -67,7 +74,11 @@ class ChunkSeed(ISpawnableSeedSequence):
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
         """As SeedSequence has it."""
-        return self._words if (n_words, dtype) == (4, np.uint64) else self._whole.generate_state(n_words, dtype)
+        return (
+            self._words
+            if (n_words, dtype) == (4, np.uint64)
+            else self._whole.generate_state(n_words, dtype)
+        )
 
     def spawn(self, n_children: int) -> list[Any]:
         """As SeedSequence has it."""
@@ -80,10 +91,13 @@ class ChunkSeed(ISpawnableSeedSequence):
         return self._whole.__reduce__()
 
 
-def chunk_rngs(seed: int, phase: int, pair: int, chunks: Sequence[tuple[int, int]]) -> list[np.random.Generator]:
+def chunk_rngs(
+    seed: int, phase: int, pair: int, chunks: Sequence[tuple[int, int]]
+) -> list[np.random.Generator]:
     """The same generators for many chunks, given by side and number: all at once takes a third of the time."""
     places = np.array(chunks, dtype=np.uint64).T
-    low, high = places[1] & np.uint64(0xFFFFFFFF), places[1] >> np.uint64(32)
+    low = places[1] & np.uint64(0xFFFFFFFF)
+    high = places[1] >> np.uint64(32)
     if len(chunks) < _FEW_CHUNKS or (high.any() and not high.all()):  # keys of different lengths
         keys = ((phase, pair, *each) for each in chunks)
         return [np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)) for key in keys]
@@ -92,14 +106,17 @@ def chunk_rngs(seed: int, phase: int, pair: int, chunks: Sequence[tuple[int, int
     # Every word so far was mixed into all four of the pool, and each of these into the other three.
     mixed = 4 * sum(max(1, -(-each.bit_length() // 32)) for each in (seed >> 96, phase, pair)) + 12
     for word in (places[0], low, high)[: 3 if high.any() else 2]:
-        factors, mixed = _factors(*_INTO, mixed), mixed + 4
+        factors = _factors(*_INTO, mixed)
+        mixed = mixed + 4
         more = (word.astype(np.uint32)[:, None] ^ factors[:4]) * factors[1:5]
         pool = _MIX_LEFT * pool - _MIX_RIGHT * (more ^ more >> _HALF_WORD)
         pool ^= pool >> _HALF_WORD
     factors = _factors(*_OUT_OF, 0)
     state = (np.tile(pool, 2) ^ factors[:8]) * factors[1:]
     words = (state ^ state >> _HALF_WORD).astype("<u4").view("<u8").astype(np.uint64)
-    seeds = (ChunkSeed(seed, (phase, pair, *each), row) for each, row in zip(chunks, words, strict=True))
+    seeds = (
+        ChunkSeed(seed, (phase, pair, *each), row) for each, row in zip(chunks, words, strict=True)
+    )
     return [np.random.Generator(np.random.PCG64(each)) for each in seeds]
 
 
@@ -110,18 +127,26 @@ def _factors(first: int, factor: int, skip: int) -> NDArray[np.uint32]:
     return np.array([each & 0xFFFFFFFF for each in powers], dtype=np.uint32)
 
 
-# The two sides of an audit are drawn in at least this many turns. If a distribution changes while it is drawn, both
-# sides see the same change, up to one turn. Turns of fewer outputs than the second number cost more than they help.
-TURNS, FEWEST_PER_TURN = 64, 64
+# The two sides of an audit are drawn in at least this many turns. If a distribution changes while
+# it is drawn, both sides see the same change, up to one turn. Turns of fewer outputs than the
+# second number cost more than they help.
+TURNS = 64
+FEWEST_PER_TURN = 64
 Hashes = NDArray[np.uint64]
 
-# Outputs at the head of a chunk that are remembered: enough to recognise a repetition, cheap to hash. With many chunks,
-# fewer of each are enough. That makes 1 MB per side.
-HEAD, SHORT_HEAD, LONG_HEADS = 128, 8, 512
+# Outputs at the head of a chunk that are remembered: enough to recognise a repetition, cheap to
+# hash. With many chunks, fewer of each are enough. That makes 1 MB per side.
+HEAD = 128
+SHORT_HEAD = 8
+LONG_HEADS = 512
 MOST_ROWS = 1 << 17
-# An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of splitmix64.
+# An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of
+# splitmix64.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_MIX = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
 _LAST_SHIFT = np.uint64(31)
 
 
@@ -129,13 +154,19 @@ def row_hashes(outputs: Outputs) -> Hashes:
     """A number per output: equal outputs, equal numbers; every bit of it is as good as a coin."""
     hashes = np.empty(outputs.size, dtype=np.uint64)
     for block in outputs.blocks:
-        columns = [_label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns]
+        columns = [
+            _label_bits(each) if isinstance(each, Labels) else each.values for each in block.columns
+        ]
         rows: list[Hashes] = [
-            np.ascontiguousarray(each).view(np.uint64) if each.dtype.itemsize == 8 else each.astype(np.uint64)
+            np.ascontiguousarray(each).view(np.uint64)
+            if each.dtype.itemsize == 8
+            else each.astype(np.uint64)
             for each in columns or [np.zeros(block.size, dtype=np.uint64)]
         ]
         # A row of bits per column, all mixed at once: there may be thousands of columns.
-        bits: Hashes = (np.stack(rows) if len(rows) > 1 else rows[0][None]) + _by_place(block.shape, len(rows))
+        bits: Hashes = (np.stack(rows) if len(rows) > 1 else rows[0][None]) + _by_place(
+            block.shape, len(rows)
+        )
         for shift, factor in _MIX:
             bits ^= bits >> shift
             bits *= factor
@@ -155,7 +186,8 @@ def _by_place(shape: str, n_columns: int) -> Hashes:
 
 
 def _label_bits(column: Labels) -> Hashes:
-    used, place = np.unique(column.codes, return_inverse=True)  # a table may hold many more labels than there are rows
+    # a table may hold many more labels than there are rows
+    used, place = np.unique(column.codes, return_inverse=True)
     table = [zlib.crc32(column.labels[code].encode(errors="replace")) for code in used.tolist()]
     return np.array(table, dtype=np.uint64)[place.ravel()]
 
@@ -170,8 +202,8 @@ class Fingerprints:
     """The heads of one side's chunks, in the order in which they were drawn.
 
     Attributes:
-        chunks: how many were added. Beyond `MOST_ROWS` outputs no more are remembered: a frozen seed, or a generator
-            copied to every worker, repeats the first draws.
+        chunks: how many were added. Beyond `MOST_ROWS` outputs no more are remembered: a frozen
+            seed, or a generator copied to every worker, repeats the first draws.
         heads: those that are remembered, the oldest first.
         rows: the outputs in them.
     """
@@ -203,7 +235,8 @@ class Fingerprints:
         """The inverse of `to_bytes`."""
         numbers = np.frombuffer(content, dtype="<u8").astype(np.uint64)
         n = int(numbers[1])
-        ends, rows = np.cumsum(numbers[2 : 2 + n]).astype(np.int64), numbers[2 + n :]
+        ends = np.cumsum(numbers[2 : 2 + n]).astype(np.int64)
+        rows = numbers[2 + n :]
         return cls(int(numbers[0]), np.split(rows, ends[:-1]) if n else [], len(rows))
 
 
@@ -215,7 +248,8 @@ def recorded_fingerprints(outputs: Outputs) -> Fingerprints:
     return prints
 
 
-# Counts are kept in at most this many pieces of neighbouring chunks: enough to see a drift of any shape.
+# Counts are kept in at most this many pieces of neighbouring chunks: enough to see a drift of any
+# shape.
 MOST_PIECES = 1 << 12
 
 
@@ -243,7 +277,10 @@ class Pieces:
             self.counts.append(counts)
         self.filled = (self.filled + 1) % self.width
         if len(self.counts) == MOST_PIECES and not self.filled:
-            self.counts = [first + second for first, second in zip(self.counts[::2], self.counts[1::2], strict=True)]
+            self.counts = [
+                first + second
+                for first, second in zip(self.counts[::2], self.counts[1::2], strict=True)
+            ]
             self.width *= 2
 
 
@@ -334,7 +371,8 @@ class Journal:
         """The total of the first chunks of a stream; None if the stream is unknown.
 
         Args:
-            example: other reduced outputs of this side, to restore types that the file does not hold.
+            example: other reduced outputs of this side, to restore types that the file does not
+                hold.
         """
         return None
 

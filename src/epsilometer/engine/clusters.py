@@ -27,13 +27,16 @@ class DaskPool:
     """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times.
 
     Attributes:
-        counts_begun: whether tasks tell the scheduler that they begin, so that one that began before is noticed. That
-            takes two messages per task, and is wanted where a second run has another result.
+        counts_begun: whether tasks tell the scheduler that they begin, so that one that began
+            before is noticed. That takes two messages per task, and is wanted where a second run
+            has another result.
     """
 
     def __init__(self, engine: Any) -> None:
         is_address = isinstance(engine, str)
-        self.address = engine.replace("dask://", "tcp://", 1) if is_address else engine.scheduler.address
+        self.address = (
+            engine.replace("dask://", "tcp://", 1) if is_address else engine.scheduler.address
+        )
         self.asked = f"engine={engine!r}" if is_address else f"engine=Client({self.address!r})"
         self._given = None if is_address else engine
         self._client: Any = None
@@ -42,7 +45,8 @@ class DaskPool:
         self._out: dict[str, Any] = {}
         self._answers: dict[str, tuple[bytes, bool]] = {}
         self._again: set[str] = set()
-        self._numbers, self._name = count(), f"epsilometer-{uuid4().hex}"
+        self._numbers = count()
+        self._name = f"epsilometer-{uuid4().hex}"
 
     def open(self) -> int:
         """Connects and waits for workers."""
@@ -61,7 +65,8 @@ class DaskPool:
     def ship(self, key: str, content: bytes) -> Any:
         """A task that brings the parcel; workers get it from one another, and Dask repeats it when it is lost.
 
-        Scattered data would be lost with its worker, and sending it to all workers hangs if one dies meanwhile.
+        Scattered data would be lost with its worker, and sending it to all workers hangs if one
+        dies meanwhile.
         """
         name = f"{self._name}-parcel-{next(self._numbers)}"
         return self._guarded(lambda: self._client.submit(bytes, content, key=name, pure=False))
@@ -70,7 +75,9 @@ class DaskPool:
         """A Dask future. Every try has its own name, or Dask would return the answer of an earlier one."""
         name = f"{self._name}-{next(self._numbers)}"
         told = name if self.counts_begun else None
-        ticket = self._guarded(lambda: self._client.submit(_run_here, key, shipped, task, told, key=name, pure=False))
+        ticket = self._guarded(
+            lambda: self._client.submit(_run_here, key, shipped, task, told, key=name, pure=False)
+        )
         self._out[name] = ticket
         return ticket
 
@@ -80,9 +87,15 @@ class DaskPool:
         if ticket.key in self._answers:
             return self._noted(ticket, *self._answers.pop(ticket.key))
         while True:
-            seconds = _PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, max(deadline.left, 0.01))
+            seconds = (
+                _PULSE_SECONDS
+                if deadline is None
+                else min(_PULSE_SECONDS, max(deadline.left, 0.01))
+            )
             try:
-                answer = self._noted(ticket, *self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds)))
+                answer = self._noted(
+                    ticket, *self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds))
+                )
                 break
             except _StillWaiting:
                 if deadline is not None and deadline.left <= 0.0:
@@ -113,8 +126,11 @@ class DaskPool:
         busy = [worker for worker, keys in processing.items() if ours.intersection(map(str, keys))]
         self.cancel(tickets)  # first, or the next worker would begin them
         for worker in busy:
-            with suppress(Fault):  # one without a nanny (in this process, say) cannot be ended by anybody
-                self._guarded(partial(self._client.restart_workers, [worker], timeout=_CONNECT_SECONDS))
+            # one without a nanny (in this process, say) cannot be ended by anybody
+            with suppress(Fault):
+                self._guarded(
+                    partial(self._client.restart_workers, [worker], timeout=_CONNECT_SECONDS)
+                )
 
     def has_answer(self, ticket: Any) -> bool:
         """Only answers that were fetched: others stay with the workers until they are collected."""
@@ -139,7 +155,8 @@ class DaskPool:
 
     def close(self) -> None:
         """Ends a connection that was made here; a client that was given stays open."""
-        client, self._client = self._client, None
+        client = self._client
+        self._client = None
         if client is not None and client is not self._given:
             client.close(timeout=_CONNECT_SECONDS)
 
@@ -156,7 +173,9 @@ class DaskPool:
 
     def _check_alive(self) -> None:
         if self._client.status != "running":
-            raise Fault(f"the connection to {self.address} is {self._client.status}", engine_lost=True)
+            raise Fault(
+                f"the connection to {self.address} is {self._client.status}", engine_lost=True
+            )
 
     def _guarded(self, action: Any) -> Any:
         """Does something with the client, and turns errors of the cluster into faults."""
@@ -165,14 +184,19 @@ class DaskPool:
         try:
             return action()
         except KilledWorker as error:
-            raise Fault(f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True) from error
+            raise Fault(
+                f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True
+            ) from error
         except ImportError as error:
             hint = "install the same packages for them as here"
-            raise EngineError(f"{self.asked}: the workers cannot import {error.name}; {hint}") from error
+            raise EngineError(
+                f"{self.asked}: the workers cannot import {error.name}; {hint}"
+            ) from error
         except TimeoutError as error:
             self._check_alive()
             raise _StillWaiting(f"{self.address} did not answer in time") from error
-        # Our work never raises, so this is Dask's: a scheduler passes on whatever it trips over when a worker dies.
+        # Our work never raises, so this is Dask's: a scheduler passes on whatever it trips over
+        # when a worker dies.
         except (Exception, asyncio.CancelledError) as error:
             self._check_alive()
             raise Fault(f"{type(error).__name__}: {error}") from error
@@ -189,7 +213,8 @@ def _run_here(key: str, content: bytes, task: Any, name: str | None) -> tuple[by
         name: of the task, if the scheduler is to know that it has begun.
 
     Returns:
-        The answer, and whether the task had begun before, in a worker that died or lost what it had.
+        The answer, and whether the task had begun before, in a worker that died or lost what it
+        had.
     """
     began_before = name is not None and _began_before(name)
     return run_parcel(key, lambda: content, task), began_before
@@ -217,7 +242,8 @@ class RayPool:
     """
 
     def __init__(self, engine: str) -> None:
-        self.engine, self.asked = engine, f"engine={engine!r}"
+        self.engine = engine
+        self.asked = f"engine={engine!r}"
         self._is_ours = self._was_open = False
         self._run: Any = None
 
@@ -270,7 +296,8 @@ class RayPool:
     def drop(self) -> None:
         """Drops the connection, even if the program made it: it is broken."""
         self._ray.shutdown()
-        self._is_ours, self._run = False, None
+        self._is_ours = False
+        self._run = None
 
     def cancel(self, tickets: Iterable[Any]) -> None:
         """Cancels what has not begun."""
@@ -297,13 +324,17 @@ class RayPool:
                 if not port.isdecimal():
                     raise ValueError(f"{place!r} is not host:port")
                 # Is anybody listening? Ray itself would try for half a minute.
-                socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+                socket.create_connection(
+                    (host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS
+                ).close()
                 _join(self.engine, quiet)
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # a cluster that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
             hint = "ray start --head, and give the port of its client server (10001 unless set otherwise)"
-            raise EngineError(f"{self.asked}: no Ray cluster answers ({error}); start one with: {hint}") from error
+            raise EngineError(
+                f"{self.asked}: no Ray cluster answers ({error}); start one with: {hint}"
+            ) from error
 
     def _guarded(self, action: Any) -> Any:
         """Does something with the cluster, and turns its errors into faults."""
@@ -314,7 +345,9 @@ class RayPool:
             grpc = sys.modules.get("grpc")
             broken = (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
             is_lost = isinstance(error, broken) or not self._ray.is_initialized()
-            raise Fault(f"{type(error).__name__}: {error}".split("\n")[0], engine_lost=is_lost) from error
+            raise Fault(
+                f"{type(error).__name__}: {error}".split("\n")[0], engine_lost=is_lost
+            ) from error
 
 
 def _fetch(wrapped: list[Any]) -> bytes:

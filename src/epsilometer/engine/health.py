@@ -1,6 +1,7 @@
 """Named checks that the draws can be trusted: every bound assumes them independent and identically distributed.
 
-Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
+Each check is a test with a false alarm of about 1e-9, so a healthy mechanism practically never
+trips one.
 """
 
 import math
@@ -36,26 +37,36 @@ _CONSTANT = (
 )
 _FALSE_ALARM = 1e-9
 _PROOF = -np.log(_FALSE_ALARM)
-# From this variance on a hypergeometric count is taken as normal, at this share of its distance from the mean.
-_WIDE, _NORMAL_MARGIN = 400.0, 6.1 / 7.0
+# From this variance on a hypergeometric count is taken as normal, at this share of its distance
+# from the mean.
+_WIDE = 400.0
+_NORMAL_MARGIN = 6.1 / 7.0
 # Within this many spreads of the mean, no tail is as thin as an alarm needs it.
 _USUAL = 3.0
 _LAGS = (1, 2, 3)
 # 2^-40 of a probability: far finer than the rate is known.
 _HALVINGS = 40
-# Outputs whose order is compared, and earlier chunks that each is looked up in: a frozen seed shows soon.
-_MOST_ORDERED, _MOST_EARLIER = 4096, 4
-# Pairs of equal outputs that are looked at, how many outputs in a row are compared with the others, and of how many:
-# correlations show in more of them.
-_MOST_TWINS, _WINDOW, _MOST_WINDOWS = 512, 8, 1024
-# How much alike the outputs of a piece may be: 1 when almost all are equal, large when the pieces differ little.
+# Outputs whose order is compared, and earlier chunks that each is looked up in: a frozen seed shows
+# soon.
+_MOST_ORDERED = 4096
+_MOST_EARLIER = 4
+# Pairs of equal outputs that are looked at, how many outputs in a row are compared with the others,
+# and of how many: correlations show in more of them.
+_MOST_TWINS = 512
+_WINDOW = 8
+_MOST_WINDOWS = 1024
+# How much alike the outputs of a piece may be: 1 when almost all are equal, large when the pieces
+# differ little.
 _SPREADS = 4.0 ** np.arange(11)
 # Rows and columns looked at for correlations; more would not change the answer.
-_MOST_ROWS, _MOST_COLUMNS, _FEWEST_ROWS = 100_000, 8, 32
+_MOST_ROWS = 100_000
+_MOST_COLUMNS = 8
+_FEWEST_ROWS = 32
 # With at least this many rows, the variance of a rate of coincidences can be estimated from them.
 _ENOUGH_FOR_A_VARIANCE = 1000
 # Bits of the outputs' hashes that are checked, and the rows: each bit splits the outputs in two.
-_BITS, _MOST_BITS_ROWS = 8, 1 << 15
+_BITS = 8
+_MOST_BITS_ROWS = 1 << 15
 _SIDES = ("left", "right")
 _FROZEN = "is a seed frozen inside, or is a generator copied?"
 # An odd number and its inverse modulo 2⁶⁴.
@@ -68,7 +79,9 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
     suppressed = frozenset([names] if isinstance(names, str) else names)
     unknown = sorted(suppressed - CHECKS.keys())
     if unknown:
-        raise InputError(f"suppress={unknown[0]!r} is not a health check; known are {', '.join(CHECKS)}")
+        raise InputError(
+            f"suppress={unknown[0]!r} is not a health check; known are {', '.join(CHECKS)}"
+        )
     return suppressed
 
 
@@ -97,21 +110,27 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
         if not heads:
             continue
         rows = np.concatenate(heads)
-        # Equal outputs cluster, say, if one draw is handed out several times. A bit is an event like any other: it
-        # holds for half of all values, whichever these are.
-        bits = [(rows[:_MOST_BITS_ROWS] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_) for bit in range(_BITS)]
+        # Equal outputs cluster, say, if one draw is handed out several times. A bit is an event
+        # like any other: it holds for half of all values, whichever these are.
+        bits = [
+            (rows[:_MOST_BITS_ROWS] >> np.uint64(bit) & np.uint64(1)).astype(np.bool_)
+            for bit in range(_BITS)
+        ]
         sticking = check_correlation(side, bits)
         ordered = np.sort(rows)  # np.unique has a hash table, which takes 10 times as long
         if np.any(ordered[1:] == ordered[:-1]):  # otherwise the other checks have nothing to find
             repeating.append(heads)
-            # How often two independent outputs are equal at most, wrong by chance in one of 1e9 runs. They coincide
-            # within chunks as often as between them; if chunks repeat each other, those within say more.
+            # How often two independent outputs are equal at most, wrong by chance in one of 1e9
+            # runs. They coincide within chunks as often as between them; if chunks repeat each
+            # other, those within say more.
             coincidence = min(_upper_rate(rows), _rate_within(heads))
             reports += (repeated := _repeated(side, heads, coincidence))
             sticking = sticking or ([] if repeated else _twins(side, heads))
         reports += sticking
     if not reports and sum(map(_same_order, repeating)) > _PROOF:
-        text = f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
+        text = (
+            f"outputs of short chunks come back, in the order in which they came before: {_FROZEN}"
+        )
         reports.append(HealthReport("repeated-chunks", text, untrusted=True))
     return reports
 
@@ -119,8 +138,9 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
 def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[HealthReport]:
     """Whether chunks repeat each other.
 
-    Two checks: whether some run of outputs occurs twice, wherever that is; and whether chunks agree with the one before
-    them, place by place, which also works where chunks are too short for a meaningful run.
+    Two checks: whether some run of outputs occurs twice, wherever that is; and whether chunks agree
+    with the one before them, place by place, which also works where chunks are too short for a
+    meaningful run.
     """
     repeated, length = _repeated_runs(heads, coincidence)
     # The second, fourth, … chunk, place by place against the chunk before it.
@@ -139,23 +159,29 @@ def _repeated(side: int, heads: Sequence[Hashes], coincidence: float) -> list[He
 def _twins(side: int, heads: Sequence[Hashes]) -> list[HealthReport]:
     """Whether equal outputs are in the same chunk more often than chance has it: a draw was handed out again.
 
-    For any distribution, two equal outputs are at any two places, so half of the money can be bet on places in one
-    chunk, at the odds that the places not yet looked at give.
+    For any distribution, two equal outputs are at any two places, so half of the money can be bet
+    on places in one chunk, at the odds that the places not yet looked at give.
     """
-    rows, chunk = np.concatenate(heads), np.repeat(np.arange(len(heads)), [len(head) for head in heads])
+    rows = np.concatenate(heads)
+    chunk = np.repeat(np.arange(len(heads)), [len(head) for head in heads])
     order = np.random.default_rng(0).permutation(len(rows))
     order = order[np.argsort(rows[order], kind="stable")]  # equal outputs in a random order
-    new, place = np.append(True, np.diff(rows[order]) != 0), np.arange(len(rows))
+    new = np.append(True, np.diff(rows[order]) != 0)
+    place = np.arange(len(rows))
     number = place - np.maximum.accumulate(np.where(new, place, 0))  # among those that are equal
     first = np.flatnonzero((number[:-1] % 2 == 0) & ~new[1:])
     first = first[:: len(first) // _MOST_TWINS + 1]
-    left, n = [len(head) for head in heads], len(rows)
-    together = sum(each * (each - 1) for each in left)  # ordered pairs of places in one chunk, of n(n − 1)
-    evidence, same = 0.0, 0
+    left = [len(head) for head in heads]
+    n = len(rows)
+    # ordered pairs of places in one chunk, of n(n − 1)
+    together = sum(each * (each - 1) for each in left)
+    evidence = 0.0
+    same = 0
     for places in zip(chunk[order[first]].tolist(), chunk[order[first + 1]].tolist(), strict=True):
         won = places[0] == places[1]
         evidence += np.log(0.5 + (0.5 * n * (n - 1) / together if won else 0.0))
-        same, n = same + won, n - 2
+        same = same + won
+        n = n - 2
         for place in places:
             left[place] -= 1
             together -= 2 * left[place]
@@ -170,8 +196,14 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
     reports = []
     for side, outputs in enumerate((left, right)):
         blocks = outputs.take(slice(0, _MOST_ROWS)).blocks
-        columns = [column.values for block in blocks for column in block.columns if isinstance(column, Numbers)]
-        indicators, are_alike = [], False
+        columns = [
+            column.values
+            for block in blocks
+            for column in block.columns
+            if isinstance(column, Numbers)
+        ]
+        indicators = []
+        are_alike = False
         for column in sorted(columns, key=len, reverse=True)[:_MOST_COLUMNS]:
             numbers = np.asarray(column, dtype=np.float64)
             values = numbers[np.isfinite(numbers)]
@@ -179,9 +211,15 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
                 low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
                 indicators += [values > middle, (values < low) | (values > high)]
                 quarter = (values > low) + 1 * (values > middle) + (values > high)
-                first = quarter[: len(values) // _WINDOW * _WINDOW][:_MOST_WINDOWS].reshape(-1, _WINDOW, 1)
-                are_alike |= _alike((first == np.arange(4)).sum(axis=1)) > _PROOF + np.log(_MOST_COLUMNS)
-        alike = HealthReport("serial-correlation", f"{_SIDES[side]} outputs drawn together are alike", untrusted=True)
+                first = quarter[: len(values) // _WINDOW * _WINDOW][:_MOST_WINDOWS].reshape(
+                    -1, _WINDOW, 1
+                )
+                are_alike |= _alike((first == np.arange(4)).sum(axis=1)) > _PROOF + np.log(
+                    _MOST_COLUMNS
+                )
+        alike = HealthReport(
+            "serial-correlation", f"{_SIDES[side]} outputs drawn together are alike", untrusted=True
+        )
         reports += [alike] if are_alike else check_correlation(side, indicators)
     return reports
 
@@ -189,8 +227,9 @@ def check_order(left: Outputs, right: Outputs) -> list[HealthReport]:
 def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthReport]:
     """A report if one of the indicators depends on its own past; all of them share one false-alarm rate.
 
-    Independent draws are exchangeable, so given k hits of n every order is equally likely; laying the draws out in
-    strides of the lag makes draws a lag apart neighbours, and the number of hits that follow a hit is hypergeometric.
+    Independent draws are exchangeable, so given k hits of n every order is equally likely; laying
+    the draws out in strides of the lag makes draws a lag apart neighbours, and the number of hits
+    that follow a hit is hypergeometric.
 
     Args:
         side: 0 left, 1 right.
@@ -202,9 +241,17 @@ def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthR
     for lag in _LAGS:
         for hits, n, n_hits in counted:
             # Each stretch begins where the one before it has ended.
-            ends = [(start + (n - 1 - start) // lag * lag, start + 1) for start in range(min(lag, n) - 1)]
-            followed = int(np.count_nonzero(hits[lag:] & hits[:-lag])) + sum(int(hits[a] and hits[b]) for a, b in ends)
-            if n_hits > 1 and hypergeometric_tails(followed, n, n_hits - 1, n_hits, _USUAL) < threshold:
+            ends = [
+                (start + (n - 1 - start) // lag * lag, start + 1)
+                for start in range(min(lag, n) - 1)
+            ]
+            followed = int(np.count_nonzero(hits[lag:] & hits[:-lag])) + sum(
+                int(hits[a] and hits[b]) for a, b in ends
+            )
+            if (
+                n_hits > 1
+                and hypergeometric_tails(followed, n, n_hits - 1, n_hits, _USUAL) < threshold
+            ):
                 text = f"{_SIDES[side]} outputs {lag} apart are not independent of each other"
                 return [HealthReport("serial-correlation", text, untrusted=True)]
     return []
@@ -213,8 +260,8 @@ def check_correlation(side: int, indicators: Sequence[Booleans]) -> list[HealthR
 def check_retries(incidents: Sequence[Incidents]) -> list[HealthReport]:
     """That requests were sent again, and whether more often on one side.
 
-    If whether a request is turned away does not depend on the input, then given all requests that were sent again,
-    those of the left are a draw without replacement (Fisher's exact test).
+    If whether a request is turned away does not depend on the input, then given all requests that
+    were sent again, those of the left are a draw without replacement (Fisher's exact test).
 
     Args:
         incidents: of the left and of the right draws.
@@ -223,15 +270,13 @@ def check_retries(incidents: Sequence[Incidents]) -> list[HealthReport]:
     retried = left.retried + right.retried
     if not retried:
         return []
-    text = (
-        f"{left.retried} of {left.requests} left and {right.retried} of {right.requests} right requests were sent again"
-    )
+    text = f"{left.retried} of {left.requests} left and {right.retried} of {right.requests} right requests were sent again"
     population = left.requests + right.requests
-    is_uneven = hypergeometric_tails(left.retried, population, retried, left.requests) < _FALSE_ALARM
+    is_uneven = (
+        hypergeometric_tails(left.retried, population, retried, left.requests) < _FALSE_ALARM
+    )
     if is_uneven:
-        text += (
-            ", more often on one side than chance allows: what the service turns away depends on the input, and may "
-        )
+        text += ", more often on one side than chance allows: what the service turns away depends on the input, and may "
         text += "depend on the output"
     else:
         text += ", after the service had turned them away"
@@ -250,10 +295,19 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
         hits = [sum(chunk.hits for chunk in half) for half in halves]
         trials = [sum(chunk.trials for chunk in half) for half in halves]
         # Given all hits, those of the first half are a draw without replacement.
-        if all(trials) and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0], _USUAL) < _FALSE_ALARM:
+        if (
+            all(trials)
+            and hypergeometric_tails(hits[0], sum(trials), sum(hits), trials[0], _USUAL)
+            < _FALSE_ALARM
+        ):
             first, second = (f"{some / of:.4g}" for some, of in zip(hits, trials, strict=True))
             how = f"moved from {first} in the first half of the draws to {second} in the second"
-        elif _alike(np.array([(each.hits, each.trials - each.hits) for each in chunks]).reshape(-1, 2)) > _PROOF:
+        elif (
+            _alike(
+                np.array([(each.hits, each.trials - each.hits) for each in chunks]).reshape(-1, 2)
+            )
+            > _PROOF
+        ):
             how = "varies between chunks more than chance allows"
         else:
             continue
@@ -265,8 +319,9 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
 def _rate_within(heads: Sequence[Hashes]) -> float:
     """The largest plausible rate if no chunk holds an output twice; 1 if one does.
 
-    Of all distributions with that rate, one with a single value of probability p that can repeat shows it the least: a
-    chunk of n outputs has it at most once with probability (1 − p)ⁿ + np(1 − p)ⁿ⁻¹. The rate is then p².
+    Of all distributions with that rate, one with a single value of probability p that can repeat
+    shows it the least: a chunk of n outputs has it at most once with probability (1 − p)ⁿ + np(1 −
+    p)ⁿ⁻¹. The rate is then p².
     """
     sizes = np.array([len(head) for head in heads], dtype=np.float64)
     if any(len(set(head.tolist())) < len(head) for head in heads):
@@ -296,19 +351,23 @@ def _upper_rate(hashes: Hashes) -> float:
 def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, int]:
     """How many runs occur more than once, and how long a run is.
 
-    Two runs of r independent outputs are equal with the r-th power of the rate of coincidences. A run is long enough to
+    Two runs of r independent outputs are equal with the r-th power of the rate of coincidences. A
+    run is long enough to
     make that unlikely for all pairs of places together: n²/2 of them.
     """
     rows = np.concatenate(heads)
     if coincidence >= 1.0 or len(rows) < 2:
         return 0, 0
     length = max(1, int(np.ceil(np.log(_FALSE_ALARM * 2.0 / len(rows) ** 2) / np.log(coincidence))))
-    # A polynomial in an odd number, modulo 2⁶⁴, has an inverse for each of its powers: sums over runs are differences.
+    # A polynomial in an odd number, modulo 2⁶⁴, has an inverse for each of its powers: sums over
+    # runs are differences.
     powers = np.cumprod(np.full(len(rows), _BASE), dtype=np.uint64)
     inverse = np.cumprod(np.full(len(rows), _INVERSE), dtype=np.uint64)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(rows * powers, dtype=np.uint64)])
     ends = np.cumsum([len(head) for head in heads])
-    begins = [np.arange(end - len(head), end - length + 1) for head, end in zip(heads, ends, strict=True)]
+    begins = [
+        np.arange(end - len(head), end - length + 1) for head, end in zip(heads, ends, strict=True)
+    ]
     starts = np.concatenate(begins)
     if len(starts) < 2:
         return 0, length
@@ -317,18 +376,22 @@ def _repeated_runs(heads: Sequence[Hashes], coincidence: float) -> tuple[int, in
     first = np.flatnonzero(np.append(True, np.diff(runs[order]) != 0))
     places = starts[order]
     last = np.append(first[1:], len(order)) - 1
-    # Overlapping runs are not independent: where one value follows itself, they are bound to be equal.
+    # Overlapping runs are not independent: where one value follows itself, they are bound to be
+    # equal.
     return int(np.count_nonzero(places[last] - places[first] >= length)), length
 
 
 def _same_order(heads: Sequence[Hashes]) -> float:
     """The logarithm of the evidence that chunks repeat the order of outputs of earlier ones.
 
-    For any distribution, the order of a chunk's outputs is chance. That k of them, each once in the chunk, have the
-    same order as in an earlier chunk has probability 1/k!. So a bet of half the money at these odds is fair, and the
-    winnings of such bets exceed 1/f with probability at most f.
+    For any distribution, the order of a chunk's outputs is chance. That k of them, each once in the
+    chunk, have the same order as in an earlier chunk has probability 1/k!. So a bet of half the
+    money at these odds is fair, and the winnings of such bets exceed 1/f with probability at most
+    f.
     """
-    heads = heads[: int(np.searchsorted(np.cumsum([len(head) for head in heads]), _MOST_ORDERED)) + 1]
+    heads = heads[
+        : int(np.searchsorted(np.cumsum([len(head) for head in heads]), _MOST_ORDERED)) + 1
+    ]
     values, counts = np.unique(np.concatenate(heads), return_counts=True)
     returning = set(values[counts > 1].tolist())
     before: dict[int, list[int]] = {}  # per value: the earlier chunks that have it once
@@ -338,24 +401,31 @@ def _same_order(heads: Sequence[Hashes]) -> float:
         mine = [value for value in head.tolist() if value in returning]
         often = Counter(mine)
         mine = [value for value in mine if often[value] == 1]
-        shared = Counter(chunk for value in mine for chunk in before.get(value, ())[-_MOST_EARLIER:])
+        shared = Counter(
+            chunk for value in mine for chunk in before.get(value, ())[-_MOST_EARLIER:]
+        )
         if shared:
             # The choice depends on the values that the chunks hold, not on their order.
             earlier = max(shared, key=lambda chunk: (shared[chunk], chunk))
             theirs = [value for value in kept[earlier] if value in mine]
             agree = theirs == [value for value in mine if value in theirs]
-            evidence += float(np.logaddexp(gammaln(len(theirs) + 1.0), 0.0) if agree else 0.0) - np.log(2.0)
+            evidence += float(
+                np.logaddexp(gammaln(len(theirs) + 1.0), 0.0) if agree else 0.0
+            ) - np.log(2.0)
         kept.append(mine)
         for value in mine:
             before.setdefault(value, []).append(number)
     return evidence
 
 
-def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int, usual: float = 0.0) -> float:
+def hypergeometric_tails(
+    seen: int, population: int, marked: int, drawn: int, usual: float = 0.0
+) -> float:
     """Twice the smaller tail of the number of marked items among the drawn, at the number seen.
 
-    Exact up to a variance of `_WIDE`; beyond, by the normal distribution with its threshold moved from 6.1 to 7
-    spreads, which more than covers the difference. Or 1 within so many `usual` spreads of the mean.
+    Exact up to a variance of `_WIDE`; beyond, by the normal distribution with its threshold moved
+    from 6.1 to 7 spreads, which more than covers the difference. Or 1 within so many `usual`
+    spreads of the mean.
     """
     mean = drawn * marked / population
     variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
@@ -363,7 +433,8 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int, us
         return 1.0
     if variance > _WIDE:
         return float(2.0 * ndtr(-abs(seen - mean) / np.sqrt(variance) * _NORMAL_MARGIN))
-    low, high = max(0, drawn + marked - population), min(marked, drawn)
+    low = max(0, drawn + marked - population)
+    high = min(marked, drawn)
     if low >= high:
         return 1.0
     x = np.arange(low, high + 1.0)
@@ -378,8 +449,9 @@ def hypergeometric_tails(seen: int, population: int, marked: int, drawn: int, us
 def _alike(counts: NDArray[np.int64]) -> float:
     """The logarithm of the evidence that outputs drawn together are alike; above `_PROOF` in one of 1e9 runs by chance.
 
-    If draws are independent, given the totals every order of them is equally likely. A Dirichlet-multinomial law of
-    every piece is another distribution of orders, so its likelihood ratio, averaged over some such laws, is a fair bet.
+    If draws are independent, given the totals every order of them is equally likely. A
+    Dirichlet-multinomial law of every piece is another distribution of orders, so its likelihood
+    ratio, averaged over some such laws, is a fair bet.
 
     Args:
         counts: a row per piece of neighbouring draws, a column per kind of output.

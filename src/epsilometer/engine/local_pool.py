@@ -19,11 +19,16 @@ from epsilometer.engine.parcels import Deadline, Fault, run_parcel
 _PULSE_SECONDS = 1.0
 # Tasks per worker: one that runs and one to begin right after it. More could not be cancelled.
 _TASKS_PER_WORKER = 2
-# A warm worker may still be busy with abandoned work of an earlier audit. Waiting for it longer than this costs more
-# than starting another one.
+# A warm worker may still be busy with abandoned work of an earlier audit. Waiting for it longer
+# than this costs more than starting another one.
 _PATIENCE_SECONDS = 0.5
 # Where numerical libraries read how many threads they may start.
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
 
 _all: weakref.WeakSet[local_worker.Worker] = weakref.WeakSet()
 _warm: list[local_worker.Worker] = []
@@ -33,16 +38,19 @@ _lock = threading.RLock()
 class LocalPool:
     """A number of processes. When one dies, all are started again.
 
-    No wait is endless: a ticket without an answer is either with a worker, which is checked every second, or waits for
-    one, or is lost and says so. A pool belongs to the thread that uses it; other audits have other workers.
+    No wait is endless: a ticket without an answer is either with a worker, which is checked every
+    second, or waits for one, or is lost and says so. A pool belongs to the thread that uses it;
+    other audits have other workers.
     """
 
     def __init__(self, jobs: int) -> None:
-        self.jobs, self.asked = jobs, f"jobs={jobs}"
+        self.jobs = jobs
+        self.asked = f"jobs={jobs}"
         self._workers: list[local_worker.Worker] = []
         self._waiting: deque[local_worker.Ticket] = deque()
         self._numbers = count(1)
-        self._owner, self._looked = os.getpid(), 0.0
+        self._owner = os.getpid()
+        self._looked = 0.0
         weakref.finalize(self, _check_in, self._workers, jobs).atexit = False
 
     def open(self) -> int:
@@ -54,12 +62,16 @@ class LocalPool:
             try:
                 _check_out(self._workers, self.jobs)
             except OSError as error:
-                raise Fault(f"no worker process could be started: {error}", engine_lost=True) from error
+                raise Fault(
+                    f"no worker process could be started: {error}", engine_lost=True
+                ) from error
         return self.jobs
 
     def ship(self, key: str, content: bytes) -> str:
         """Goes to every worker through its own channel: no file, which would outlive a program that is killed."""
-        message = pickle.dumps((local_worker.hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps(
+            (local_worker.hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL
+        )
         for worker in self._workers:
             worker.send(message)
         return key
@@ -69,21 +81,28 @@ class LocalPool:
         import cloudpickle
 
         work = (run_parcel, key, partial(local_worker.fetch_held, shipped), task)
-        ticket = local_worker.Ticket(next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL))
+        ticket = local_worker.Ticket(
+            next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL)
+        )
         self._waiting.append(ticket)
         self._exchange(0.0)
         return ticket
 
-    def collect(self, ticket: local_worker.Ticket, deadline: Deadline | None = None) -> bytes | None:
+    def collect(
+        self, ticket: local_worker.Ticket, deadline: Deadline | None = None
+    ) -> bytes | None:
         """Waits for an answer, as long as there is somebody to give it."""
-        with suppress(Fault):  # an answer that is here already is taken; who died is told by the next wait
+        # an answer that is here already is taken; who died is told by the next wait
+        with suppress(Fault):
             self._exchange(0.0)
         while ticket.answer is None:
             if ticket.is_lost:
                 raise Fault("the worker processes were ended", engine_lost=True)
             if deadline is not None and deadline.left <= 0.0:
                 return None
-            self._exchange(_PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, deadline.left))
+            self._exchange(
+                _PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, deadline.left)
+            )
         return ticket.answer
 
     def end_running(self, tickets: Iterable[local_worker.Ticket]) -> None:
@@ -134,7 +153,9 @@ class LocalPool:
             deaths = local_worker.exchange(self._workers, seconds)
             if time.monotonic() - self._looked >= _PULSE_SECONDS:
                 self._looked = time.monotonic()
-                deaths += [death for worker in self._workers for death in local_worker.caught(worker.look)]
+                deaths += [
+                    death for worker in self._workers for death in local_worker.caught(worker.look)
+                ]
             self._hand_out()
         except BaseException:  # Ctrl-C may have cut a message in two
             self.drop()
@@ -150,7 +171,10 @@ class LocalPool:
             worker.give(self._waiting.popleft())
 
     def _forget(self) -> None:
-        for ticket in (*self._waiting, *(ticket for worker in self._workers for ticket in worker.out)):
+        for ticket in (
+            *self._waiting,
+            *(ticket for worker in self._workers for ticket in worker.out),
+        ):
             ticket.is_lost = True
         self._workers.clear()
         self._waiting.clear()

@@ -1,8 +1,9 @@
 """A worker process of this machine: both ends of its connection.
 
-A worker is a fresh interpreter with its own socket. It never imports the program that started it, so scripts need
-no main guard and notebooks work; what it does arrives pickled. Nothing is shared between workers: no queue, no lock, no
-thread in this process. So whatever happens to one of them, even in the middle of an answer, cannot block the others.
+A worker is a fresh interpreter with its own socket. It never imports the program that started it,
+so scripts need no main guard and notebooks work; what it does arrives pickled. Nothing is shared
+between workers: no queue, no lock, no thread in this process. So whatever happens to one of them,
+even in the middle of an answer, cannot block the others.
 """
 
 import json
@@ -25,19 +26,23 @@ from typing import IO, Any
 
 from epsilometer.engine.parcels import run_parcel
 
-# Before every message: the number of its task, 0 for an order without an answer, and how many bytes follow.
+# Before every message: the number of its task, 0 for an order without an answer, and how many bytes
+# follow.
 _HEADER = struct.Struct("!QQ")
 _PIECE = 1 << 20
-# How often a worker looks whether its program is still there, if a fork of the program keeps its channel open.
+# How often a worker looks whether its program is still there, if a fork of the program keeps its
+# channel open.
 _WATCH_SECONDS = 1.0
-# So long may a worker take to end by itself. One that holds the interpreter's lock, or was stopped, does not.
+# So long may a worker take to end by itself. One that holds the interpreter's lock, or was stopped,
+# does not.
 _GRACE_SECONDS = 1.0
 # How long to wait for the end of a killed process.
 _END_SECONDS = 10.0
-# A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z stops this process too,
-# which checks again only after everything has been resumed.
+# A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z
+# stops this process too, which checks again only after everything has been resumed.
 _STOPPED_LOOKS = 5
-# The whole program of a worker. Search path and arguments are those of the parent, as with multiprocessing.
+# The whole program of a worker. Search path and arguments are those of the parent, as with
+# multiprocessing.
 _PROGRAM = (
     "import json, sys; sys.path[:], sys.argv[:], channel, parent = json.loads(sys.argv[1]); "
     "from epsilometer.engine.local_worker import serve; serve(channel, parent)"
@@ -102,7 +107,8 @@ class Worker:
 
     def write(self) -> None:
         """Sends as much as the worker accepts."""
-        with suppress(OSError):  # it accepts no more for now; or it is gone, which `read` reports better
+        # it accepts no more for now; or it is gone, which `read` reports better
+        with suppress(OSError):
             while self.outgoing:
                 sent = self.channel.send(self.outgoing[0][:_PIECE])
                 self.outgoing[0] = self.outgoing[0][sent:]
@@ -120,7 +126,9 @@ class Worker:
                 self._incoming += piece
                 for number, answer in _messages(self._incoming):
                     ticket = self.out.popleft()
-                    assert ticket.number == number, f"task {number} was answered before {ticket.number}"
+                    assert ticket.number == number, (
+                        f"task {number} was answered before {ticket.number}"
+                    )
                     ticket.answer = answer
         except (BlockingIOError, InterruptedError):
             return
@@ -132,7 +140,8 @@ class Worker:
         """Notices what the channel does not show. Call it about once a second while an answer is pending.
 
         Raises:
-            WorkerDied: if the process has ended, though a child of it may hold the channel open, or was stopped.
+            WorkerDied: if the process has ended, though a child of it may hold the channel open, or
+                was stopped.
         """
         if self.process.poll() is not None:
             self.read()
@@ -140,7 +149,10 @@ class Worker:
         is_stopped = False
         if hasattr(os, "waitid"):  # macOS has it since Python 3.13
             with suppress(ChildProcessError):
-                is_stopped = os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+                is_stopped = (
+                    os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+                    is not None
+                )
         self._stopped_looks = self._stopped_looks + 1 if is_stopped else 0
         if self._stopped_looks >= _STOPPED_LOOKS:
             raise WorkerDied("a worker process was stopped by a signal and did not resume")
@@ -151,7 +163,8 @@ class Worker:
         if self.process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_GRACE_SECONDS)
-        with suppress(ProcessLookupError, PermissionError):  # it leads a group, so what a mechanism forks ends with it
+        # it leads a group, so what a mechanism forks ends with it
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when it can
@@ -163,12 +176,17 @@ class Worker:
         status = self.process.poll()
         if status is not None and status < 0:
             return f"a worker process was ended by signal {signal.Signals(-status).name}"
-        return "a worker process hung up" if status is None else f"a worker process ended with status {status}"
+        return (
+            "a worker process hung up"
+            if status is None
+            else f"a worker process ended with status {status}"
+        )
 
 
 def end_all(workers: Sequence[Worker]) -> None:
     """Ends them side by side."""
-    for worker in workers:  # one that hears it ends at once, together with the programs that it runs
+    # one that hears it ends at once, together with the programs that it runs
+    for worker in workers:
         worker.channel.close()
         worker.process.send_signal(signal.SIGCONT)
     for worker in workers:
@@ -205,11 +223,15 @@ def serve(channel: int, parent: int) -> None:
         channel: the descriptor of its socket, inherited.
         parent: the process that started it.
     """
-    # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs started by a mechanism
-    # do not inherit it.
+    # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs
+    # started by a mechanism do not inherit it.
     signal.signal(signal.SIGINT, lambda *_: None)
     here = os.getpid()
-    with suppress(EOFError, ConnectionError), socket.socket(fileno=channel) as wire, wire.makefile("rb") as stream:
+    with (
+        suppress(EOFError, ConnectionError),
+        socket.socket(fileno=channel) as wire,
+        wire.makefile("rb") as stream,
+    ):
         wire.set_inheritable(False)  # programs started by a mechanism do not hold it open
         _end_with(parent, wire)
         while True:
@@ -283,10 +305,19 @@ def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
 def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     # Interpreter options such as -O change what code does; it must do the same in the worker.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    channel, nothing = there.fileno(), subprocess.DEVNULL
-    argv = [sys.executable, *flags, "-c", _PROGRAM, json.dumps([surroundings()[1], sys.argv, channel, os.getpid()])]
+    channel = there.fileno()
+    nothing = subprocess.DEVNULL
+    argv = [
+        sys.executable,
+        *flags,
+        "-c",
+        _PROGRAM,
+        json.dumps([surroundings()[1], sys.argv, channel, os.getpid()]),
+    ]
     # Its standard input is not ours: a program may be read from there.
-    return subprocess.Popen(argv, env=environment, pass_fds=[channel], stdin=nothing, start_new_session=True)
+    return subprocess.Popen(
+        argv, env=environment, pass_fds=[channel], stdin=nothing, start_new_session=True
+    )
 
 
 def _end_with(parent: int, wire: socket.socket) -> None:

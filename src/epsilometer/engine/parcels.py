@@ -1,8 +1,9 @@
 """What goes to a worker and comes back, what must not go there, and until when it may take.
 
-A generator inside a mechanism must not: a copy of it in every worker would draw the same numbers in each of them. To
-find one, the mechanism is packed as it would be for a worker, into nothing, and every object is looked at on the way:
-what functions close over, attributes, arguments that were bound, the globals that a function uses.
+A generator inside a mechanism must not: a copy of it in every worker would draw the same numbers in
+each of them. To find one, the mechanism is packed as it would be for a worker, into nothing, and
+every object is looked at on the way: what functions close over, attributes, arguments that were
+bound, the globals that a function uses.
 """
 
 import hashlib
@@ -24,7 +25,8 @@ import numpy as np
 from epsilometer.errors import EngineError, EpsilometerError, InputError, MechanismError
 
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
-# Library code is searched only where it is used directly: there is too much behind it, none of it the user's.
+# Library code is searched only where it is used directly: there is too much behind it, none of it
+# the user's.
 _LIBRARIES = ("site-packages", "dist-packages")
 _OWN = __name__.partition(".")[0]
 
@@ -36,8 +38,8 @@ class _Found(Exception):
 def own_generator(mechanism: object) -> str | None:
     """The type of a generator that the mechanism holds or uses, e.g. "Generator"; None if none is visible.
 
-    What is not a generator by its type (a counter, a seed that is updated by hand) is not seen here; the check for
-    repeated draws sees its effect.
+    What is not a generator by its type (a counter, a seed that is updated by hand) is not seen
+    here; the check for repeated draws sees its effect.
     """
     try:
         _search(mechanism, set())
@@ -63,10 +65,12 @@ def _search(each: object, seen: set[int]) -> None:
                     if isinstance(used, _GENERATORS):
                         raise _Found(type(used).__name__)
                 if _is_of_the_user(each):
-                    return self._dynamic_function_reduce(each)  # by value, with everything that it uses
+                    # by value, with everything that it uses
+                    return self._dynamic_function_reduce(each)
             if isinstance(each, type) and _is_of_the_user(each) and id(each) not in seen:
                 seen.add(id(each))
-                for value in vars(each).values():  # nothing is packed of a class that workers import
+                # nothing is packed of a class that workers import
+                for value in vars(each).values():
                     _search(getattr(value, "__func__", value), seen)
             return super().reducer_override(each)
 
@@ -111,7 +115,8 @@ class Fault(Exception):
 
     def __init__(self, reason: str, *, engine_lost: bool = False, is_final: bool = False) -> None:
         super().__init__(reason)
-        self.engine_lost, self.is_final = engine_lost, is_final
+        self.engine_lost = engine_lost
+        self.is_final = is_final
 
 
 class WorkerTraceback(Exception):
@@ -254,7 +259,9 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0.0:
             raise InputError(f"max_seconds={seconds!r} must be above 0, or None for no limit")
-        self.seconds, self.at, self.reserve = seconds, monotonic() + seconds, 0.0
+        self.seconds = seconds
+        self.at = monotonic() + seconds
+        self.reserve = 0.0
 
     @property
     def left(self) -> float:
@@ -269,7 +276,9 @@ class Deadline:
     def over(self, where: str, began: float) -> OutOfTime:
         """The error that says what was running, and since when."""
         lasted = monotonic() - began
-        return OutOfTime(f"max_seconds={self.seconds:g} were over while running {where}, after {lasted:.1f} s of it")
+        return OutOfTime(
+            f"max_seconds={self.seconds:g} were over while running {where}, after {lasted:.1f} s of it"
+        )
 
     @contextmanager
     def alarm(self) -> Iterator["Alarm"]:
@@ -290,7 +299,12 @@ class Deadline:
             signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
 
         def soonest() -> float:
-            return min(max(self.left if not other else min(self.left, other - (monotonic() - began)), 1e-4), 1e6)
+            return min(
+                max(
+                    self.left if not other else min(self.left, other - (monotonic() - began)), 1e-4
+                ),
+                1e6,
+            )
 
         signal.signal(signal.SIGALRM, ring)
         signal.setitimer(signal.ITIMER_REAL, soonest(), _RING_SECONDS)
@@ -303,4 +317,6 @@ class Deadline:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
             if other:
-                signal.setitimer(signal.ITIMER_REAL, max(other - (monotonic() - began), 1e-4), interval)
+                signal.setitimer(
+                    signal.ITIMER_REAL, max(other - (monotonic() - began), 1e-4), interval
+                )

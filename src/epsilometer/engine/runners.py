@@ -1,6 +1,7 @@
 """Where chunks of work run: in this process, or spread over workers that may die, in order, run again when lost.
 
-And until when: `max_seconds=` ends a call that hangs, here by a signal, elsewhere by ending the worker.
+And until when: `max_seconds=` ends a call that hangs, here by a signal, elsewhere by ending the
+worker.
 """
 
 import multiprocessing
@@ -22,7 +23,8 @@ from epsilometer.interruptions import callers_handlers_relayed
 
 T = TypeVar("T")
 R = TypeVar("R")
-# Pending tasks per worker: one that runs, one that is next, and some that finished before an earlier one.
+# Pending tasks per worker: one that runs, one that is next, and some that finished before an
+# earlier one.
 _OUT_PER_WORKER = 4
 # How often in a row a task may be run again.
 _MOST_FAULTS = 3
@@ -74,7 +76,8 @@ class PoolRunner:
     """Spreads tasks over a pool. Every task is answered by exactly one ticket, so none counts twice or is lost."""
 
     def __init__(self, pool: Pool, deadline: Deadline | None = None) -> None:
-        self.pool, self.deadline = pool, deadline
+        self.pool = pool
+        self.deadline = deadline
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """Results in order; a few tasks per worker are under way at a time.
@@ -111,8 +114,12 @@ class PoolRunner:
 class _Dispatch:
     """One map under way: its pending tasks with their tickets, oldest first; None for a task that is with no worker."""
 
-    def __init__(self, pool: Pool, function: Callable[[Any], Any], deadline: Deadline | None) -> None:
-        self.pool, self.function, self.deadline = pool, function, deadline
+    def __init__(
+        self, pool: Pool, function: Callable[[Any], Any], deadline: Deadline | None
+    ) -> None:
+        self.pool = pool
+        self.function = function
+        self.deadline = deadline
         self._began = monotonic()
         if hasattr(pool, "counts_begun"):
             pool.counts_begun = bool(getattr(function, "is_unseeded", False))
@@ -120,9 +127,11 @@ class _Dispatch:
         self.tasks: deque[Any] = deque()
         self._tickets: deque[Any] = deque()
         self.shipped: list[Any] = []
-        self._is_shipped, self.workers, self._faults = False, 1, 0
-        # How many of the pending tasks are sent one at a time. After a fault this shows which of them is to blame, and
-        # the others are not lost with it.
+        self._is_shipped = False
+        self.workers = 1
+        self._faults = 0
+        # How many of the pending tasks are sent one at a time. After a fault this shows which of
+        # them is to blame, and the others are not lost with it.
         self._alone = 0
 
     def begin(self, task: Any) -> None:
@@ -212,7 +221,9 @@ class _Dispatch:
                     self._is_shipped = True
                 for place in range(min(len(self.tasks), 1) if self._alone else len(self.tasks)):
                     if self._tickets[place] is None:
-                        self._tickets[place] = self.pool.submit(self._key, self.shipped[-1], self.tasks[place])
+                        self._tickets[place] = self.pool.submit(
+                            self._key, self.shipped[-1], self.tasks[place]
+                        )
                 return
             except Fault as fault:
                 self._recover(fault)
@@ -220,7 +231,8 @@ class _Dispatch:
     def _recover(self, fault: Fault) -> None:
         """Prepares another try, or gives up."""
         self._faults += 1
-        was_alone, self._alone = self._alone > 0, len(self.tasks)
+        was_alone = self._alone > 0
+        self._alone = len(self.tasks)
         if self._faults > _MOST_FAULTS or (fault.is_final and was_alone):
             tries = "" if fault.is_final else f" {self._faults} times in a row"
             lost = f"work was lost{tries} while running {self._oldest()}; the last time: {fault}"
@@ -229,14 +241,20 @@ class _Dispatch:
         self._is_shipped = False  # it may be lost as well; the same work is sent again
         if fault.is_final or fault.engine_lost:
             waiting = [place for place, ticket in enumerate(self._tickets) if ticket is not None]
-            self.call_back([place for place in waiting if not self.pool.has_answer(self._tickets[place])])
+            self.call_back(
+                [place for place in waiting if not self.pool.has_answer(self._tickets[place])]
+            )
         if fault.engine_lost:
             self.pool.drop()
 
     def _oldest(self) -> str:
         """The task that was waited for, described by the work itself if it can."""
         describe = getattr(self.function, "describe", None)
-        return str(self.function) if describe is None or not self.tasks else str(describe(self.tasks[0]))
+        return (
+            str(self.function)
+            if describe is None or not self.tasks
+            else str(describe(self.tasks[0]))
+        )
 
 
 # Addresses of Dask schedulers; dask:// stands for tcp://.
@@ -269,12 +287,17 @@ class SerialRunner:
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         """The built-in map; but a fork of this process that comes back from a task ends, or all would be done twice."""
         for task in tasks:
-            here, leave = os.getpid(), os._exit
+            here = os.getpid()
+            leave = os._exit
             if threading.current_thread() is threading.main_thread():
                 os._exit = partial(_stay, here, leave)  # its status would pass for our verdict
             try:
                 with callers_handlers_relayed():
-                    result = function(task) if self.deadline is None else self._in_time(function, task, self.deadline)
+                    result = (
+                        function(task)
+                        if self.deadline is None
+                        else self._in_time(function, task, self.deadline)
+                    )
             finally:
                 if os.getpid() != here:
                     leave(0)
@@ -329,7 +352,8 @@ def _last_resort(deadline: Deadline, where: str, began: float) -> Iterator[None]
         os._exit(2)
 
     ours = sys.modules.get("epsilometer.cli")
-    if ours is None or getattr(sys.modules.get("__main__"), "main", None) is not ours.main:  # not ours to be ended
+    # not ours to be ended
+    if ours is None or getattr(sys.modules.get("__main__"), "main", None) is not ours.main:
         yield
         return
     watch = threading.Timer(min(deadline.left + _DEAF_SECONDS, threading.TIMEOUT_MAX), end_program)
@@ -346,13 +370,17 @@ def open_runner(jobs: int = 1, engine: Any = "local", deadline: Deadline | None 
 
     Args:
         jobs: worker processes of the local engine; other engines have their own workers.
-        engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of Dask.
-        deadline: when all must be over. Where no signal can end a call, a single worker does the work, and is ended.
+        engine: "local", "serial", the address of a Dask scheduler or a Ray cluster, or a Client of
+            Dask.
+        deadline: when all must be over. Where no signal can end a call, a single worker does the
+            work, and is ended.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError(f"jobs={jobs!r} must be a whole number of at least 1")
     scheme, _, place = engine.partition("://") if isinstance(engine, str) else ("", "", "")
-    if (not isinstance(engine, str) and _is_dask_client(engine)) or (place and scheme in _DASK_SCHEMES):
+    if (not isinstance(engine, str) and _is_dask_client(engine)) or (
+        place and scheme in _DASK_SCHEMES
+    ):
         return _cluster_runner(engine, "dask", deadline)
     if place and scheme == "ray":
         return _cluster_runner(engine, "ray", deadline)

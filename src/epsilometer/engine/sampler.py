@@ -1,7 +1,8 @@
 """Draws outputs in chunks, each with its own seed, and reduces them where they are drawn.
 
-The two sides of a pair take turns, block by block, in an order that the seed decides anew for every block. So a
-distribution that changes while it is drawn changes for both sides, and is not mistaken for a difference between them.
+The two sides of a pair take turns, block by block, in an order that the seed decides anew for every
+block. So a distribution that changes while it is drawn changes for both sides, and is not mistaken
+for a difference between them.
 """
 
 import json
@@ -35,11 +36,16 @@ from epsilometer.outputs import Outputs, concatenate
 
 T = TypeVar("T")
 Reductions = tuple[Callable[[Outputs], Any], Callable[[Outputs], Any]]
-# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less. So workers get up
-# to 8 blocks of such a mechanism at a time, as long as enough tasks remain to keep them all busy and the progress
-# moving; blocks that take a while need more of them. Without workers, watching over a task is all that it costs.
-_MANY_AT_ONCE, _MOST_TOGETHER = 4096, 8
-_LARGE_BLOCK, _LEAST_TASKS, _LEAST_LARGE_TASKS, _LEAST_SERIAL_TASKS = 1 << 14, 16, 128, 4
+# Sending a task to a worker costs half a millisecond, a chunk of a vectorised mechanism often less.
+# So workers get up to 8 blocks of such a mechanism at a time, as long as enough tasks remain to
+# keep them all busy and the progress moving; blocks that take a while need more of them. Without
+# workers, watching over a task is all that it costs.
+_MANY_AT_ONCE = 4096
+_MOST_TOGETHER = 8
+_LARGE_BLOCK = 1 << 14
+_LEAST_TASKS = 16
+_LEAST_LARGE_TASKS = 128
+_LEAST_SERIAL_TASKS = 4
 # Coins that are tossed at a time: tossing one costs as much.
 _COINS = 64
 
@@ -47,8 +53,9 @@ _COINS = 64
 class Progress(Protocol):
     """Learns how many outputs were drawn.
 
-    It may also have `begin(total)` and `end()`, which are called around the work (the total is None when a search
-    decides it), and `tell(text)`, which receives the state of the evidence as it grows.
+    It may also have `begin(total)` and `end()`, which are called around the work (the total is None
+    when a search decides it), and `tell(text)`, which receives the state of the evidence as it
+    grows.
     """
 
     def advance(self, n: int) -> None:
@@ -104,9 +111,10 @@ class _Drawing:
     """The work that all chunks of a pair share: sent to a worker once, and a pure function of the chunks.
 
     Attributes:
-        rescued: in the process that gives out the work: chunks that were finished when it was interrupted, and the
-            finished outputs of a chunk that was not.
-        lost: there: the side of every draw that was begun, or may have been, and whose output will never be known.
+        rescued: in the process that gives out the work: chunks that were finished when it was
+            interrupted, and the finished outputs of a chunk that was not.
+        lost: there: the side of every draw that was begun, or may have been, and whose output will
+            never be known.
     """
 
     mechanism: Mechanism
@@ -127,7 +135,9 @@ class _Drawing:
                         with contained(self.mechanism.name, self.inputs[piece.side]):
                             outputs = self.mechanism.sample(self.inputs[piece.side], piece.n, rng)
                         value = self.reductions[piece.side](outputs)
-                        chunks.append(Chunk(value, outputs.size, seeded.fingerprint(outputs), log.incidents))
+                        chunks.append(
+                            Chunk(value, outputs.size, seeded.fingerprint(outputs), log.incidents)
+                        )
                     except BaseException:
                         self._abandon(task, chunks, log)
                         raise
@@ -138,7 +148,9 @@ class _Drawing:
         """Whether drawing again gives other outputs."""
         return not self.mechanism.is_seeded
 
-    def _abandon(self, task: Sequence[ChunkRequest], chunks: list[Chunk[Any]], log: DrawingLog) -> None:
+    def _abandon(
+        self, task: Sequence[ChunkRequest], chunks: list[Chunk[Any]], log: DrawingLog
+    ) -> None:
         """Keeps what a task has finished when it is interrupted, and counts what is lost."""
         self.rescue(task, chunks)
         if len(chunks) == len(task):
@@ -168,12 +180,14 @@ class _Drawing:
 
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """A task in words, for messages."""
-        inputs = " or ".join(shown(self.inputs[side]) for side in dict.fromkeys(piece.side for piece in task))
+        inputs = " or ".join(
+            shown(self.inputs[side]) for side in dict.fromkeys(piece.side for piece in task)
+        )
         return f"{self.mechanism.name} on the input {inputs}"
 
 
-# What we work with ourselves. A mechanism that replaces a part of it, for a test or by mistake, would have us count
-# something else.
+# What we work with ourselves. A mechanism that replaces a part of it, for a test or by mistake,
+# would have us count something else.
 _TOOLS = (np, np.random, math)
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 
@@ -201,7 +215,11 @@ def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
             now = vars(tool)
             # A look at the values takes a fifth of the time.
             if len(now) != len(old) or any(map(is_not, now.values(), old.values())):
-                replaced += [(tool, each, value) for each, value in old.items() if now.get(each, tool) is not value]
+                replaced += [
+                    (tool, each, value)
+                    for each, value in old.items()
+                    if now.get(each, tool) is not value
+                ]
         for tool, each, value in replaced:
             setattr(tool, each, value)
         if replaced and not isinstance(sys.exc_info()[1], TimeUp):
@@ -216,12 +234,15 @@ def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
 def contained(name: str, dataset: Any) -> Iterator[None]:
     """Lets a mechanism draw, puts back what it changed around us, and says what it must not do.
 
-    What is no Exception passes unchanged: it is meant for the caller of the audit, like the end of a test.
+    What is no Exception passes unchanged: it is meant for the caller of the audit, like the end of
+    a test.
 
     Raises:
         MechanismError: if it tried to end the program, or recursed too deeply.
     """
-    filters, depth, path = warnings.filters[:], sys.getrecursionlimit(), sys.path[:]
+    filters = warnings.filters[:]
+    depth = sys.getrecursionlimit()
+    path = sys.path[:]
     caught: BaseException | None = None
     try:
         with np.errstate(), mechanism_runs():
@@ -240,7 +261,8 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
         raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
     if caught is None:
         return
-    # The status of SystemExit would pass for a verdict, unless a handler of the caller wants the program to end.
+    # The status of SystemExit would pass for a verdict, unless a handler of the caller wants the
+    # program to end.
     is_its_own = callers_error(caught) is None
     if is_its_own and isinstance(caught, SystemExit | RecursionError):
         raise MechanismError(failure_text(name, dataset, caught)) from caught
@@ -261,7 +283,8 @@ def _reopen_streams() -> None:
 def _reopened(descriptor: int) -> TextIO:
     try:
         os.fstat(descriptor)
-    except OSError:  # closed as well: nobody hears what is said there, and no other file must get its number
+    except OSError:
+        # closed as well: nobody hears what is said there, and no other file must get its number
         nowhere = os.open(os.devnull, os.O_WRONLY)
         if nowhere != descriptor:
             os.dup2(nowhere, descriptor)
@@ -286,14 +309,21 @@ def _pieces_together(size: int, n: int, is_serial: bool) -> int:
 
     Both sides of a block go to one worker, so that they are drawn one right after the other.
     """
-    least = _LEAST_LARGE_TASKS if size >= _LARGE_BLOCK else _LEAST_SERIAL_TASKS if is_serial else _LEAST_TASKS
+    least = (
+        _LEAST_LARGE_TASKS
+        if size >= _LARGE_BLOCK
+        else _LEAST_SERIAL_TASKS
+        if is_serial
+        else _LEAST_TASKS
+    )
     return 2 * max(1, min(n // size // least, _MOST_TOGETHER))
 
 
 # Phase, number of the pair, number of the first chunk: the draws of one call.
 Draws = tuple[int, int, int]
 _AS_THEY_ARE: Reductions = (Outputs.copied, Outputs.copied)
-# The file says which chunks may have begun, at most about this often; and how many of them at a time, at most.
+# The file says which chunks may have begun, at most about this often; and how many of them at a
+# time, at most.
 _ANNOUNCE_SECONDS = 0.5
 _MOST_AHEAD = 256
 # The name of a remark in the journal.
@@ -330,11 +360,13 @@ class Sampler:
         journal: remembers draws of an interrupted audit.
         turns: the least number of turns of the two sides in a phase, if there are enough outputs.
         fewest_per_turn: the least number of outputs in one side's turn.
-        drawn: outputs drawn so far, left and right; those of an audit that was interrupted are among them.
+        drawn: outputs drawn so far, left and right; those of an audit that was interrupted are
+            among them.
         incidents: what happened while they were drawn, by the number of the pair: left and right.
-        redrawn: of a mechanism without a seed, by phase, pair and first chunk: draws of the left and of the right that
-            were begun, lost and drawn again.
-        own_generator: the mechanism's own generator, if workers would repeat it; everything is then drawn here.
+        redrawn: of a mechanism without a seed, by phase, pair and first chunk: draws of the left
+            and of the right that were begun, lost and drawn again.
+        own_generator: the mechanism's own generator, if workers would repeat it; everything is then
+            drawn here.
     """
 
     mechanism: Mechanism
@@ -351,9 +383,12 @@ class Sampler:
 
     def __post_init__(self) -> None:
         if (known := self.journal.told(_REDRAWN)) is not None:
-            self.redrawn = {(phase, pair, skip): lost for phase, pair, skip, lost in json.loads(known)}
+            self.redrawn = {
+                (phase, pair, skip): lost for phase, pair, skip, lost in json.loads(known)
+            }
         if not isinstance(self.runner, SerialRunner):
-            # Every worker would get a copy of the generator, and draw the same numbers as the others.
+            # Every worker would get a copy of the generator, and draw the same numbers as the
+            # others.
             self.own_generator = own_generator(self.mechanism)
             if self.own_generator is not None:
                 self.runner = SerialRunner(self.runner.deadline)
@@ -365,8 +400,8 @@ class Sampler:
     def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
         """The chunks of n outputs of both sides, in the order in which they are to be drawn.
 
-        Which side of a block comes first is decided by the toss of a coin: a fixed order could stay in step with a
-        mechanism that changes at the same pace.
+        Which side of a block comes first is decided by the toss of a coin: a fixed order could stay
+        in step with a mechanism that changes at the same pace.
 
         Args:
             number: the pair's number in the audit, part of the seed.
@@ -378,7 +413,9 @@ class Sampler:
             if not coins or block % _COINS == 0:
                 # From a stream that no chunk uses: there is no third side.
                 key = phase, number, 2, block // _COINS
-                coins = (np.random.SeedSequence(self.seed, spawn_key=key).generate_state(_COINS) & 1).tolist()
+                coins = (
+                    np.random.SeedSequence(self.seed, spawn_key=key).generate_state(_COINS) & 1
+                ).tolist()
             first = coins[block % _COINS]
             for side in (first, 1 - first):
                 yield ChunkRequest(side, block, min(size, n - start))
@@ -398,22 +435,28 @@ class Sampler:
         Args:
             n: roughly how many outputs of each side these are.
             reductions: how to reduce the outputs of a left and of a right chunk.
-            skip: the number of the first chunk, by which lost draws are told from those of other calls.
+            skip: the number of the first chunk, by which lost draws are told from those of other
+                calls.
         """
         if self.mechanism.used is not None:
             self.mechanism.used.proves = phase in (Phase.CERTIFY, Phase.REPLAY)
         keeper = self.mechanism.keeper
         if keeper is not None:
             reductions = _Kept(reductions[0]), _Kept(reductions[1])
-        drawing = _Drawing(self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions)
+        drawing = _Drawing(
+            self.mechanism, (pair.left, pair.right), (self.seed, phase, number), reductions
+        )
         draws = (int(phase), number, skip)
         under_way: dict[tuple[int, int], int] = {}
         if self._is_careful:
             pieces = self._announced(draws, pieces, under_way)
         sent, awaited = tee(pieces)
         # Outputs that are drawn one at a time are spread over the workers as finely as they can be.
-        size, is_serial = self.block_size(n), isinstance(self.runner, SerialRunner)
-        together = 1 if self.mechanism.chunk_size < _MANY_AT_ONCE else _pieces_together(size, n, is_serial)
+        size = self.block_size(n)
+        is_serial = isinstance(self.runner, SerialRunner)
+        together = (
+            1 if self.mechanism.chunk_size < _MANY_AT_ONCE else _pieces_together(size, n, is_serial)
+        )
         tasks = iter(lambda: tuple(islice(sent, together)), ())
         results = self.runner.map(drawing, tasks)
         try:
@@ -430,7 +473,8 @@ class Sampler:
                 drawing.rescued.pop()
                 under_way.pop((piece.side, piece.chunk), None)
         finally:
-            getattr(results, "close", _nothing)()  # ends the work that is still out, before the account is made up
+            # ends the work that is still out, before the account is made up
+            getattr(results, "close", _nothing)()
             self._settle(draws, drawing)
 
     @property
@@ -482,7 +526,9 @@ class Sampler:
 
     def _tell_redrawn(self) -> None:
         if self.redrawn:
-            self.journal.tell(_REDRAWN, json.dumps([[*draws, lost] for draws, lost in self.redrawn.items()]))
+            self.journal.tell(
+                _REDRAWN, json.dumps([[*draws, lost] for draws, lost in self.redrawn.items()])
+            )
 
     def _count_killed(self, draws: Draws, wanted: Sequence[ChunkRequest]) -> None:
         """Counts draws as lost that an audit had begun, or announced, when it was killed."""
@@ -504,7 +550,11 @@ class Sampler:
 
     def lost_of_pair(self, number: int, last: int | None = None) -> tuple[int, int]:
         """The same for all draws of a pair, or for those whose first chunk is at most the `last` one."""
-        counted = [draws for draws in self.redrawn if draws[1] == number and (last is None or draws[2] <= last)]
+        counted = [
+            draws
+            for draws in self.redrawn
+            if draws[1] == number and (last is None or draws[2] <= last)
+        ]
         of_pair = [self.redrawn[draws] for draws in counted]
         return sum(lost[0] for lost in of_pair), sum(lost[1] for lost in of_pair)
 
@@ -518,16 +568,33 @@ class Sampler:
             self.incidents.setdefault(number, [NO_INCIDENTS, NO_INCIDENTS])[side] += incidents
 
     def chunks(
-        self, phase: Phase, number: int, pair: Pair, side: int, n: int, reduce: Callable[[Outputs], T], skip: int = 0
+        self,
+        phase: Phase,
+        number: int,
+        pair: Pair,
+        side: int,
+        n: int,
+        reduce: Callable[[Outputs], T],
+        skip: int = 0,
     ) -> Iterator[Chunk[T]]:
         """Draws n outputs of one side alone, for callers that do not compare two sides."""
         size = self.mechanism.chunk_size
-        pieces = (ChunkRequest(side, skip + start // size, min(size, n - start)) for start in range(0, n, size))
+        pieces = (
+            ChunkRequest(side, skip + start // size, min(size, n - start))
+            for start in range(0, n, size)
+        )
         return (chunk for _, chunk in self.draw(phase, number, pair, n, pieces, (reduce, reduce)))
 
-    def outputs(self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0) -> Outputs:
+    def outputs(
+        self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0
+    ) -> Outputs:
         """Draws n outputs of one side alone and keeps them all."""
-        return concatenate([chunk.value for chunk in self.chunks(phase, number, pair, side, n, Outputs.copied, skip)])
+        return concatenate(
+            [
+                chunk.value
+                for chunk in self.chunks(phase, number, pair, side, n, Outputs.copied, skip)
+            ]
+        )
 
     def kept(
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
@@ -566,7 +633,9 @@ class Sampler:
         for piece in asked:
             size = sizes[piece.side].get(piece.chunk, 0)
             if size > piece.n or (0 < size < piece.n and not self._is_careful):
-                raise InputError(f"a chunk of {size} outputs was remembered where {piece.n} should be drawn")
+                raise InputError(
+                    f"a chunk of {size} outputs was remembered where {piece.n} should be drawn"
+                )
             if size < piece.n:
                 wanted.append(replace(piece, n=piece.n - size, start=size))
         if self._is_careful:
@@ -583,13 +652,21 @@ class Sampler:
                 assert chunk is not None
                 if is_kept and size < piece.n:
                     if chunk.incidents:
-                        self.journal.note_incidents(streams[piece.side], piece.chunk, chunk.incidents)
-                    self.journal.keep(streams[piece.side], piece.chunk, chunk.value, chunk.fingerprint)
+                        self.journal.note_incidents(
+                            streams[piece.side], piece.chunk, chunk.incidents
+                        )
+                    self.journal.keep(
+                        streams[piece.side], piece.chunk, chunk.value, chunk.fingerprint
+                    )
                 yield piece, chunk
             next(drawn, None)  # it ends, and makes up its account
 
     def _joined(
-        self, stream: seeded.Stream, piece: ChunkRequest, rest: Chunk[Outputs] | None, happened: Incidents
+        self,
+        stream: seeded.Stream,
+        piece: ChunkRequest,
+        rest: Chunk[Outputs] | None,
+        happened: Incidents,
     ) -> Chunk[Outputs]:
         """A chunk that the journal knows, with the outputs that it lacked."""
         known = self.journal.recall(stream, piece.chunk)
@@ -600,7 +677,13 @@ class Sampler:
         return Chunk(outputs, outputs.size, seeded.fingerprint(outputs), happened + rest.incidents)
 
     def both(
-        self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0, prints: Sequence[Fingerprints] = ()
+        self,
+        phase: Phase,
+        number: int,
+        pair: Pair,
+        n: int,
+        skip: int = 0,
+        prints: Sequence[Fingerprints] = (),
     ) -> tuple[Outputs, Outputs]:
         """Draws n outputs of both sides and keeps them all; adds their fingerprints to those of each side, if given."""
         parts: tuple[list[Outputs], list[Outputs]] = ([], [])
@@ -628,7 +711,8 @@ class Sampler:
 
         Args:
             reductions: of left and right outputs.
-            earlier: fingerprints of other draws of each side; those of these draws are added to them.
+            earlier: fingerprints of other draws of each side; those of these draws are added to
+                them.
             examples: other reduced outputs of each side; needed only with a journal that is kept.
         """
         prints = (Fingerprints(), Fingerprints()) if earlier is None else earlier
@@ -643,7 +727,9 @@ class Sampler:
                     if chunk_number < known.chunks:
                         self._note(number, side, happened)
         done = sides[0].chunks, sides[1].chunks
-        missing = (piece for piece in self.pieces(phase, number, n) if piece.chunk >= done[piece.side])
+        missing = (
+            piece for piece in self.pieces(phase, number, n) if piece.chunk >= done[piece.side]
+        )
         if self._is_careful:
             resumed = self._resumed(phase, number, pair, n, missing, 0, is_kept=False)
             chunks = self._reduced(resumed, reductions)
@@ -656,7 +742,8 @@ class Sampler:
                     folded.add(chunk.value, chunk.size, chunk.fingerprint)
                     continue
                 stream = (int(phase), number, piece.side)
-                with undisturbed():  # a chunk that was drawn is counted, in memory and in the file, or it is not
+                # a chunk that was drawn is counted, in memory and in the file, or it is not
+                with undisturbed():
                     if chunk.incidents:
                         self.journal.note_incidents(stream, piece.chunk, chunk.incidents)
                     folded.add(chunk.value, chunk.size, chunk.fingerprint)

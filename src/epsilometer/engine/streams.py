@@ -1,7 +1,9 @@
 """The random numbers that a method draws itself, apart from all draws of the mechanism.
 
-Every stream follows from the seed of the audit, so that workers, engines, checkpoints and restarts agree. A constant
-seed would not do: a certificate whose coins always fall the same way keeps no promise about its failure probability.
+Every stream follows from the seed of the audit, so that workers, engines, checkpoints and restarts
+agree. A constant
+seed would not do: a certificate whose coins always fall the same way keeps no promise about its
+failure probability.
 """
 
 from dataclasses import dataclass
@@ -11,8 +13,8 @@ import numpy as np
 
 from epsilometer.engine.chunks import Phase, fresh_seed
 
-# Spawn keys begin with (phase, pair, side). Sides 0 and 1 are the two inputs, and 2 decides whose turn it is and
-# couples looks, so that no chunk of any mechanism is drawn from side 3.
+# Spawn keys begin with (phase, pair, side). Sides 0 and 1 are the two inputs, and 2 decides whose
+# turn it is and couples looks, so that no chunk of any mechanism is drawn from side 3.
 _SIDE_OF_METHODS = 3
 
 

@@ -1,7 +1,7 @@
 """What an audit runs: anything that draws outputs for a dataset.
 
-Services and recordings are in `epsilometer.mechanisms.http` and `epsilometer.mechanisms.recordings`: few audits need
-them, so few load them.
+Services and recordings are in `epsilometer.mechanisms.http` and
+`epsilometer.mechanisms.recordings`: few audits need them, so few load them.
 """
 
 from epsilometer.mechanisms.base import Mechanism

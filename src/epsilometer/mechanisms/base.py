@@ -39,14 +39,16 @@ class Mechanism(ABC):
     Attributes:
         name: its name in results and reports.
         is_seeded: whether equal generators give equal outputs.
-        chunk_size: how many outputs are drawn with one generator. Part of the seed scheme: chunks, not workers,
-            own their random streams.
+        chunk_size: how many outputs are drawn with one generator. Part of the seed scheme: chunks,
+            not workers, own their random streams.
         claim: what it promises for any pair; an audit without a claim takes this one.
         worst_pair: the inputs to audit it on when none are given.
         keeper: receives all draws.
-        used: notes which recorded draws are used, and what for; None if draws are neither read nor recorded.
-        features: reads outputs together with columns that a user's function adds; None reads them as they are. A
-            mechanism reads what it draws with `(self.features or read_outputs)(values, n)`.
+        used: notes which recorded draws are used, and what for; None if draws are neither read nor
+            recorded.
+        features: reads outputs together with columns that a user's function adds; None reads them
+            as they are. A mechanism reads what it draws with `(self.features or
+            read_outputs)(values, n)`.
     """
 
     name: str
@@ -62,7 +64,8 @@ class Mechanism(ABC):
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws n independent outputs.
 
-        The dataset belongs to the caller: a mechanism that changes it, or calls code that might, copies it (`copier`).
+        The dataset belongs to the caller: a mechanism that changes it, or calls code that might,
+        copies it (`copier`).
 
         Raises:
             MechanismError: if the mechanism fails or returns something that cannot be read.
@@ -128,7 +131,9 @@ class Mechanism(ABC):
 
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:
     """That a mechanism raised an error, and on which input."""
-    return f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
+    return (
+        f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
+    )
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -141,7 +146,8 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def place_of(function: Any) -> str:
     """Where a function can be imported from, "module:name"; empty if it cannot."""
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", "<")
     if module == "__main__":  # a script, which others import by the name of its file
         module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
     return f"{module}:{name}" if module and inspect.isroutine(function) and "<" not in name else ""
@@ -152,7 +158,9 @@ def check_returned(name: str, left: Outputs, right: Outputs) -> None:
 
     None on one side only, or now and then, is an output like any other.
     """
-    if all(len(side) and {block.shape for block in side.blocks} == {"None"} for side in (left, right)):
+    if all(
+        len(side) and {block.shape for block in side.blocks} == {"None"} for side in (left, right)
+    ):
         raise MechanismError(nothing_returned(name))
 
 
@@ -164,19 +172,23 @@ def nothing_returned(name: str) -> str:
 def never_returns(function: Callable[..., Any]) -> bool:
     """Whether the code of a function says that it returns None, whatever happens."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if code is None or code.co_flags & (
+        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    ):
         return False
     steps = list(dis.get_instructions(code))
     returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
     for before, step in pairwise(steps):
         if step.opname == "RETURN_VALUE":
-            is_constant = before.opname == "LOAD_CONST" and not step.is_jump_target  # x if … else None jumps here
+            # x if … else None jumps here
+            is_constant = before.opname == "LOAD_CONST" and not step.is_jump_target
             returned.append(before.argval if is_constant else ...)
     return all(value is None for value in returned)
 
 
-# Reads which process groups have begun (+) and are over (-). When we are gone, however that happened, its input ends,
-# and with it those that are left. A signal handler of ours could not do that: SIGKILL has none.
+# Reads which process groups have begun (+) and are over (-). When we are gone, however that
+# happened, its input ends, and with it those that are left. A signal handler of ours could not do
+# that: SIGKILL has none.
 _REAPER = """
 trap '' INT HUP TERM
 while read -r sign group; do
@@ -198,7 +210,11 @@ def tell_reaper(sign: str, group: int) -> None:
         if here not in _reapers:
             null = subprocess.DEVNULL
             _reapers[here] = subprocess.Popen(
-                ["/bin/sh", "-c", _REAPER], stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True
+                ["/bin/sh", "-c", _REAPER],
+                stdin=subprocess.PIPE,
+                stdout=null,
+                stderr=null,
+                start_new_session=True,
             )
         stream = _reapers[here].stdin
         assert stream is not None

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.claims.base import check_positive
-from epsilometer.errors import InputError, MechanismError, discreet, public_arguments, secrets_of, shown
+from epsilometer.errors import (
+    InputError,
+    MechanismError,
+    discreet,
+    public_arguments,
+    secrets_of,
+    shown,
+)
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, tell_reaper
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
@@ -23,7 +30,14 @@ from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
-from epsilometer.storage.exchange import decode, named_files, read_json, read_value, to_argument, to_json
+from epsilometer.storage.exchange import (
+    decode,
+    named_files,
+    read_json,
+    read_value,
+    to_argument,
+    to_json,
+)
 
 # Bytes at the end of standard error that are kept for messages.
 _COMPLAINT = 2000
@@ -53,7 +67,9 @@ class RunFailed(MechanismError):
         return type(self), (self.kind, str(self))
 
 
-def run_program(argv: Sequence[str], given: bytes, limits: Limits, env: _Variables, cwd: str | None) -> Finished:
+def run_program(
+    argv: Sequence[str], given: bytes, limits: Limits, env: _Variables, cwd: str | None
+) -> Finished:
     """Runs a program to its end.
 
     Args:
@@ -79,27 +95,47 @@ def run_program(argv: Sequence[str], given: bytes, limits: Limits, env: _Variabl
             tell_reaper("-", process.pid)
 
 
-def _start(argv: Sequence[str], has_input: bool, env: _Variables, cwd: str | None) -> subprocess.Popen[bytes]:
+def _start(
+    argv: Sequence[str], has_input: bool, env: _Variables, cwd: str | None
+) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
-    streams: dict[str, Any] = {"stdin": pipe if has_input else subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
+    streams: dict[str, Any] = {
+        "stdin": pipe if has_input else subprocess.DEVNULL,
+        "stdout": pipe,
+        "stderr": pipe,
+    }
     try:
         # In its own group, so that the program's children can be killed with it.
-        return subprocess.Popen(list(argv), **streams, bufsize=0, env=env, cwd=cwd, start_new_session=True)
+        return subprocess.Popen(
+            list(argv), **streams, bufsize=0, env=env, cwd=cwd, start_new_session=True
+        )
     except FileNotFoundError as error:
-        missing = f"the folder {cwd!r}" if cwd is not None and not os.path.isdir(cwd) else f"the program {argv[0]!r}"
+        missing = (
+            f"the folder {cwd!r}"
+            if cwd is not None and not os.path.isdir(cwd)
+            else f"the program {argv[0]!r}"
+        )
         raise MechanismError(f"{missing} does not exist (looked for from {os.getcwd()})") from error
     except OSError as error:
-        advice = "; a large input goes to standard input with stdin=True" if error.errno == 7 else ""
-        raise MechanismError(f"the program {argv[0]!r} cannot be run: {error.strerror}{advice}") from error
+        advice = (
+            "; a large input goes to standard input with stdin=True" if error.errno == 7 else ""
+        )
+        raise MechanismError(
+            f"the program {argv[0]!r} cannot be run: {error.strerror}{advice}"
+        ) from error
     except ValueError as error:  # a zero byte, or a surrogate that the system cannot encode
-        raise InputError(f"the command {shown(public_arguments(argv))} cannot be run: {error}") from error
+        raise InputError(
+            f"the command {shown(public_arguments(argv))} cannot be run: {error}"
+        ) from error
 
 
 class _Streams:
     """The three streams of a running program, served as they become ready."""
 
     def __init__(self, process: subprocess.Popen[bytes], given: bytes, most: int) -> None:
-        self.output, self.complaint, self.most = bytearray(), bytearray(), most
+        self.output = bytearray()
+        self.complaint = bytearray()
+        self.most = most
         self.pending = memoryview(given)
         self.selector = selectors.DefaultSelector()
         for stream, name in ((process.stdout, "output"), (process.stderr, "complaint")):
@@ -127,7 +163,9 @@ class _Streams:
             self.output += piece
             if len(self.output) > self.most:
                 start = shown(bytes(self.output[:80]))
-                raise RunFailed("TooMuchOutput", f"it wrote more than {self.most} bytes, beginning with {start}")
+                raise RunFailed(
+                    "TooMuchOutput", f"it wrote more than {self.most} bytes, beginning with {start}"
+                )
 
     def _write(self, key: selectors.SelectorKey) -> None:
         try:
@@ -149,8 +187,14 @@ def _attend(process: subprocess.Popen[bytes], given: bytes, limits: Limits) -> F
                     raise subprocess.TimeoutExpired(process.args, limits.seconds)
         status = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        seen = f"so far it printed {shown(bytes(streams.output[:80]))}" if streams.output else "it printed nothing"
-        raise RunFailed("TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}") from None
+        seen = (
+            f"so far it printed {shown(bytes(streams.output[:80]))}"
+            if streams.output
+            else "it printed nothing"
+        )
+        raise RunFailed(
+            "TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}"
+        ) from None
     return Finished(process.args, status, bytes(streams.output), bytes(streams.complaint))
 
 
@@ -160,7 +204,8 @@ _SINGLE_CHUNK = 64
 # Outputs of a batch run: the start is paid once for many of them, and a chunk still shows progress.
 _BATCH_CHUNK = 10_000
 # One output may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE, _MOST_PER_LINE = 4 << 20, 4096
+_MOST_SINGLE = 4 << 20
+_MOST_PER_LINE = 4096
 
 
 class CommandMechanism(Mechanism):
@@ -168,9 +213,15 @@ class CommandMechanism(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, argv: list[str], limits: Limits, chunk_size: int, name: str | None, **how: Any) -> None:
-        self.argv, self.limits, self.chunk_size = argv, limits, chunk_size
-        self.stdin, self.statuses, self.on_error = how["stdin"], frozenset(how["statuses"]), how["on_error"]
+    def __init__(
+        self, argv: list[str], limits: Limits, chunk_size: int, name: str | None, **how: Any
+    ) -> None:
+        self.argv = argv
+        self.limits = limits
+        self.chunk_size = chunk_size
+        self.stdin = how["stdin"]
+        self.statuses = frozenset(how["statuses"])
+        self.on_error = how["on_error"]
         self.given_env = dict(how["env"] or {})
         self.env = None if how["env"] is None else {**os.environ, **how["env"]}
         self.cwd = None if how["cwd"] is None else os.fspath(how["cwd"])
@@ -192,7 +243,13 @@ class CommandMechanism(Mechanism):
         """Of the call, and of the content of the program and the files that its arguments name."""
         search = self.given_env.get("PATH", os.environ.get("PATH"))
         files = files_digest(named_files(self.argv, Path(self.cwd or "."), search))
-        given = self.argv, self.stdin, sorted(self.given_env.items()), sorted(self.statuses), self.on_error
+        given = (
+            self.argv,
+            self.stdin,
+            sorted(self.given_env.items()),
+            sorted(self.statuses),
+            self.on_error,
+        )
         return code_digest((type(self).__name__, given, files))
 
     def _call(self, dataset: Any) -> tuple[list[str], bytes]:
@@ -209,18 +266,26 @@ class CommandMechanism(Mechanism):
                 current_log().add(failed=1)
                 return failed_run(failure.kind)
             raise
-        text = decode(done.stdout, f"what {self.name} printed on the input {shown(dataset)}").strip()
+        text = decode(
+            done.stdout, f"what {self.name} printed on the input {shown(dataset)}"
+        ).strip()
         if not text:
-            raise MechanismError(f"{self.name} printed nothing on the input {shown(dataset)}{_complaint(done)}")
+            raise MechanismError(
+                f"{self.name} printed nothing on the input {shown(dataset)}{_complaint(done)}"
+            )
         return read_value(text)
 
     def _run(self, argv: list[str], given: bytes, dataset: Any) -> Finished:
         try:
             done = run_program(argv, given, self.limits, self.env, self.cwd)
         except RunFailed as failure:
-            raise RunFailed(failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}") from None
+            raise RunFailed(
+                failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}"
+            ) from None
         if done.returncode not in self.statuses:
-            kind, how = ("ExitStatus", "exit status") if done.returncode >= 0 else ("Signal", "signal")
+            kind, how = (
+                ("ExitStatus", "exit status") if done.returncode >= 0 else ("Signal", "signal")
+            )
             status = abs(done.returncode)
             what = f"{self.name} ended with {how} {status} on the input {shown(dataset)}{_complaint(done)}"
             raise RunFailed(f"{kind}{status}", what)
@@ -234,16 +299,24 @@ class BatchCommandMechanism(CommandMechanism):
         """Runs the program once."""
         argv, _ = self._call(dataset)
         with discreet(self.secrets):
-            done = self._run(argv, f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'.encode(), dataset)
-            lines = decode(done.stdout, f"what {self.name} printed").split("\n")  # JSON may hold other line ends
+            done = self._run(
+                argv, f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'.encode(), dataset
+            )
+            # JSON may hold other line ends
+            lines = decode(done.stdout, f"what {self.name} printed").split("\n")
             while lines and not lines[-1].strip():
                 lines.pop()
             if len(lines) != n:
                 last = f"; the last one is {shown(lines[-1])}" if lines else ""
-                what = f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}"
+                what = (
+                    f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}"
+                )
                 raise MechanismError(what + _complaint(done))
             source = f"{self.name} on the input {shown(dataset)}: line"
-            values = [read_json(line, f"{source} {number} of what it printed") for number, line in enumerate(lines, 1)]
+            values = [
+                read_json(line, f"{source} {number} of what it printed")
+                for number, line in enumerate(lines, 1)
+            ]
             return (self.features or read_outputs)(values, n)
 
 
@@ -265,26 +338,26 @@ def from_command(
     """A mechanism from a program. No shell is involved: the parts of `argv` reach the program as they are.
 
     Args:
-        argv: the program and its arguments. `{dataset}` stands for the dataset: a number or a text as it is, anything
-            else as JSON.
-        batch: the program reads one line `{"n": …, "dataset": …}` on standard input and prints n JSON values, one per
-            line. Otherwise it is run once per output, and what it prints is read as JSON, else as a number, else as
-            text.
-        stdin: also gives the dataset as a line of JSON on standard input (for programs that take no arguments, and
-            for datasets too large for one).
+        argv: the program and its arguments. `{dataset}` stands for the dataset: a number or a text
+            as it is, anything else as JSON.
+        batch: the program reads one line `{"n": …, "dataset": …}` on standard input and prints n
+            JSON values, one per line. Otherwise it is run once per output, and what it prints is
+            read as JSON, else as a number, else as text.
+        stdin: also gives the dataset as a line of JSON on standard input (for programs that take no
+            arguments, and for datasets too large for one).
         env: variables set on top of the environment of this process.
         cwd: working directory.
         timeout: seconds per run; then the program and all its children are killed.
         statuses: exit statuses that mean success.
-        on_error: "outcome" counts a failed run (exit status, time limit, too much output) as a separate output
-            instead of stopping the audit; not with batch.
+        on_error: "outcome" counts a failed run (exit status, time limit, too much output) as a
+            separate output instead of stopping the audit; not with batch.
         chunk_size: outputs per run of a batch program, and per piece of work for other processes.
         max_output: bytes that a run may print.
         name: its name in reports.
         features: a function of one output, see `from_batch`.
 
-    The program draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
-    `audit(…, record=path)`.
+    The program draws its own randomness, so its audits cannot be repeated from the seed; keep the
+    draws with `audit(…, record=path)`.
 
     Example:
         >>> mechanism = em.from_command(["python3", "-c", "print(1)", "{dataset}"])
@@ -296,18 +369,32 @@ def from_command(
         hint = f"the program never sees its input; write {PLACE} or give stdin=True"
         raise InputError(f"argv={shown(public_arguments(argv))}: {hint}")
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
-        raise InputError(f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'")
-    kind, chunk = (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
+        raise InputError(
+            f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'"
+        )
+    kind, chunk = (
+        (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
+    )
     chunk = chunk if chunk_size is None else int(check_positive("chunk_size", chunk_size))
     most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
-    limits = Limits(check_positive("timeout", timeout), int(check_positive("max_output", max_output or most)))
-    how: dict[str, Any] = {"stdin": stdin, "env": env, "cwd": cwd, "statuses": statuses, "on_error": on_error}
+    limits = Limits(
+        check_positive("timeout", timeout), int(check_positive("max_output", max_output or most))
+    )
+    how: dict[str, Any] = {
+        "stdin": stdin,
+        "env": env,
+        "cwd": cwd,
+        "statuses": statuses,
+        "on_error": on_error,
+    }
     return kind(parts, limits, chunk, name, **how).with_features(as_features(features))
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:
     if isinstance(argv, str):
-        raise InputError(f"argv must be a list, e.g. {public_arguments(argv.split())!r}: there is no shell to split it")
+        raise InputError(
+            f"argv must be a list, e.g. {public_arguments(argv.split())!r}: there is no shell to split it"
+        )
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
     if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
         raise InputError(f"argv={shown(public_arguments(argv))} must begin with the program")

@@ -1,7 +1,8 @@
 """What happens while a mechanism draws, besides its outputs: requests, failures, and draws that were finished.
 
-A mechanism writes it down (`current_log`), wherever it runs; whoever has it draw reads it (`logged`). So an output that
-is drawn again, or replaced by a failure, is never drawn again or replaced in silence.
+A mechanism writes it down (`current_log`), wherever it runs; whoever has it draw reads it
+(`logged`). So an output that is drawn again, or replaced by a failure, is never drawn again or
+replaced in silence.
 """
 
 import threading
@@ -46,7 +47,8 @@ class DrawingLog:
 
     Attributes:
         incidents: the counts so far.
-        finished: makes outputs of the draws that are finished; None for a mechanism that draws all of them at once.
+        finished: makes outputs of the draws that are finished; None for a mechanism that draws all
+            of them at once.
     """
 
     def __init__(self) -> None:
@@ -84,7 +86,9 @@ def current_log() -> DrawingLog:
     return DrawingLog() if _open.log is None else _open.log
 
 
-def draw_one_by_one(draw: Callable[[], Any], n: int, read: Callable[[list[Any], int], Outputs]) -> list[Any]:
+def draw_one_by_one(
+    draw: Callable[[], Any], n: int, read: Callable[[list[Any], int], Outputs]
+) -> list[Any]:
     """Calls a function n times, and has those outputs outlive an interruption that are finished by then."""
     values: list[Any] = []
     current_log().finished = lambda: read(values, len(values))

@@ -1,6 +1,7 @@
 """Features: further columns that a user's function computes from one output, for the event to look at.
 
-An event of an output and of a function of it is an event of the output. So features may cost power, never truth.
+An event of an output and of a function of it is an event of the output. So features may cost power,
+never truth.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,8 @@ from epsilometer.outputs.reading_pieces import Place, product
 from epsilometer.storage import Undigestible, code_digest
 from epsilometer.storage.digests import content_digest
 
-# Outputs of each chunk whose features are computed twice: enough to notice chance or a counter, and free.
+# Outputs of each chunk whose features are computed twice: enough to notice chance or a counter, and
+# free.
 _TRIED_TWICE = 3
 
 
@@ -33,7 +35,8 @@ class Features:
 
     Attributes:
         name: of the function; results know the features by it.
-        digest: of the function's code and of what that uses; empty if it cannot be recognised again.
+        digest: of the function's code and of what that uses; empty if it cannot be recognised
+            again.
         place: where to import it from, "module:function"; empty if nobody could.
         function: of one output; None for outputs that were kept together with their features.
     """
@@ -51,9 +54,12 @@ class Features:
         code: Any = function
         while hasattr(code, "func"):  # a partial function
             code = code.func
-        name, digest = str(getattr(code, "__name__", type(code).__name__)), ""
+        name = str(getattr(code, "__name__", type(code).__name__))
+        digest = ""
         if never_returns(code):
-            raise InputError(f"features={name} returns None whatever the output: is a `return` missing?")
+            raise InputError(
+                f"features={name} returns None whatever the output: is a `return` missing?"
+            )
         with suppress(Undigestible):
             digest = code_digest(function)
         return cls(name, digest, place_of(function) if place is None else place, function)
@@ -67,21 +73,31 @@ class Features:
         if isinstance(values, Outputs) and self.function is None:  # kept with these features
             return values
         if self.function is None:
-            raise InputError(f"features={self.name} were kept beside other outputs; give the function to compute them")
+            raise InputError(
+                f"features={self.name} were kept beside other outputs; give the function to compute them"
+            )
         if isinstance(values, Outputs):
-            raise InputError(f"features={self.name} need the outputs themselves; these were kept as columns")
+            raise InputError(
+                f"features={self.name} need the outputs themselves; these were kept as columns"
+            )
         batch = materialise(values, expected)
         plain = read_outputs(batch, expected)
         if not len(plain):
             return plain
         if isinstance(batch, dict):  # columns, or a data frame
-            batch = [dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)]
+            batch = [
+                dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)
+            ]
         try:
             added = read_outputs(self._values(batch))
         except MechanismError as error:
-            raise MechanismError(f"features={self.name}, of {len(batch)} outputs: {error}") from error
+            raise MechanismError(
+                f"features={self.name}, of {len(batch)} outputs: {error}"
+            ) from error
         text = partial(record_text, FEATURED, ["features", "output"])
-        return Outputs(tuple(product([[*added], [*plain]], text, Place(np.arange(len(plain))))), len(plain))
+        return Outputs(
+            tuple(product([[*added], [*plain]], text, Place(np.arange(len(plain))))), len(plain)
+        )
 
     def _values(self, outputs: Array | Sequence[Any]) -> list[Any]:
         values = [self._value(output) for output in outputs]
@@ -90,7 +106,9 @@ class Features:
             with suppress(Undigestible):
                 if content_digest(again) != content_digest(value):
                     both = f"for the output {shown(output)} it returned {shown(value)} and then {shown(again)}"
-                    raise InputError(f"features={self.name} must depend on the output alone: {both}")
+                    raise InputError(
+                        f"features={self.name} must depend on the output alone: {both}"
+                    )
         return values
 
     def _value(self, output: Any) -> Any:
@@ -103,7 +121,9 @@ class Features:
         except Exception as error:
             what = f"{type(error).__name__} on the output {shown(output)}: {shown(str(error))}"
             raise InputError(f"features={self.name} raised {what}") from error
-        return value if isinstance(value, dict) or not self.name.isidentifier() else {self.name: value}
+        return (
+            value if isinstance(value, dict) or not self.name.isidentifier() else {self.name: value}
+        )
 
 
 def as_features(given: object) -> Features | None:
@@ -121,13 +141,20 @@ def same_features(mechanism: Mechanism, given: Features | None, stored: Any) -> 
     """
     if stored is None or given is not None:
         mechanism = mechanism.with_features(given)
-    there, known = mechanism.features, stored if isinstance(stored, dict) else {}
+    there = mechanism.features
+    known = stored if isinstance(stored, dict) else {}
     if stored is None and there is not None:
-        raise InputError(f"features={there.name}: the event of this result was found without features; leave them out")
+        raise InputError(
+            f"features={there.name}: the event of this result was found without features; leave them out"
+        )
     if stored is not None and there is None:
         what = f"{known.get('name')!s:.80} ({known.get('place') or 'a function that cannot be imported'!s:.80})"
-        raise InputError(f"the event looks at features, which the mechanism lacks; give them again: features={what}")
+        raise InputError(
+            f"the event looks at features, which the mechanism lacks; give them again: features={what}"
+        )
     if there is not None and there.digest != known.get("digest"):
         what = f"digest {there.digest}, there {known.get('digest')!s:.40}"
-        raise InputError(f"features={there.name} is not the function that the event was found with ({what})")
+        raise InputError(
+            f"features={there.name} is not the function that the event was found with ({what})"
+        )
     return mechanism

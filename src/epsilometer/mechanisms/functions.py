@@ -15,7 +15,13 @@ from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs import Inputs, Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.interruptions import pass_on
-from epsilometer.mechanisms.base import Mechanism, failure_text, never_returns, nothing_returned, parameters_of
+from epsilometer.mechanisms.base import (
+    Mechanism,
+    failure_text,
+    never_returns,
+    nothing_returned,
+    parameters_of,
+)
 from epsilometer.mechanisms.drawing_log import current_log
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.libraries import adapt
@@ -24,9 +30,11 @@ from epsilometer.outputs import Block, Outputs, read_outputs
 from epsilometer.outputs.columns import sequence_text
 from epsilometer.storage import code_digest
 
-# Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between drawing and counting.
+# Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between
+# drawing and counting.
 _BATCH_CHUNK = 1 << 16
-# Outputs per chunk of a one-at-a-time function: small enough to show progress and to spread over workers.
+# Outputs per chunk of a one-at-a-time function: small enough to show progress and to spread over
+# workers.
 _SINGLE_CHUNK = 256
 
 OnError = Literal["raise", "outcome"]
@@ -35,7 +43,9 @@ OnError = Literal["raise", "outcome"]
 class SingleMechanism(Mechanism):
     """f(dataset) or f(dataset, rng) returns one output."""
 
-    def __init__(self, function: Callable[..., Any], on_error: OnError = "raise", name: str | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], on_error: OnError = "raise", name: str | None = None
+    ) -> None:
         self.function, self.name, self.is_seeded = _described(function, name)
         self.chunk_size = _SINGLE_CHUNK
         if on_error not in ("raise", "outcome"):
@@ -56,7 +66,11 @@ class SingleMechanism(Mechanism):
             except Exception as error:
                 value = self._failed(given, error)
             values.append(snapshot(value))
-        if self.on_error == "raise" and not any(value is not None for value in values) and never_returns(self.function):
+        if (
+            self.on_error == "raise"
+            and not any(value is not None for value in values)
+            and never_returns(self.function)
+        ):
             raise MechanismError(nothing_returned(self.name))
         return read(values, n)
 
@@ -81,7 +95,9 @@ class BatchMechanism(Mechanism):
         if places is not None and (len(places) < 2 or places[1] == "rng"):
             hint = "audit it as it is, without from_batch (and without --batch)"
             batch = "a batch function is f(dataset, n, rng) or f(dataset, n)"
-            raise InputError(f"{self.name}({', '.join(places)}) returns one output per call: {hint}; {batch}")
+            raise InputError(
+                f"{self.name}({', '.join(places)}) returns one output per call: {hint}; {batch}"
+            )
         self.is_seeded = takes_rng or places is None or len(places) > 2
         self._rng_by_name = places is not None and len(places) < 3
         self.chunk_size = _BATCH_CHUNK
@@ -102,15 +118,24 @@ class BatchMechanism(Mechanism):
     def _check(self, values: Any, n: int) -> None:
         """The usual mistakes, in words."""
         if values is None:
-            raise MechanismError(f"{self.name} returned None instead of {n} outputs: is a `return` missing?")
-        if isinstance(values, int | float | complex | np.generic) or getattr(values, "shape", None) == ():
+            raise MechanismError(
+                f"{self.name} returned None instead of {n} outputs: is a `return` missing?"
+            )
+        if (
+            isinstance(values, int | float | complex | np.generic)
+            or getattr(values, "shape", None) == ()
+        ):
             hint = f"draw all of them at once, as in rng.laplace(size={n}), or audit it without from_batch"
             single = f"{self.name} returned the single value {shown(values)}"
             raise MechanismError(f"{single} instead of {n} outputs; {hint}")
         shape = getattr(values, "shape", None)
         if isinstance(shape, tuple) and shape[0] != n and n in shape[1:]:
-            hint = f"the first axis counts outputs, so return np.moveaxis(array, {shape.index(n)}, 0)"
-            raise MechanismError(f"{self.name} returned an array of shape {shape} instead of {n} outputs: {hint}")
+            hint = (
+                f"the first axis counts outputs, so return np.moveaxis(array, {shape.index(n)}, 0)"
+            )
+            raise MechanismError(
+                f"{self.name} returned an array of shape {shape} instead of {n} outputs: {hint}"
+            )
 
 
 def _places(function: Callable[..., Any]) -> list[str] | None:
@@ -124,8 +149,15 @@ def _places(function: Callable[..., Any]) -> list[str] | None:
         return None
     if any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return None
-    found = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    may_be_generator = [each.name == "rng" or each.default is each.empty or each.default is None for each in found[2:3]]
+    found = [
+        each
+        for each in parameters
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    may_be_generator = [
+        each.name == "rng" or each.default is each.empty or each.default is None
+        for each in found[2:3]
+    ]
     return [each.name for each in found[: 3 if all(may_be_generator) else 2]]
 
 
@@ -139,9 +171,11 @@ def from_callable(
     """A mechanism from a function that returns one output.
 
     Args:
-        function: f(dataset), or f(dataset, rng) with a parameter of exactly that name, which gets a numpy Generator.
-            A function without it draws its own randomness, and its audits cannot be repeated exactly.
-        on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a separate output.
+        function: f(dataset), or f(dataset, rng) with a parameter of exactly that name, which gets a
+            numpy Generator. A function without it draws its own randomness, and its audits cannot
+            be repeated exactly.
+        on_error: "raise" stops the audit when a run fails; "outcome" counts a failed run as a
+            separate output.
         name: its name in reports.
         features: see `from_batch`.
 
@@ -154,18 +188,23 @@ def from_callable(
 
 
 def from_batch(
-    function: Callable[..., Any], *, name: str | None = None, features: Callable[[Any], Any] | None = None
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    features: Callable[[Any], Any] | None = None,
 ) -> BatchMechanism:
     """A mechanism from a function f(dataset, n, rng) or f(dataset, n) that returns n independent outputs.
 
-    The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of length n.
+    The outputs may be a numpy array (axis 0 counts outputs), a sequence, or a dict of columns of
+    length n.
 
     Args:
         function: draws the outputs.
         name: its name in reports.
-        features: a function of one output that returns a number, a text, a truth value, None, or a tuple or dict of
-            these: further columns for the event, like "the report is the hash of this answer", which nobody could
-            learn. An event of an output and its features is an event of the output: they may cost power, never truth.
+        features: a function of one output that returns a number, a text, a truth value, None, or a
+            tuple or dict of these: further columns for the event, like "the report is the hash of
+            this answer", which nobody could learn. An event of an output and its features is an
+            event of the output: they may cost power, never truth.
 
     Example:
         >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
@@ -205,7 +244,9 @@ def as_subject(candidate: object) -> Subject:
     """
     if isinstance(candidate, Subject):
         return candidate
-    source = candidate if isinstance(candidate, Mechanism) else getattr(candidate, "mechanism", None)
+    source = (
+        candidate if isinstance(candidate, Mechanism) else getattr(candidate, "mechanism", None)
+    )
     if not isinstance(source, Mechanism) and not inspect.isfunction(candidate):
         source = adapt(candidate)
     if not isinstance(source, Mechanism):
@@ -213,7 +254,9 @@ def as_subject(candidate: object) -> Subject:
             known = "neither a mechanism nor a function nor an object with a method randomise"
             raise InputError(f"mechanism={shown(candidate)} is {known}")
         source = SingleMechanism(candidate)
-    return Subject(source, getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None))
+    return Subject(
+        source, getattr(candidate, "claim", None), getattr(candidate, "worst_pair", None)
+    )
 
 
 def as_mechanism(mechanism: object) -> Mechanism:
@@ -224,7 +267,9 @@ def as_mechanism(mechanism: object) -> Mechanism:
     return mechanism if isinstance(mechanism, Mechanism) else as_subject(mechanism).mechanism
 
 
-def _described(function: Callable[..., Any], name: str | None) -> tuple[Callable[..., Any], str, bool]:
+def _described(
+    function: Callable[..., Any], name: str | None
+) -> tuple[Callable[..., Any], str, bool]:
     """The function, its name, and whether it takes a generator."""
     if not callable(function):
         raise InputError(f"function={shown(function)} must be callable")
@@ -245,7 +290,8 @@ class RepeatedMechanism(Mechanism):
     """Runs another mechanism several times; one output is the list of its outputs."""
 
     def __init__(self, mechanism: Mechanism, times: int) -> None:
-        self.mechanism, self.times = mechanism, check_whole("times", times)
+        self.mechanism = mechanism
+        self.times = check_whole("times", times)
         if self.times > _MOST_TIMES:
             raise InputError(f"times={times!r} must be at most {_MOST_TIMES}")
         self.name = f"{self.times} runs of {mechanism.name}"
@@ -260,7 +306,9 @@ class RepeatedMechanism(Mechanism):
 
     def unused(self, earlier: EarlierDraws, pair: Pair, samples: int) -> "RepeatedMechanism":
         """Runs the other mechanism on draws that were not used."""
-        return RepeatedMechanism(self.mechanism.unused(earlier, pair, self.times * samples), self.times)
+        return RepeatedMechanism(
+            self.mechanism.unused(earlier, pair, self.times * samples), self.times
+        )
 
     def with_features(self, features: Features | None) -> "RepeatedMechanism":
         """Those of each run."""
@@ -292,7 +340,8 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
     """A mechanism that is run several times on the same input: audit its use, not one run of it.
 
     Args:
-        mechanism: anything that `audit` takes. An entry of the zoo keeps its pair, and its claim is composed.
+        mechanism: anything that `audit` takes. An entry of the zoo keeps its pair, and its claim is
+            composed.
         times: runs per output. The claim about them is `claim.composed(times)`.
 
     Example:
@@ -302,7 +351,11 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
     """
     subject = as_subject(mechanism)
     inner = RepeatedMechanism(subject.mechanism, times)
-    return inner if subject.claim is None else Subject(inner, subject.claim.composed(inner.times), subject.worst_pair)
+    return (
+        inner
+        if subject.claim is None
+        else Subject(inner, subject.claim.composed(inner.times), subject.worst_pair)
+    )
 
 
 def gather(outputs: Outputs, times: int) -> Outputs:
@@ -312,14 +365,17 @@ def gather(outputs: Outputs, times: int) -> Outputs:
     for number, block in enumerate(outputs.blocks):
         kind[block.places()] = number
         place[block.places()] = np.arange(block.size)
-    kinds, places = kind.reshape(n, times), place.reshape(n, times)
+    kinds = kind.reshape(n, times)
+    places = place.reshape(n, times)
     combinations, which = np.unique(kinds, axis=0, return_inverse=True)
     which = which.ravel()
     blocks = []
     for number, combination in enumerate(combinations):
         rows = np.flatnonzero(which == number)
         parts = [outputs.blocks[int(each)] for each in combination]
-        columns = (each.take(places[rows, run]) for run, part in enumerate(parts) for each in part.columns)
+        columns = (
+            each.take(places[rows, run]) for run, part in enumerate(parts) for each in part.columns
+        )
         shape = sequence_text("list", [part.shape for part in parts])
         blocks.append(Block(shape, None if len(rows) == n else rows, tuple(columns), len(rows)))
     return Outputs(tuple(blocks), n)

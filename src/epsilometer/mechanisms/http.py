@@ -14,7 +14,15 @@ from urllib.parse import SplitResult, quote, urlsplit
 import numpy as np
 
 from epsilometer.claims.base import check_at_least, check_positive
-from epsilometer.errors import InputError, MechanismError, discreet, public_address, secrets_of, shown, without
+from epsilometer.errors import (
+    InputError,
+    MechanismError,
+    discreet,
+    public_address,
+    secrets_of,
+    shown,
+    without,
+)
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
@@ -26,7 +34,8 @@ from epsilometer.storage.exchange import decode, read_json, to_json
 
 # A service that limits its callers says so before it does any work.
 _TOO_MANY_REQUESTS = 429
-# A service that says when to come back has turned the request away; without that, it may have failed in the middle.
+# A service that says when to come back has turned the request away; without that, it may have
+# failed in the middle.
 _UNAVAILABLE = 503
 # A gateway has no answer of the service behind it, which may have drawn an output all the same.
 _NO_ANSWER_BEHIND = (502, 504)
@@ -35,7 +44,8 @@ _LONGEST_PAUSE = 10.0
 _PIECE = 1 << 16
 
 
-# Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with percent signs.
+# Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with
+# percent signs.
 _AS_IT_IS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
 
 
@@ -115,10 +125,16 @@ class Client:
                 failures.append(str(failure))
                 if turn < self.retries:
                     time.sleep(min(_LONGEST_PAUSE, failure.pause or self.pause * 2**turn))
-        raise MechanismError(f"{self.place} did not answer in {len(failures)} tries; the last one: {failures[-1]}")
+        raise MechanismError(
+            f"{self.place} did not answer in {len(failures)} tries; the last one: {failures[-1]}"
+        )
 
     def _ask(self, body: bytes) -> bytes:
-        kind = http.client.HTTPSConnection if self.url.scheme == "https" else http.client.HTTPConnection
+        kind = (
+            http.client.HTTPSConnection
+            if self.url.scheme == "https"
+            else http.client.HTTPConnection
+        )
         connection = kind(str(self.url.hostname), self.url.port, timeout=self.timeout)
         connection.response_class = _Response
         began = time.monotonic()
@@ -128,29 +144,45 @@ class Client:
             except (ConnectionError, TimeoutError, socket.gaierror) as error:
                 pass_on(error)  # a TimeoutError may be the caller's
                 raise _TryAgain(f"cannot connect: {error}") from error
-            except (OSError, ValueError) as error:  # also an invalid certificate, or a name that no host can have
+            except (OSError, ValueError) as error:
+                # also an invalid certificate, or a name that no host can have
                 raise MechanismError(f"cannot connect to {self.place}: {error}") from error
             with _Watch(connection, self.timeout - (time.monotonic() - began)) as watch:
                 return self._exchange(connection, body, watch)
 
-    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch") -> bytes:
-        target = quote((self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""), safe=_AS_IT_IS)
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
+    def _exchange(
+        self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch"
+    ) -> bytes:
+        target = quote(
+            (self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""),
+            safe=_AS_IT_IS,
+        )
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Connection": "close",
+        }
         try:
             connection.request("POST", target, body, {**headers, **self.headers})
             with connection.getresponse() as response:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError, ValueError) as error:
-            # On a busy machine the socket's own limit, which is never shorter, may be noticed before the watch rings.
+            # On a busy machine the socket's own limit, which is never shorter, may be noticed
+            # before the watch rings.
             kind = "BrokenOff"
             if watch.rang or isinstance(error, TimeoutError):
                 kind = "TimedOut"
                 why = f"no whole answer within timeout={self.timeout:g} s"
             elif isinstance(error, http.client.IncompleteRead):
-                why = f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
+                why = (
+                    f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
+                )
             else:
-                why = without(type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets)
-            # Not "from error": what the standard library says may quote a header, or the address with its key.
+                why = without(
+                    type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets
+                )
+            # Not "from error": what the standard library says may quote a header, or the address
+            # with its key.
             lost = "this is not tried again, since an output may have been drawn and lost"
             raise RequestFailed(kind, f"{self.place} broke off: {why}; {lost}") from None
         if watch.rang:
@@ -170,7 +202,9 @@ class Client:
             raise _TryAgain(f"status {status}: {self.told(answer)}", pause)
         what = f"{self.place} answered with status {status}"
         if 300 <= status < 400:
-            what += " to " + without(public_address(response.getheader("Location") or "nowhere")[:200], self.secrets)
+            what += " to " + without(
+                public_address(response.getheader("Location") or "nowhere")[:200], self.secrets
+            )
         what += f": {self.told(answer, 200)}"
         if status in _NO_ANSWER_BEHIND or status == _UNAVAILABLE:
             what += "; this is not tried again, since an output may have been drawn and lost"
@@ -204,7 +238,8 @@ class _Watch:
     """Ends a connection when the whole request takes too long: a socket's own limit restarts with every byte."""
 
     def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
-        self.rang, self._socket = False, connection.sock
+        self.rang = False
+        self._socket = connection.sock
         self._timer = threading.Timer(max(0.0, seconds), self._ring)
         self._timer.daemon = True
 
@@ -221,9 +256,11 @@ class _Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-_SINGLE_CHUNK, _BATCH_CHUNK = 64, 1000
+_SINGLE_CHUNK = 64
+_BATCH_CHUNK = 1000
 # One answer may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE, _MOST_PER_OUTPUT = 4 << 20, 4096
+_MOST_SINGLE = 4 << 20
+_MOST_PER_OUTPUT = 4096
 
 
 class HttpMechanism(Mechanism):
@@ -231,8 +268,12 @@ class HttpMechanism(Mechanism):
 
     is_seeded = False
 
-    def __init__(self, client: Client, chunk_size: int, name: str | None, on_error: OnError = "raise") -> None:
-        self.client, self.chunk_size, self.place = client, chunk_size, client.place
+    def __init__(
+        self, client: Client, chunk_size: int, name: str | None, on_error: OnError = "raise"
+    ) -> None:
+        self.client = client
+        self.chunk_size = chunk_size
+        self.place = client.place
         self.name = name or self.place
         self.on_error = on_error
 
@@ -280,7 +321,9 @@ class BatchHttpMechanism(HttpMechanism):
             said = without(shown(values), self.client.secrets)
             raise MechanismError(f"{self.place} must answer with a list of {n} outputs, not {said}")
         if len(values) != n:
-            raise MechanismError(f"{self.place} gave {len(values)} outputs where {n} were asked for")
+            raise MechanismError(
+                f"{self.place} gave {len(values)} outputs where {n} were asked for"
+            )
         return self._read(values, n)
 
 
@@ -302,25 +345,30 @@ def from_http(
 
     Args:
         url: http or https.
-        batch: the request is `{"n": …, "dataset": …}` and the answer a list of n outputs (or `{"outputs": […]}`).
-            Otherwise the request is `{"dataset": …}` and the answer one output (or `{"output": …}`).
+        batch: the request is `{"n": …, "dataset": …}` and the answer a list of n outputs (or
+            `{"outputs": […]}`). Otherwise the request is `{"dataset": …}` and the answer one output
+            (or `{"output": …}`).
         headers: sent with every request, e.g. Authorization.
         timeout: seconds per request, from connecting to the last byte.
-        retries: how often a request is sent again when no connection was made, or when the status is 429, or 503 with
-            a header Retry-After. No other failure is tried again, least of all 502 and 504: an output may have been
-            drawn and lost, and replacing it by another one would bias the audit if losing depends on the output.
-            Retries are counted per side, in `settings["retried"]`; if they depend on the side, no verdict is given.
-        pause: seconds before the first retry, doubled for each further one; a Retry-After header is respected.
-        chunk_size: outputs per request of a batch service, and per piece of work for other processes.
+        retries: how often a request is sent again when no connection was made, or when the status
+            is 429, or 503 with a header Retry-After. No other failure is tried again, least of all
+            502 and 504: an output may have been drawn and lost, and replacing it by another one
+            would bias the audit if losing depends on the output. Retries are counted per side, in
+            `settings["retried"]`; if they depend on the side, no verdict is given.
+        pause: seconds before the first retry, doubled for each further one; a Retry-After header is
+            respected.
+        chunk_size: outputs per request of a batch service, and per piece of work for other
+            processes.
         max_output: bytes of one answer.
         name: its name in reports.
         features: a function of one output, see `from_batch`.
-        on_error: "outcome" counts a failed request (a status other than 200, a time limit, an answer that breaks off or
-            is too long) as a separate output instead of stopping the audit; not with batch. A service that turns
-            away all tries of a request stops the audit in any case.
+        on_error: "outcome" counts a failed request (a status other than 200, a time limit, an
+            answer that breaks off or is too long) as a separate output instead of stopping the
+            audit; not with batch. A service that turns away all tries of a request stops the audit
+            in any case.
 
-    The service draws its own randomness, so its audits cannot be repeated from the seed; keep the draws with
-    `audit(…, record=path)`. Proxies of the environment are not used.
+    The service draws its own randomness, so its audits cannot be repeated from the seed; keep the
+    draws with `audit(…, record=path)`. Proxies of the environment are not used.
 
     Example:
         >>> mechanism = em.from_http("http://localhost:8000/draw", batch=True)
@@ -329,23 +377,32 @@ def from_http(
     """
     kind: Callable[..., HttpMechanism] = BatchHttpMechanism if batch else HttpMechanism
     chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size
-    most = (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0)) if max_output is None else max_output
+    most = (
+        (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0))
+        if max_output is None
+        else max_output
+    )
     for setting, value in {"timeout": timeout, "chunk_size": chunk, "max_output": most}.items():
         check_positive(setting, value)
     for setting, value in {"pause": pause, "retries": retries}.items():
         check_at_least(setting, value, 0.0)
     if on_error not in (("raise",) if batch else ("raise", "outcome")):
-        raise InputError(f"on_error={on_error!r} must be 'raise', or, for one output per request, 'outcome'")
+        raise InputError(
+            f"on_error={on_error!r} must be 'raise', or, for one output per request, 'outcome'"
+        )
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
-    for header, text in (headers or {}).items():  # an error names the wrong one and keeps its value to itself
+    # an error names the wrong one and keeps its value to itself
+    for header, text in (headers or {}).items():
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that cannot be one: use letters, digits and -")
         if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
             why = "its value, which may be secret, has another character or a line break"
             hint = "(read from a file? use .strip())"
             raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
-    client = Client(_check_url(url), dict(headers or {}), float(timeout), int(retries), float(pause), int(most))
+    client = Client(
+        _check_url(url), dict(headers or {}), float(timeout), int(retries), float(pause), int(most)
+    )
     return kind(client, int(chunk), name, on_error).with_features(as_features(features))
 
 
@@ -359,7 +416,9 @@ def _check_url(url: str) -> SplitResult:
         named = public_address(url) if isinstance(url, str) else f"of type {type(url).__name__}"
         raise InputError(f"url={shown(named)} must be an address like http://host:port/path")
     if parts.username is not None:
-        raise InputError("url must not hold a name and password; give headers={'Authorization': …} instead")
+        raise InputError(
+            "url must not hold a name and password; give headers={'Authorization': …} instead"
+        )
     return parts
 
 

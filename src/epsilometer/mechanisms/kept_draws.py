@@ -1,7 +1,8 @@
 """Draws of an audit kept in a file, exactly: each input's outputs in the order in which they were drawn.
 
-A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns; it can hold any kind of
-output. An .npz file has an array per input (`left` and `right` for one pair); it can hold numbers and arrays of them.
+A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns; it
+can hold any kind of output. An .npz file has an array per input (`left` and `right` for one pair);
+it can hold numbers and arrays of them.
 """
 
 import json
@@ -35,7 +36,11 @@ _MARK = "epsilometer_recording"
 ABOUT = "about"
 # How lines about inputs begin: those of other inputs are skipped without being parsed.
 _OTHERS = ('{"dataset": ', '{"input": ')
-_FLOATS: dict[int, type] = {2: np.float16, 4: np.float32, np.dtype(np.longdouble).itemsize: np.longdouble}
+_FLOATS: dict[int, type] = {
+    2: np.float16,
+    4: np.float32,
+    np.dtype(np.longdouble).itemsize: np.longdouble,
+}
 _KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
 
 
@@ -49,8 +54,8 @@ class About:
         pairs: the audited pairs that were known before the first draw.
         further: the keys of inputs that a search came across.
         features: those that were kept beside the outputs.
-        seeds: of the audits that drew them: the same seed gives the same draws again. None for a mechanism that
-            cannot be seeded.
+        seeds: of the audits that drew them: the same seed gives the same draws again. None for a
+            mechanism that cannot be seeded.
         facts: what weakens a reading of the draws, see `Mechanism.weakening_facts`.
     """
 
@@ -69,7 +74,8 @@ class About:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        pairs, further = [pair_to_dict(pair) for pair in self.pairs], list(self.further)
+        pairs = [pair_to_dict(pair) for pair in self.pairs]
+        further = list(self.further)
         about = {"mechanism": self.name, "chunk_size": self.chunk_size}
         noted: dict[str, Any] = {"features": self.features.note()} if self.features else {}
         if self.seeds:
@@ -85,10 +91,20 @@ class About:
             raise InputError(f"{path} was kept in a format that this version does not read")
         try:
             pairs = tuple(pair_from_dict(pair) for pair in data["pairs"])
-            name, chunk_size, further = str(data["mechanism"]), int(data["chunk_size"]), map(str, data["further"])
+            name = str(data["mechanism"])
+            chunk_size = int(data["chunk_size"])
+            further = map(str, data["further"])
             features = Features(**data["features"], function=None) if "features" in data else None
             seeds = tuple(map(int, data.get("seeds", ())))
-            return cls(name, chunk_size, pairs, tuple(further), features, seeds, dict(data.get("facts", {})))
+            return cls(
+                name,
+                chunk_size,
+                pairs,
+                tuple(further),
+                features,
+                seeds,
+                dict(data.get("facts", {})),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
@@ -112,8 +128,12 @@ class KeptMechanism(Mechanism):
     """Another mechanism, whose draws the sampler passes to `keeper`, in order, wherever they were drawn."""
 
     def __init__(self, mechanism: Mechanism, keeper: Keeper, used: UsedDraws) -> None:
-        self.mechanism, self.keeper, self.used = mechanism, keeper, used
-        self.name, self.is_seeded, self.chunk_size = mechanism.name, mechanism.is_seeded, mechanism.chunk_size
+        self.mechanism = mechanism
+        self.keeper = keeper
+        self.used = used
+        self.name = mechanism.name
+        self.is_seeded = mechanism.is_seeded
+        self.chunk_size = mechanism.chunk_size
         self.features = mechanism.features
 
     def digest(self) -> str:
@@ -156,7 +176,8 @@ def keeping(
 ) -> Iterator[Mechanism]:
     """The mechanism to draw from so that its draws are kept in a file; None keeps nothing.
 
-    The file is there when the context ends. If it ends with an error, whatever was there before stays.
+    The file is there when the context ends. If it ends with an error, whatever was there before
+    stays.
 
     Args:
         mechanism: what draws.
@@ -184,7 +205,9 @@ def keeping(
     try:
         about.inputs()
     except Undigestible as error:
-        raise InputError(f"record={str(path)!r}: whose draws are whose could not be known: {error}") from error
+        raise InputError(
+            f"record={str(path)!r}: whose draws are whose could not be known: {error}"
+        ) from error
     if not target.parent.is_dir() or target.is_dir():
         raise InputError(f"record={str(path)!r} is not a file in an existing folder")
     if target.suffix.lower() not in (".jsonl", ".npz"):
@@ -203,7 +226,8 @@ def keeping(
 class _LinesKeeper:
     def __init__(self, file: IO[bytes], about: About) -> None:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
-        self._key_of, self._file = Keys(), file
+        self._key_of = Keys()
+        self._file = file
         self._write(about.to_dict())
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
@@ -212,7 +236,13 @@ class _LinesKeeper:
         if key not in self._numbers:
             self._write({"input": key})
         number = self._numbers.setdefault(key, len(self._numbers))
-        self._write({"dataset": number, "size": len(outputs), "blocks": [_block_to_dict(block) for block in outputs]})
+        self._write(
+            {
+                "dataset": number,
+                "size": len(outputs),
+                "blocks": [_block_to_dict(block) for block in outputs],
+            }
+        )
 
     def finish(self) -> None:
         """Every line is written already."""
@@ -223,7 +253,9 @@ class _LinesKeeper:
 
 class _ArraysKeeper:
     def __init__(self, file: IO[bytes], about: About) -> None:
-        self._file, self._about, self._key_of = file, about, Keys()
+        self._file = file
+        self._about = about
+        self._key_of = Keys()
         self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
@@ -238,14 +270,22 @@ class _ArraysKeeper:
         """Writes the file."""
         about = replace(self._about, further=tuple(self._kept))
         names = array_names(about)
-        arrays = {name: np.concatenate(kept) for name, kept in zip(names, self._kept.values(), strict=True) if kept}
+        arrays = {
+            name: np.concatenate(kept)
+            for name, kept in zip(names, self._kept.values(), strict=True)
+            if kept
+        }
         np.savez(self._file, **{ABOUT: np.array(json.dumps(about.to_dict()))}, **arrays)  # type: ignore[arg-type]
 
 
 def array_names(about: About) -> list[str]:
     """The names of a file's arrays, one per input."""
     n = len(about.inputs())
-    return ["left", "right"] if n == 2 and len(about.pairs) == 1 else [f"input_{number}" for number in range(n)]
+    return (
+        ["left", "right"]
+        if n == 2 and len(about.pairs) == 1
+        else [f"input_{number}" for number in range(n)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +313,9 @@ class KeptLines:
                 if data["dataset"] == self.number:
                     yield Outputs(tuple(map(_block_from_dict, data["blocks"])), int(data["size"]))
             except (ValueError, KeyError, TypeError) as error:
-                raise InputError(f"{self.path}, line {number}: not a chunk of draws: {shown(line)}") from error
+                raise InputError(
+                    f"{self.path}, line {number}: not a chunk of draws: {shown(line)}"
+                ) from error
 
 
 def about_lines(path: Path) -> About | None:
@@ -281,39 +323,56 @@ def about_lines(path: Path) -> About | None:
     first = next(json_values(path), (0, None))[1]
     if not isinstance(first, dict) or _MARK not in first:
         return None
-    met = [json.loads(line)["input"] for _, line in text_lines(path) if line.startswith('{"input": ')]
+    met = [
+        json.loads(line)["input"] for _, line in text_lines(path) if line.startswith('{"input": ')
+    ]
     return replace(About.from_dict(first, path), further=tuple(met))
 
 
 def about_arrays(path: Path) -> About:
     """What an .npz file says about itself."""
-    unclear = reading(f"{path} does not describe its draws in plain text, and nothing is unpickled", (ValueError,))
+    unclear = reading(
+        f"{path} does not describe its draws in plain text, and nothing is unpickled", (ValueError,)
+    )
     with unclear, np.load(path, allow_pickle=False) as arrays:
         return About.from_dict(json.loads(str(arrays[ABOUT])), path)
 
 
 def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
-    if len(outputs.blocks) != 1 or not all(isinstance(column, Numbers) for column in outputs.blocks[0].columns):
+    if len(outputs.blocks) != 1 or not all(
+        isinstance(column, Numbers) for column in outputs.blocks[0].columns
+    ):
         raise _no_array(outputs)
     block = outputs.blocks[0]
     numbers = [column for column in block.columns if isinstance(column, Numbers)]
     columns = []
-    for column in numbers:  # in their original width, if all values have the same one; else as they are
-        kinds = set() if column.widths is None else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
+    # in their original width, if all values have the same one; else as they are
+    for column in numbers:
+        kinds = (
+            set()
+            if column.widths is None
+            else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
+        )
         columns.append(column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values)
     if block.shape == "bigint":
         columns = [_whole_numbers(*numbers)]
     single = block.shape in _KINDS or block.shape == "bigint"
-    array = columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
+    array = (
+        columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
+    )
     # Only outputs that can be read back identically are kept.
-    if [each.shape for each in read_outputs(array)] != [block.shape] or len({column.dtype for column in columns}) > 1:
+    if [each.shape for each in read_outputs(array)] != [block.shape] or len(
+        {column.dtype for column in columns}
+    ) > 1:
         raise _no_array(outputs)
     return np.array(array)
 
 
 def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
     """Whole numbers beyond 2^53 from their two columns, as int64 or uint64."""
-    values = np.array(list(map(whole_number, rounded.values.tolist(), digit.values.tolist())), dtype=object)
+    values = np.array(
+        list(map(whole_number, rounded.values.tolist(), digit.values.tolist())), dtype=object
+    )
     if values.min() < np.iinfo(np.int64).min or values.max() > np.iinfo(np.uint64).max:
         return rounded.values  # does not read back identically, so it is refused
     return values.astype(np.int64 if values.max() <= np.iinfo(np.int64).max else np.uint64)
@@ -321,17 +380,26 @@ def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
 
 def _no_array(outputs: Outputs) -> InputError:
     shapes = ", ".join(block.shape for block in outputs.blocks[:3])
-    return InputError(f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; use record=….jsonl")
+    return InputError(
+        f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; use record=….jsonl"
+    )
 
 
 def _block_to_dict(block: Block) -> dict[str, Any]:
     rows = None if block.rows is None else block.rows.tolist()
-    return {"shape": block.shape, "rows": rows, "size": block.size, "columns": [*map(_column_to_dict, block.columns)]}
+    return {
+        "shape": block.shape,
+        "rows": rows,
+        "size": block.size,
+        "columns": [*map(_column_to_dict, block.columns)],
+    }
 
 
 def _block_from_dict(data: dict[str, Any]) -> Block:
     rows = None if data["rows"] is None else np.array(data["rows"], dtype=np.int64)
-    return Block(str(data["shape"]), rows, tuple(map(_column_from_dict, data["columns"])), int(data["size"]))
+    return Block(
+        str(data["shape"]), rows, tuple(map(_column_from_dict, data["columns"])), int(data["size"])
+    )
 
 
 def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
@@ -341,7 +409,11 @@ def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
     values = column.values.tolist()
     if kind == "float":
         values = [each if math.isfinite(each) else _float_text(each) for each in values]
-    return {kind: values} if column.widths is None else {kind: values, "widths": column.widths.tolist()}
+    return (
+        {kind: values}
+        if column.widths is None
+        else {kind: values, "widths": column.widths.tolist()}
+    )
 
 
 def _float_text(value: float) -> str:
@@ -358,7 +430,9 @@ def _float_value(value: float | str) -> float:
 
 def _column_from_dict(data: dict[str, Any]) -> Numbers | Labels:
     if "labels" in data:
-        return Labels(np.array(data["codes"], dtype=np.int32), tuple(map(label_from_data, data["labels"])))
+        return Labels(
+            np.array(data["codes"], dtype=np.int32), tuple(map(label_from_data, data["labels"]))
+        )
     widths = np.array(data["widths"], dtype=np.uint8) if "widths" in data else None
     ((kind, values),) = ((name, each) for name, each in data.items() if name != "widths")
     if kind == "float":

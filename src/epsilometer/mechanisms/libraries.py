@@ -33,11 +33,21 @@ class OpenDPMechanism(Mechanism):
     is_seeded = False
 
     def __init__(
-        self, source: Any, *, distance: float | None = None, delta: float | None = None, name: str | None = None
+        self,
+        source: Any,
+        *,
+        distance: float | None = None,
+        delta: float | None = None,
+        name: str | None = None,
     ) -> None:
         if not is_measurement(source) and not callable(source):
-            raise InputError(f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one")
-        self.source, self.distance, self.delta, self.chunk_size = source, distance, delta, _CHUNK
+            raise InputError(
+                f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one"
+            )
+        self.source = source
+        self.distance = distance
+        self.delta = delta
+        self.chunk_size = _CHUNK
         made = self.measurement
         self.name = name or f"OpenDP measurement from {made.input_metric} to {made.output_measure}"
 
@@ -46,7 +56,9 @@ class OpenDPMechanism(Mechanism):
         """The measurement itself."""
         made = self.source if is_measurement(self.source) else self.source()
         if not is_measurement(made):
-            raise InputError(f"the function {shown(self.source)} made {shown(made)}, not an OpenDP Measurement")
+            raise InputError(
+                f"the function {shown(self.source)} made {shown(made)}, not an OpenDP Measurement"
+            )
         return made
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -60,7 +72,9 @@ class OpenDPMechanism(Mechanism):
             distances = [self.distance]
         if not distances:
             text = f"the claim of {self.name} depends on how far the two inputs are apart"
-            raise InputError(f"{text}; give the inputs, em.from_opendp(measurement, distance=…), or a claim")
+            raise InputError(
+                f"{text}; give the inputs, em.from_opendp(measurement, distance=…), or a claim"
+            )
         distance = max(distances)
         try:
             # Of the type that the map takes: whole for edits, a float for differences of floats.
@@ -83,7 +97,9 @@ class OpenDPMechanism(Mechanism):
         # A little more is rounding: 0.3 - 0.2 is above 0.1.
         if apart > self.distance * (1.0 + 1e-9):
             inputs = f"{shown(pair.left)} and {shown(pair.right)}"
-            text = f"distance={self.distance!r} is too small: {inputs} are {apart:g} apart in {metric}"
+            text = (
+                f"distance={self.distance!r} is too small: {inputs} are {apart:g} apart in {metric}"
+            )
             raise InputError(f"{text}; omit distance=, or give closer inputs or a claim")
         return self.distance
 
@@ -102,7 +118,11 @@ class OpenDPMechanism(Mechanism):
 
 
 def _draw_each(
-    mechanism: Mechanism, draw: Callable[..., Any], dataset: Any, n: int, keywords: Mapping[str, Any] = {}
+    mechanism: Mechanism,
+    draw: Callable[..., Any],
+    dataset: Any,
+    n: int,
+    keywords: Mapping[str, Any] = {},
 ) -> Outputs:
     """n outputs, each drawn from a copy of the dataset."""
     fresh = copier(dataset)
@@ -115,12 +135,17 @@ def _draw_each(
 
 
 def from_opendp(
-    measurement: Any, *, distance: float | None = None, delta: float | None = None, name: str | None = None
+    measurement: Any,
+    *,
+    distance: float | None = None,
+    delta: float | None = None,
+    name: str | None = None,
 ) -> OpenDPMechanism:
     """A mechanism from an OpenDP measurement, with what the bare object leaves open.
 
     Args:
-        measurement: the object, or a function without arguments that makes it (which worker processes need).
+        measurement: the object, or a function without arguments that makes it (which worker
+            processes need).
         distance: of the two inputs, by the measurement's metric; worked out for common metrics.
         delta: where to read a claim off a privacy map that is a whole profile.
         name: its name in reports.
@@ -154,8 +179,12 @@ def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
         return ApproxDP(float(loss[0]), float(loss[1])) if loss[1] > 0 else PureDP(float(loss[0]))
     if measure == "SmoothedMaxDivergence" and delta is not None:
         return ApproxDP(float(loss.epsilon(delta)), delta)
-    advice = "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
-    raise InputError(f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim")
+    advice = (
+        "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
+    )
+    raise InputError(
+        f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim"
+    )
 
 
 def _kind_of(metric: str) -> str:
@@ -167,7 +196,8 @@ def _distance(metric: str, pair: Pair) -> float:
     """How far the inputs of a pair are apart.
 
     Raises:
-        InputError: if that is not known: for other metrics, and for values that have no distance, like NaN.
+        InputError: if that is not known: for other metrics, and for values that have no distance,
+            like NaN.
     """
     rule = _RULES.get(_kind_of(metric))
     if _kind_of(metric) == "LInfDistance" and "monotonic" in metric:
@@ -177,7 +207,9 @@ def _distance(metric: str, pair: Pair) -> float:
             distance = rule(pair.left, pair.right)
             if math.isfinite(distance):
                 return distance
-    unknown = f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known"
+    unknown = (
+        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known"
+    )
     raise InputError(f"{unknown}; give em.from_opendp(measurement, distance=…) or a claim")
 
 
@@ -199,15 +231,20 @@ def _number(value: Any) -> int | float:
 
 def _differences(left: Any, right: Any) -> list[int | float]:
     """What each number of a vector changes by; a single number is a vector of one."""
-    if not isinstance(left, list | tuple | np.ndarray) and not isinstance(right, list | tuple | np.ndarray):
+    if not isinstance(left, list | tuple | np.ndarray) and not isinstance(
+        right, list | tuple | np.ndarray
+    ):
         return [_number(left) - _number(right)]
-    one, two = _rows(left), _rows(right)
+    one = _rows(left)
+    two = _rows(right)
     return [_number(a) - _number(b) for a, b in zip(one, two, strict=True)]
 
 
 def _sum_of_changes(left: Any, right: Any) -> float:
     changes = [abs(change) for change in _differences(left, right)]
-    return sum(changes) if all(isinstance(change, int) for change in changes) else math.fsum(changes)
+    return (
+        sum(changes) if all(isinstance(change, int) for change in changes) else math.fsum(changes)
+    )
 
 
 def _length_of_change(left: Any, right: Any) -> float:
@@ -228,7 +265,8 @@ def _greatest_change_of_one_sign(left: Any, right: Any) -> float:
 
 def _edits(left: Any, right: Any) -> float:
     """Rows to be added and removed, whatever their order."""
-    one, two = Counter(_rows(left)), Counter(_rows(right))
+    one = Counter(_rows(left))
+    two = Counter(_rows(right))
     return (one - two).total() + (two - one).total()
 
 
@@ -260,7 +298,10 @@ class ObjectMechanism(Mechanism):
     """An object whose method `randomise` (or `randomize`) turns a dataset into one output."""
 
     def __init__(self, owner: Any, method: str) -> None:
-        self.owner, self.method, self.name, self.chunk_size = owner, method, type(owner).__name__, _CHUNK
+        self.owner = owner
+        self.method = method
+        self.name = type(owner).__name__
+        self.chunk_size = _CHUNK
         self.is_seeded = "rng" in parameters_of(getattr(owner, method))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -277,9 +318,12 @@ class DiffprivlibMechanism(ObjectMechanism):
         self.name = f"diffprivlib {type(owner).__name__}"
         value = parameters_of(owner.randomise).get("value")
         if value is not None and value.default is not inspect.Parameter.empty:
-            # Exponential and PermuteAndFlip ignore the value: an audit would compare equal distributions.
+            # Exponential and PermuteAndFlip ignore the value: an audit would compare equal
+            # distributions.
             hint = f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
-            raise InputError(f"{self.name} has its dataset inside, as `utility`; give a function of it instead: {hint}")
+            raise InputError(
+                f"{self.name} has its dataset inside, as `utility`; give a function of it instead: {hint}"
+            )
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
         """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
@@ -287,7 +331,8 @@ class DiffprivlibMechanism(ObjectMechanism):
         if isinstance(reach, Real):
             for pair in pairs:
                 self._check_near(pair, float(reach))
-        epsilon, delta = float(self.owner.epsilon), float(self.owner.delta)
+        epsilon = float(self.owner.epsilon)
+        delta = float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
     def _check_near(self, pair: Pair, reach: float) -> None:
@@ -299,7 +344,9 @@ class DiffprivlibMechanism(ObjectMechanism):
         except (TypeError, OverflowError):
             apart = math.nan
         if math.isnan(apart):
-            raise InputError(f"how far apart {inputs} are is not known, so what {self.name} claims is not; {advice}")
+            raise InputError(
+                f"how far apart {inputs} are is not known, so what {self.name} claims is not; {advice}"
+            )
         # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
         if apart > reach * (1.0 + 1e-9):
             most = f"{self.name} only makes a promise up to sensitivity={reach:g}"
@@ -320,7 +367,10 @@ def adapt(candidate: object) -> Mechanism | None:
         return OpenDPMechanism(candidate)
     if isinstance(candidate, type):
         return None
-    if any(each.__name__ == "DPMechanism" and _top(each) == "diffprivlib" for each in type(candidate).__mro__):
+    if any(
+        each.__name__ == "DPMechanism" and _top(each) == "diffprivlib"
+        for each in type(candidate).__mro__
+    ):
         return DiffprivlibMechanism(candidate)
     for method in ("randomise", "randomize"):
         if callable(getattr(candidate, method, None)):
@@ -332,9 +382,12 @@ def adapt(candidate: object) -> Mechanism | None:
 def brought(kind: str) -> dict[str, EntryPoint]:
     """What installed packages bring, by name: entry points of the group `epsilometer.<kind>`.
 
-    It reads every package's metadata. Of two packages that bring one name, the alphabetically first wins.
+    It reads every package's metadata. Of two packages that bring one name, the alphabetically first
+    wins.
     """
-    found = sorted(entry_points(group=f"epsilometer.{kind}"), key=lambda each: each.value, reverse=True)
+    found = sorted(
+        entry_points(group=f"epsilometer.{kind}"), key=lambda each: each.value, reverse=True
+    )
     return {each.name: each for each in found}
 
 
@@ -357,8 +410,9 @@ def _restore_diffprivlib(kind: type, state: dict[str, Any], features: Any) -> Di
 def fitted(estimator: Any) -> dict[str, Any]:
     """What an estimator of scikit-learn has learned, as an output that can be audited.
 
-    These are its public attributes whose names end in an underscore (`coef_`, `classes_`, ...), of the estimators
-    inside it as well. Whatever else it holds, like its copy of the training data, is not looked at.
+    These are its public attributes whose names end in an underscore (`coef_`, `classes_`, ...), of
+    the estimators inside it as well. Whatever else it holds, like its copy of the training data, is
+    not looked at.
 
     Example:
         >>> class Estimator:

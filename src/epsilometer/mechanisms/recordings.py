@@ -22,16 +22,34 @@ from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
 from epsilometer.storage.exchange import UNSOUND, reading, regular_file, settle, settled
-from epsilometer.storage.recorded_arrays import ArrayFile, ParquetColumns, RecordedSide, Source, members, parquet_names
-from epsilometer.storage.recorded_texts import CsvRows, JsonLines, JsonList, has_side, header_of, json_values, must_have
+from epsilometer.storage.recorded_arrays import (
+    ArrayFile,
+    ParquetColumns,
+    RecordedSide,
+    Source,
+    members,
+    parquet_names,
+)
+from epsilometer.storage.recorded_texts import (
+    CsvRows,
+    JsonLines,
+    JsonList,
+    has_side,
+    header_of,
+    json_values,
+    must_have,
+)
 from epsilometer.storage.row_marks import Range, recognise
 
 # What can be done when a recording has no draws left for a replay.
-_FRESH_DRAWS = "replay on the mechanism itself, or on a recording of fresh draws (record= with another seed)"
+_FRESH_DRAWS = (
+    "replay on the mechanism itself, or on a recording of fresh draws (record= with another seed)"
+)
 _SEED_USED = "with which the audit has used the same draws"
 # The fewest samples that a replay takes.
 FEWEST_LEFT = 20
-# Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same way.
+# Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same
+# way.
 _CHUNK = 1 << 16
 _Place = str | os.PathLike[str]
 
@@ -77,7 +95,8 @@ def _stretches(side: RecordedSide, skipped: Sequence[Range]) -> Iterator[tuple[i
     """The outputs of a side piece by piece, each with its first row, without the ranges that are skipped."""
     row = 0
     for piece in side.pieces():
-        start, stop = row, row + len(piece)
+        start = row
+        stop = row + len(piece)
         for first, behind in skipped:
             if first > start:
                 some = min(first, stop)
@@ -107,8 +126,10 @@ class Recording(Mechanism):
         skipped: Mapping[str, Sequence[Range]] | None = None,
     ) -> None:
         self.sides = tuple(replace(side, seeds=about.seeds) for side in sides)
-        self.pairs, self.about = about.pairs, about
-        self.chunk_size, self.name = about.chunk_size, about.name
+        self.pairs = about.pairs
+        self.about = about
+        self.chunk_size = about.chunk_size
+        self.name = about.name
         self.skipped = dict(skipped or {})
         self.used = UsedDraws(kept_draws.input_names(about.pairs), about.seeds)
         self._keys = about.inputs()
@@ -130,7 +151,10 @@ class Recording(Mechanism):
 
     def with_features(self, features: Features | None) -> "Recording":
         """Computed while the file is read; what was kept with features keeps them."""
-        return Recording([replace(side, features=features or self.about.features) for side in self.sides], self.about)
+        return Recording(
+            [replace(side, features=features or self.about.features) for side in self.sides],
+            self.about,
+        )
 
     def digest(self) -> str:
         """Of the content of the files."""
@@ -141,8 +165,12 @@ class Recording(Mechanism):
         key = self._key_of(dataset)
         if key not in self._readers:
             if key not in self._keys:
-                raise InputError(f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs out")
-            self._readers[key] = _Reader(self.sides[self._keys.index(key)], self.skipped.get(key, ()))
+                raise InputError(
+                    f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs out"
+                )
+            self._readers[key] = _Reader(
+                self.sides[self._keys.index(key)], self.skipped.get(key, ())
+            )
         return self._readers[key].take_noting(n, partial(self._note, key))
 
     def _note(self, key: str, outputs: Outputs, start: int) -> None:
@@ -152,17 +180,23 @@ class Recording(Mechanism):
     def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
         """The same recording from its beginning, with the inputs of the audit."""
         if len(self.sides) < 2 and not self.pairs:
-            raise InputError(f"{self.name} holds one side only; give the files of both: from_recording(left, right)")
+            raise InputError(
+                f"{self.name} holds one side only; give the files of both: from_recording(left, right)"
+            )
         for side in self.sides:
             there = side.source.count()
             if there is not None and there < samples and not side.exact:
                 raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
         known = {digest_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
         if not known and (self.pairs != (RECORDED,) or len(pairs) != 1):
-            raise InputError(f"{self.name} has no outputs of the inputs that were given; leave the inputs out")
+            raise InputError(
+                f"{self.name} has no outputs of the inputs that were given; leave the inputs out"
+            )
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
         if len(about.inputs()) != len(self.sides):
-            raise InputError("the two inputs of a recording must differ, or their outputs cannot be distinguished")
+            raise InputError(
+                "the two inputs of a recording must differ, or their outputs cannot be distinguished"
+            )
         return Recording(self.sides, about)
 
     def unused(self, earlier: EarlierDraws, pair: Pair, samples: int) -> "Recording":
@@ -174,15 +208,22 @@ class Recording(Mechanism):
             key = digest_of(pair.side(index))
             side = self.sides[self._keys.index(key)]
             found = recognise(replace(side, features=None).pieces(), marks)
-            # The same seed gives the same draws, but other sizes of chunks put them at other places.
+            # The same seed gives the same draws, but other sizes of chunks put them at other
+            # places.
             shared = sorted(earlier.seeds.intersection(self.about.seeds))
             if shared and not any(found.are_whole):
-                raise InputError(f"{self.name} was drawn with seed={shared[0]}, {_SEED_USED}; {_FRESH_DRAWS}")
+                raise InputError(
+                    f"{self.name} was drawn with seed={shared[0]}, {_SEED_USED}; {_FRESH_DRAWS}"
+                )
             if found.n_left < samples:
                 have = f"the recording {side} has {found.n_rows} outputs of the {name} input"
                 used = f"{found.n_rows - found.n_left} of which the audit has used, so that {found.n_left} are left"
                 wanted = f"samples={samples} were asked for"
-                fewer = f"give samples={found.n_left} or fewer, or " if found.n_left >= FEWEST_LEFT else ""
+                fewer = (
+                    f"give samples={found.n_left} or fewer, or "
+                    if found.n_left >= FEWEST_LEFT
+                    else ""
+                )
                 reason = "what chose an event must not prove it"
                 raise InputError(f"{have}, {used}; {wanted}, and {reason}: {fewer}{_FRESH_DRAWS}")
             skipped[key] = found.used
@@ -214,26 +255,30 @@ def from_recording(
 ) -> Recording:
     """Recorded outputs, from two files or from one that holds both sides.
 
-    Files are read in pieces, so they may be larger than memory. `audit` draws the outputs in order, each once, and
-    raises when there are not enough; `compare(recording.left, recording.right, claim)` shuffles them.
+    Files are read in pieces, so they may be larger than memory. `audit` draws the outputs in order,
+    each once, and raises when there are not enough; `compare(recording.left, recording.right,
+    claim)` shuffles them.
 
     Args:
-        path: the left outputs (or both sides): .npy, .npz (`file.npz:name` for one of several arrays), .csv, .jsonl
-            (a JSON value per line), .json (a list) or .parquet. One file holds both sides as the arrays `left` and
-            `right` of an .npz file, as columns `left` and `right`, with a column `side` beside the outputs, as lines
-            {"side": "left", "output": …}, or as `audit(…, record=…)` wrote it.
+        path: the left outputs (or both sides): .npy, .npz (`file.npz:name` for one of several
+            arrays), .csv, .jsonl (a JSON value per line), .json (a list) or .parquet. One file
+            holds both sides as the arrays `left` and `right` of an .npz file, as columns `left` and
+            `right`, with a column `side` beside the outputs, as lines {"side": "left", "output":
+            …}, or as `audit(…, record=…)` wrote it.
         right: the file of the right outputs.
         pair: the two inputs, for the report.
         header: whether a csv file has one; None finds out.
-        columns: the columns of a csv or parquet file, or the keys of JSON objects, that are the output; None takes all.
-        max_output_bytes: how much memory the outputs of a side may take where all of them are needed at once, as in
-            `compare`; `audit` reads in pieces. None is an eighth of the memory of this process, at most 8 GB. What
-            needs more is refused before it is read, so that a small file that unpacks to a huge one does no harm.
+        columns: the columns of a csv or parquet file, or the keys of JSON objects, that are the
+            output; None takes all.
+        max_output_bytes: how much memory the outputs of a side may take where all of them are
+            needed at once, as in `compare`; `audit` reads in pieces. None is an eighth of the
+            memory of this process, at most 8 GB. What needs more is refused before it is read, so
+            that a small file that unpacks to a huge one does no harm.
         features: a function of one output, see `from_batch`.
 
-    Every row is an output, or an error that names it. An empty cell of a csv file and a null are the missing value, a
-    quoted "" is text. Numbers are compared by value, since files differ in how they store them: 1 is 1.0, and whole
-    numbers of any length are exact. Nothing is ever unpickled.
+    Every row is an output, or an error that names it. An empty cell of a csv file and a null are
+    the missing value, a quoted "" is text. Numbers are compared by value, since files differ in how
+    they store them: 1 is 1.0, and whole numbers of any length are exact. Nothing is ever unpickled.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -248,28 +293,35 @@ def from_recording(
         most = int(most)
     header = True if columns and header is None else header
     found = _from_files(path, right, RECORDED if pair is None else as_pair(pair), header)
-    sides = found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
+    sides = (
+        found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
+    )
     recording = Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
     return recording.with_features(as_features(features))
 
 
 def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
     """The same outputs, but only these parts of them."""
-    chosen, source = tuple(columns), side.source
+    chosen = tuple(columns)
+    source = side.source
     if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"columns={columns!r} must name columns, each once: ['count', 'city']")
     if isinstance(source, ParquetColumns) and source.beside is None:
         must_have(source.path, chosen, source.names)
         return replace(side, source=replace(source, names=chosen), columns=chosen)
     if not isinstance(source, CsvRows | JsonLines | JsonList):
-        raise InputError(f"columns={list(chosen)} needs names of columns, which {source} does not have")
+        raise InputError(
+            f"columns={list(chosen)} needs names of columns, which {source} does not have"
+        )
     return replace(side, source=replace(source, columns=chosen), columns=chosen)
 
 
 def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | None) -> Recording:
     if right is not None:
         sides = [_one_side(path, header), _one_side(right, header)]
-        return Recording(sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,)))
+        return Recording(
+            sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,))
+        )
     whole = _split_place(path)[1] is None
     if whole and (kept := _open_kept(_check_file(path))) is not None:
         return kept
@@ -284,24 +336,29 @@ def recorded_pair(
 ) -> tuple[Outputs, Outputs, dict[str, Any]]:
     """Two samples of recorded outputs as columns, and a note for the result: features, kinds of numbers that differ.
 
-    How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or outputs of a file,
-    numbers are compared by value, 1 is 1.0 (and True, in an array), and every float beyond 2^53 is a whole number.
+    How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or
+    outputs of a file, numbers are compared by value, 1 is 1.0 (and True, in an array), and every
+    float beyond 2^53 is a whole number.
     """
-    left, right = _opened(left), _opened(right)
+    left = _opened(left)
+    right = _opened(right)
     brought = (side.features for side in (left, right) if isinstance(side, RecordedSide))
     features = features or next(filter(None, brought), None)
     note: dict[str, Any] = {}
     stored = _stored_as(left), _stored_as(right)
     if stored[0] and stored[1] and {stored[0].kind, stored[1].kind} in _MIXED:
         note["note"] = f"left holds {stored[0]}, right {stored[1]}; both are compared as float64"
-        left, right = _as_numbers(left), _as_numbers(right)
+        left = _as_numbers(left)
+        right = _as_numbers(right)
     for side in (left, right):
         if isinstance(side, RecordedSide) and side.columns:
             note["columns"] = list(side.columns)
     outputs = recorded_outputs(left, right, features), recorded_outputs(right, left, features)
     if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
         is_long = any(block.shape == "bigint" for side in outputs for block in side)
-        outputs = (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
+        outputs = (
+            (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
+        )
     if features is not None:
         note["features"] = features.note()
     return *outputs, note
@@ -326,7 +383,9 @@ def _opened(values: object) -> object:
     if not isinstance(values, Recording):
         return values
     if len(values.sides) != 1:
-        raise InputError(f"{values.name} holds several sides; give recording.left and recording.right")
+        raise InputError(
+            f"{values.name} holds several sides; give recording.left and recording.right"
+        )
     return values.sides[0]
 
 
@@ -346,12 +405,15 @@ def _stored_as(values: object) -> np.dtype[Any] | None:
     return values.dtype if isinstance(values, np.ndarray) else None
 
 
-def recorded_outputs(values: object, other: object = None, features: Features | None = None) -> Outputs:
+def recorded_outputs(
+    values: object, other: object = None, features: Features | None = None
+) -> Outputs:
     """Outputs as they are, or of a recording, or of a file.
 
     Args:
         values: the outputs.
-        other: those of the other side; if they come from a file, where whole numbers are floats, these are floats too.
+        other: those of the other side; if they come from a file, where whole numbers are floats,
+            these are floats too.
         features: added to them; None adds those that a recording brings.
     """
     if isinstance(other, _FROM_FILES) and not isinstance(values, _FROM_FILES):
@@ -397,7 +459,9 @@ def _open_kept(path: Path) -> Recording | None:
 
 
 def _used_up(side: RecordedSide, there: int) -> str:
-    advice = "the settings of the audit that kept them" if side.exact else f"samples={there} or fewer"
+    advice = (
+        "the settings of the audit that kept them" if side.exact else f"samples={there} or fewer"
+    )
     return f"the recording {side} has only {there} outputs; audit it with {advice}"
 
 
@@ -415,7 +479,10 @@ def _both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
             rest = tuple(name for name in names if name != "side")
             sources = [ParquetColumns(path, rest, side) for side in ("left", "right")]
         else:
-            sources = [ParquetColumns(path, ("left",), beside="right"), ParquetColumns(path, ("right",), beside="left")]
+            sources = [
+                ParquetColumns(path, ("left",), beside="right"),
+                ParquetColumns(path, ("right",), beside="left"),
+            ]
     return None if sources is None else [RecordedSide(source) for source in sources]
 
 
@@ -436,14 +503,18 @@ def _one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSid
         ".parquet": lambda: ParquetColumns(path, tuple(parquet_names(path))),
     }
     if kind not in sources:
-        raise InputError(f"{path}: recorded outputs are read from {', '.join([*sources][:-1])} and .parquet files")
+        raise InputError(
+            f"{path}: recorded outputs are read from {', '.join([*sources][:-1])} and .parquet files"
+        )
     return RecordedSide(sources[kind]())
 
 
 def _member(path: Path, name: str | None) -> str:
     names = members(path)
     if name is None and len(names) != 1:
-        raise InputError(f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME")
+        raise InputError(
+            f"{path} holds {len(names)} arrays ({', '.join(names)}); say which: {path}:NAME"
+        )
     if name is not None and name not in names:
         raise InputError(f"{path} has no array {name!r}; it has {', '.join(names)}")
     return names[0] if name is None else name
@@ -452,7 +523,9 @@ def _member(path: Path, name: str | None) -> str:
 def _split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
     """The file, and the name of the array in it if there is one."""
     before, colon, name = os.fspath(place).rpartition(":")
-    return (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
+    return (
+        (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
+    )
 
 
 def _check_file(place: str | os.PathLike[str]) -> Path:

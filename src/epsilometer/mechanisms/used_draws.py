@@ -1,7 +1,8 @@
 """Which recorded draws an audit has used: those that chose what to certify, and those that certified it.
 
-Draws that chose never prove. A result of recorded draws therefore notes the rows that it used (never their values), so
-that a replay can leave them out, whatever the file is called by then, however it is stored, and whoever appended to it.
+Draws that chose never prove. A result of recorded draws therefore notes the rows that it used
+(never their values), so that a replay can leave them out, whatever the file is called by then,
+however it is stored, and whoever appended to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,8 @@ class UsedDraws:
 
     Attributes:
         names: what inputs are called, by their keys; an input without a name is noted by its key.
-        seeds: of the audits that drew them, where they are known: the same seed gives the same draws again.
+        seeds: of the audits that drew them, where they are known: the same seed gives the same
+            draws again.
         proves: whether what is drawn now certifies; else it chooses.
         trails: the rows of each input.
     """
@@ -61,7 +63,9 @@ class UsedDraws:
         return {**seeds, "draws": draws}
 
 
-def compared_facts(outputs: Sequence[Outputs], n_chose: Sequence[int], seeds: Sequence[int]) -> dict[str, Any]:
+def compared_facts(
+    outputs: Sequence[Outputs], n_chose: Sequence[int], seeds: Sequence[int]
+) -> dict[str, Any]:
     """What a comparison of two samples notes: it uses all rows, in an order that its seed decides.
 
     Args:
@@ -112,9 +116,14 @@ class EarlierDraws:
             replayed = settings.get("replay_of") or {}
             seeds = {*shared, *_seeds(replayed.get("seeds", [replayed.get("seed")]))}
         except (AttributeError, TypeError, ValueError) as error:
-            raise InputError(f"what the result notes about its recorded draws cannot be read: {error!r}") from error
+            raise InputError(
+                f"what the result notes about its recorded draws cannot be read: {error!r}"
+            ) from error
         seeds |= {seed for some in mark_seeds for seed in some}
-        is_own = settings.get("seeded_mechanism", True) is not False and settings.get("mechanism") != COMPARED
+        is_own = (
+            settings.get("seeded_mechanism", True) is not False
+            and settings.get("mechanism") != COMPARED
+        )
         if is_own and not replayed:  # the draws of a replay have streams of their own
             seeds |= set(_seeds([settings.get("seed")]))
         return cls(facts, tuple(map(Marks.from_dict, facts)), mark_seeds, frozenset(seeds))
@@ -122,8 +131,8 @@ class EarlierDraws:
     def matching(self, seeds: Sequence[int]) -> list[int]:
         """The numbers of the marks that are worth looking for in a recording of these seeds.
 
-        Outputs that are nearly all alike cannot be recognised; if they are known to come from another seed, they are
-        other ones.
+        Outputs that are nearly all alike cannot be recognised; if they are known to come from
+        another seed, they are other ones.
         """
         found = []
         for number, (marks, theirs) in enumerate(zip(self.marks, self.mark_seeds, strict=True)):
@@ -136,7 +145,10 @@ class EarlierDraws:
         """What a replay notes about recorded draws: its own, and the earlier ones; None if there are neither."""
         if facts is None and not self.facts:
             return None
-        return {**(facts or {}), **({"earlier": [dict(each) for each in self.facts]} if self.facts else {})}
+        return {
+            **(facts or {}),
+            **({"earlier": [dict(each) for each in self.facts]} if self.facts else {}),
+        }
 
 
 def check_noted(settings: Mapping[str, Any]) -> None:

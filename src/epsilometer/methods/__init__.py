@@ -8,4 +8,13 @@ Example:
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.registry import as_method, as_options, find_method, names, restore_proposal
 
-__all__ = ["Method", "Proposal", "Task", "as_method", "as_options", "find_method", "names", "restore_proposal"]
+__all__ = [
+    "Method",
+    "Proposal",
+    "Task",
+    "as_method",
+    "as_options",
+    "find_method",
+    "names",
+    "restore_proposal",
+]

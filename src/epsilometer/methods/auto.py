@@ -33,7 +33,10 @@ def advantage(one: Partition, other: Partition, draws: Sides) -> float:
         draws: left and right outputs that did not shape `one`.
     """
     first = (draws[0].take(slice(0, _MOST_ROWS)), draws[1].take(slice(0, _MOST_ROWS)))
-    differences = [theirs - ours for ours, theirs in zip(_losses(one, first), _losses(other, first), strict=True)]
+    differences = [
+        theirs - ours
+        for ours, theirs in zip(_losses(one, first), _losses(other, first), strict=True)
+    ]
     error = math.sqrt(sum(float(each.var()) / max(len(each), 1) for each in differences))
     return sum(float(each.mean()) for each in differences) / error if error > 0.0 else 0.0
 
@@ -47,30 +50,39 @@ def _losses(partition: Partition, draws: Sides) -> tuple[Floats, Floats]:
     return np.logaddexp(0.0, -left), np.logaddexp(0.0, right)
 
 
-# With at least this many training draws per side, trees see more in several columns than an additive score.
+# With at least this many training draws per side, trees see more in several columns than an
+# additive score.
 _ENOUGH_FOR_TREES = 500
-# Trees must distinguish the sides better by the first number of standard errors, and promise more by the second share:
-# each further candidate is one more that may be lucky (decision 0027).
-_ADVANTAGE, _MARGIN = 1.0, 0.1
-# The first trees show whether the others are worth growing: how many, and which advantage they must have.
-_FIRST_TREES, _FIRST_ADVANTAGE = 24, -2.0
+# Trees must distinguish the sides better by the first number of standard errors, and promise more
+# by the second share: each further candidate is one more that may be lucky (decision 0027).
+_ADVANTAGE = 1.0
+_MARGIN = 0.1
+# The first trees show whether the others are worth growing: how many, and which advantage they must
+# have.
+_FIRST_TREES = 24
+_FIRST_ADVANTAGE = -2.0
 
 
 class AutoMethod(Method):
     """An event, or for Rényi divergences a bet on a score if that promises more.
 
-    Outputs that vary in several columns are cut by an additive score and by the trees of `hockey-stick`. Searching is
+    Outputs that vary in several columns are cut by an additive score and by the trees of
+    `hockey-stick`. Searching is
     free: all are proposed from the same training draws, and only one is proved.
     """
 
     name = "auto"
-    summary = "events, of vectors also by trees; for RenyiDP and ZCDP the better of events and renyi-bet"
+    summary = (
+        "events, of vectors also by trees; for RenyiDP and ZCDP the better of events and renyi-bet"
+    )
     guarantee = "exact"
     is_quick = True
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal | BetProposal:
         """The proposal with the larger predicted bound."""
-        events, bets, n_train = EventsMethod(), RenyiBetMethod(), min(len(left), len(right))
+        events = EventsMethod()
+        bets = RenyiBetMethod()
+        n_train = min(len(left), len(right))
         needs_bets = isinstance(task.claim, RenyiDP | ZCDP)
         ways = ways_of(left, right)
         found: list[EventProposal | BetProposal] = [events.propose_from(ways, task)]
@@ -94,24 +106,32 @@ class AutoMethod(Method):
 def _sees_more_than_an_event(bet: BetProposal) -> bool:
     """Whether the outputs have more than two outcomes.
 
-    Of two outcomes one event has the whole divergence, and its test spends the whole failure probability, where a bet
-    rests on Markov's inequality (two coins, order 2, 400 draws: bounds of 0.32 against 0.27 at 95 %; at 50 % a true
-    claim of just their divergence is refuted in 40 % against 10 %).
+    Of two outcomes one event has the whole divergence, and its test spends the whole failure
+    probability, where a bet rests on Markov's inequality (two coins, order 2, 400 draws: bounds of
+    0.32 against 0.27 at 95 %; at 50 % a true claim of just their divergence is refuted in 40 %
+    against 10 %).
     """
     seen = (bet.score.p > 0.0) | (bet.score.q > 0.0)
     return int(np.count_nonzero(seen)) > 2
 
 
-def _by_features(left: Outputs, right: Outputs, ways: Sequence[Way], task: Task) -> EventProposal | None:
+def _by_features(
+    left: Outputs, right: Outputs, ways: Sequence[Way], task: Task
+) -> EventProposal | None:
     """The best event of the features alone, unless some way of cutting whole outputs sees more.
 
-    Cells that also depend on the rest of an output, like the seed of a hash function, may be mere luck: binary local
-    hashing at 1e5 draws proved 0 to 0.99 of ε = 1 by all columns, and 0.97 to 0.99 by features alone.
+    Cells that also depend on the rest of an output, like the seed of a hash function, may be mere
+    luck: binary local hashing at 1e5 draws proved 0 to 0.99 of ε = 1 by all columns, and 0.97 to
+    0.99 by features alone.
     """
     sides = []
     for side in (left, right):
         kept = ((block, n_of_features(block.shape) or None) for block in side)
-        sides.append(Outputs(tuple(replace(block, columns=block.columns[:n]) for block, n in kept), side.size))
+        sides.append(
+            Outputs(
+                tuple(replace(block, columns=block.columns[:n]) for block, n in kept), side.size
+            )
+        )
     n_columns = {block.shape: len(block.columns) for block in (*left, *right)}
     own = ways_of(sides[0], sides[1])
     plain = _widened(own[0].partition, n_columns)
@@ -127,7 +147,9 @@ def _widened(partition: Partition, n_columns: Mapping[str, int]) -> Partition:
     parts = []
     for part in partition.blocks:
         rest = n_columns[part.shape] - len(part.atoms)
-        groups = (replace(group, signature=(*group.signature, *(-1,) * rest)) for group in part.groups)
+        groups = (
+            replace(group, signature=(*group.signature, *(-1,) * rest)) for group in part.groups
+        )
         parts.append(replace(part, atoms=(*part.atoms, *(None,) * rest), groups=tuple(groups)))
     return Partition(tuple(parts))
 
@@ -139,10 +161,14 @@ def _by_trees(left: Outputs, right: Outputs, ways: Sequence[Way]) -> Learned | N
     from epsilometer.methods.trees import fit_trees  # not needed for single numbers
 
     made = None
-    for fit, least in ((partial(fit_trees, n_trees=_FIRST_TREES), _FIRST_ADVANTAGE), (fit_trees, _ADVANTAGE)):
+    for fit, least in (
+        (partial(fit_trees, n_trees=_FIRST_TREES), _FIRST_ADVANTAGE),
+        (fit_trees, _ADVANTAGE),
+    ):
         made = learn_scored(left, right, fit)
         if made is None or any(
-            advantage(made.partition, each.partition, (made.left, made.right)) <= least for each in ways
+            advantage(made.partition, each.partition, (made.left, made.right)) <= least
+            for each in ways
         ):
             return None
     return made

@@ -1,7 +1,7 @@
 """What a method is: it learns on some draws what to prove, and proves it on fresh ones.
 
-The audit loop owns the split and the budget. A method never sees fresh draws before it has fixed its proposal, and a
-proposal sees them only as tallies.
+The audit loop owns the split and the budget. A method never sees fresh draws before it has fixed
+its proposal, and a proposal sees them only as tallies.
 """
 
 from dataclasses import dataclass, field
@@ -27,8 +27,9 @@ class Task:
         claim: the notion, its fixed parameters, and the claimed value.
         n_fresh: draws per side that the proof will have, (left, right).
         failure_probability: what the proof may spend.
-        stream: of random numbers, for methods that draw some themselves. An audit gives each proposal its own, from
-            its seed; without one it comes from the system's entropy, so that no method can do with a constant seed.
+        stream: of random numbers, for methods that draw some themselves. An audit gives each
+            proposal its own, from its seed; without one it comes from the system's entropy, so that
+            no method can do with a constant seed.
     """
 
     claim: Claim
@@ -110,12 +111,15 @@ class Proposal:
     def p_value(self, left: Any, right: Any, failure_probability: float) -> float | None:
         """The p-value of the claim that `certify` judges at this failure probability; None where there is none.
 
-        It must be at most t with probability at most t, for every t and not only for this failure probability, if the
-        claim holds; and it is at most the failure probability where `certify` refutes the claim.
+        It must be at most t with probability at most t, for every t and not only for this failure
+        probability, if the claim holds; and it is at most the failure probability where `certify`
+        refutes the claim.
         """
         return None
 
-    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+    def certify_beside(
+        self, left: Any, right: Any, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
         """Further findings, which decide nothing. They and `certify` share the failure probability."""
         return ()
 
@@ -150,16 +154,18 @@ class CandidateProposal(Proposal):
 class Method:
     """A way to find and prove a loss of privacy.
 
-    Name, summary, guarantee and `propose` make a method; the rest has defaults. The base class is a convenience: any
-    object with these names works too, and so does a proposal with `predicted`, `tally` and `certify`.
+    Name, summary, guarantee and `propose` make a method; the rest has defaults. The base class is a
+    convenience: any object with these names works too, and so does a proposal with `predicted`,
+    `tally` and `certify`.
 
     Attributes:
         name: in results, in `epsilometer methods`.
         summary: what it does, in one line.
         guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
-        stops_early: whether it draws in growing batches until it has proved enough; only `sequential` does.
-        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to find out what an audit
-            could have found.
+        stops_early: whether it draws in growing batches until it has proved enough; only
+            `sequential` does.
+        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to find
+            out what an audit could have found.
     """
 
     __slots__ = ()

@@ -17,7 +17,8 @@ from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.bits import as_bits_event, bits_view
 from epsilometer.result import Finding
 
-# What the separate finding about bits costs the finding that decides: less than 1 % of its shortfall.
+# What the separate finding about bits costs the finding that decides: less than 1 % of its
+# shortfall.
 BITS_SHARE = 0.2
 
 
@@ -25,9 +26,14 @@ BITS_SHARE = 0.2
 class BitsProposal(EventProposal):
     """An event of bits to be counted on fresh draws."""
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        return replace(EventProposal.certify(self, left, right, pair, failure_probability), method=BitsMethod.name)
+        return replace(
+            EventProposal.certify(self, left, right, pair, failure_probability),
+            method=BitsMethod.name,
+        )
 
 
 class BitsMethod(Method):
@@ -62,7 +68,9 @@ class BitsProfileMethod(ProfileMethod):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BitsProfileProposal:
         """The nested events of the order of bits that promises most."""
         found = ProfileMethod.propose(self, bits_view(left), bits_view(right), task)
-        return BitsProfileProposal(**{each.name: getattr(found, each.name) for each in fields(found)})
+        return BitsProfileProposal(
+            **{each.name: getattr(found, each.name) for each in fields(found)}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +94,39 @@ class ProposalWithBits(Proposal):
         """The tallies of both."""
         return TwoTallies(self.values.tally(outputs, side), self.bits.tally(outputs, side))
 
-    def certify(self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: TwoTallies, right: TwoTallies, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The finding about values, at its share of the price."""
         share = failure_probability * (1.0 - BITS_SHARE)
         return self.values.certify(left.deciding, right.deciding, pair, share)
 
-    def p_value(self, left: TwoTallies, right: TwoTallies, failure_probability: float) -> float | None:
+    def p_value(
+        self, left: TwoTallies, right: TwoTallies, failure_probability: float
+    ) -> float | None:
         """That of the proposal that decides, which has only its share of the price."""
         share = 1.0 - BITS_SHARE
         found = self.values.p_value(left.deciding, right.deciding, failure_probability * share)
         return None if found is None else min(found / share, 1.0)
 
-    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+    def certify_beside(
+        self, left: Any, right: Any, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
         """The finding about bits, at its share, from the same tallies of both."""
-        return (self.bits.certify(left.beside, right.beside, pair, failure_probability * BITS_SHARE),)
+        return (
+            self.bits.certify(left.beside, right.beside, pair, failure_probability * BITS_SHARE),
+        )
 
 
 class WithBits(Method):
     """A method that decides by values, with a separate finding about bits that does not decide."""
 
     def __init__(self, values: Method, bits: Method) -> None:
-        self.values, self.bits = values, bits
-        self.name, self.guarantee, self.is_quick = values.name, values.guarantee, values.is_quick
+        self.values = values
+        self.bits = bits
+        self.name = values.name
+        self.guarantee = values.guarantee
+        self.is_quick = values.is_quick
         self.summary = f"{values.name}, and a separate finding about floating-point bits"
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
@@ -119,4 +138,6 @@ class WithBits(Method):
         price = task.failure_probability * BITS_SHARE
         rest = replace(task, failure_probability=task.failure_probability - price)
         bits = replace(task, failure_probability=price)
-        return ProposalWithBits(self.values.propose(left, right, rest), self.bits.propose(left, right, bits))
+        return ProposalWithBits(
+            self.values.propose(left, right, rest), self.bits.propose(left, right, bits)
+        )

@@ -18,12 +18,14 @@ Fit = Callable[[Integers, Integers], Floats]
 
 # Even cells over the range of the training draws: the kernel is far wider than a cell.
 _CELLS = 512
-# Kernel widths, in units of the rule of thumb for one density; the ratio of two is smoother than either.
+# Kernel widths, in units of the rule of thumb for one density; the ratio of two is smoother than
+# either.
 _KERNEL_WIDTHS = (0.7, 1.2, 2.4)
 # Pseudo-draws per kernel window: where nothing was seen the ratio is 1.
 _PER_WINDOW = 3.0
 # Widths (in cells) and pseudo-counts for cells that are not even.
-_BIN_WIDTHS, _PRIORS = (0, 1, 2, 4, 8), (0.5, 3.0)
+_BIN_WIDTHS = (0, 1, 2, 4, 8)
+_PRIORS = (0.5, 3.0)
 # At most this many draws of each side place the even cells and the kernel.
 _MOST_ROWS = 250_000
 # A range whose square, or that of its inverse, overflows has no even cells.
@@ -46,7 +48,9 @@ class Way:
     right: tuple[Integers, Integers]
     fits: tuple[Fit, ...]
 
-    def oriented(self, flipped: bool) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+    def oriented(
+        self, flipped: bool
+    ) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
         """Counts of the larger distribution and of the other, in halves."""
         return (self.right, self.left) if flipped else (self.left, self.right)
 
@@ -64,8 +68,12 @@ def way_of(learned: Learned) -> Way:
     """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
     layout = lay_out(learned.partition)
     # Ratios of counts, smoothed along the lines, with pseudo-counts.
-    tried = [(width, prior) for width in (_BIN_WIDTHS if layout.bins else (0,)) for prior in _PRIORS]
-    fits: list[Fit] = [partial(_counted, lines=layout.bins, width=width, prior=prior) for width, prior in tried]
+    tried = [
+        (width, prior) for width in (_BIN_WIDTHS if layout.bins else (0,)) for prior in _PRIORS
+    ]
+    fits: list[Fit] = [
+        partial(_counted, lines=layout.bins, width=width, prior=prior) for width, prior in tried
+    ]
     if layout.group[-1] > 3:
         fits.append(partial(_grouped, group=layout.group, prior=16.0))
     return make_way(learned, (*fits, *_score_fits(learned.partition, layout)))
@@ -79,7 +87,11 @@ def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
 def finite_numbers(left: Block, right: Block) -> Floats | None:
     """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
     columns = [side.columns[0] for side in (left, right) if len(side.columns) == 1]
-    sides = [np.asarray(each.values[:_MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
+    sides = [
+        np.asarray(each.values[:_MOST_ROWS], np.float64)
+        for each in columns
+        if isinstance(each, Numbers)
+    ]
     if len(sides) < 2:
         return None
     pooled = np.concatenate(sides)
@@ -97,22 +109,30 @@ def on_line(shape: str, line: Line) -> Partition:
 
 def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Way:
     """One number: a kernel on even cells."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
     spacing = (high - low) / (_CELLS - 2)
     middle = np.quantile(values, [0.25, 0.75])
     spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
     thumb = 0.9 * spread * (len(values) / 2) ** -0.2 / spacing
     # Cells that are not on the line stay neutral.
-    lines, widths = (np.arange(line.n_cells - 1),), [max(width * thumb, 0.75) for width in _KERNEL_WIDTHS]
-    fits = [partial(_counted, lines=lines, width=width, prior=_PER_WINDOW / (2.5 * width)) for width in widths]
+    lines = (np.arange(line.n_cells - 1),)
+    widths = [max(width * thumb, 0.75) for width in _KERNEL_WIDTHS]
+    fits = [
+        partial(_counted, lines=lines, width=width, prior=_PER_WINDOW / (2.5 * width))
+        for width in widths
+    ]
     return make_way(Learned(on_line(shape, line), left, right), tuple(fits))
 
 
-# --- cells of any kind -----------------------------------------------------------------------------------------------
+# --- cells of any kind
+# -----------------------------------------------------------------------------------------------
 
 
-def _counted(left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float) -> Floats:
+def _counted(
+    left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float
+) -> Floats:
     """Counts averaged over neighbouring cells of a line with a Gaussian kernel, plus pseudo-counts."""
     smooth = [smooth_lines(count, lines, width, full=False) for count in (left, right)]
     return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
@@ -122,7 +142,8 @@ def _grouped(left: Integers, right: Integers, group: Integers, prior: float) -> 
     """Pulls every cell towards the ratio of its group."""
     totals = [np.bincount(group, count) + 0.5 for count in (left, right)]
     share = (totals[0] / (totals[0] + totals[1]))[group]
-    above, below = left + 2.0 * prior * share, right + 2.0 * prior * (1.0 - share)
+    above = left + 2.0 * prior * share
+    below = right + 2.0 * prior * (1.0 - share)
     return _log_ratio(above, below, int(left.sum()), int(right.sum()), 0.0)
 
 
@@ -136,7 +157,12 @@ def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
         for group in block.groups:
             if group.line is not None and len(group.line.edges):
                 edges = group.line.edges
-                scores[first : first + group.n_cells] = [edges[0], *0.5 * (edges[:-1] + edges[1:]), edges[-1], 0.0]
+                scores[first : first + group.n_cells] = [
+                    edges[0],
+                    *0.5 * (edges[:-1] + edges[1:]),
+                    edges[-1],
+                    0.0,
+                ]
             first += group.n_cells
         first += 1
     return [partial(_signed, scores=scores)]

@@ -26,7 +26,8 @@ _TAIL_FIRST = 3
 # A tail ends where bins of equal mass are fine enough.
 _TAIL_SHARE = 0.02
 # Few draws also get bins of equal mass: one bin per `_PER_BIN` draws, at most `_FEW_BINS`.
-_PER_BIN, _FEW_BINS = 4, 24
+_PER_BIN = 4
+_FEW_BINS = 24
 # Orders that follow a line from one end to the other.
 SIMPLE_RULES = ("rising", "falling")
 # Sorting more draws than this moves no edge.
@@ -69,11 +70,14 @@ class Ranking:
     @property
     def sizes(self) -> tuple[int, int]:
         """Draws of the distribution that should be the larger one, and of the other."""
-        return int(sum(half.sum() for half in self.above)), int(sum(half.sum() for half in self.below))
+        return int(sum(half.sum() for half in self.above)), int(
+            sum(half.sum() for half in self.below)
+        )
 
     def out_of_fold(self, masses: Floats) -> tuple[Floats, Floats]:
         """Shares (p, q) of the first cells up to each share of all draws: ordered on one half, counted on the other."""
-        hits, misses = np.zeros(len(masses)), np.zeros(len(masses))
+        hits = np.zeros(len(masses))
+        misses = np.zeros(len(masses))
         for half, order in enumerate(self.halves):
             reach = reach_of(order, self.above[half] + self.below[half], masses)
             hits += np.cumsum(self.above[1 - half][order])[reach]
@@ -84,7 +88,9 @@ class Ranking:
     def in_sample(self, masses: Floats) -> tuple[Floats, Floats]:
         """The same, ordered and counted on all training draws: flattering, but less noisy for few draws."""
         reach = reach_of(self.order, self.pooled, masses)
-        hits, misses = (np.cumsum((side[0] + side[1])[self.order])[reach] for side in (self.above, self.below))
+        hits, misses = (
+            np.cumsum((side[0] + side[1])[self.order])[reach] for side in (self.above, self.below)
+        )
         n, m = self.sizes
         return hits / max(n, 1), misses / max(m, 1)
 
@@ -101,16 +107,22 @@ def rankings(ways: list[Learned]) -> list[Ranking]:
     for learned in ways:
         # The same way to cut with more edges where a shape lies on one line.
         draws = [{block.shape: block for block in side} for side in (learned.left, learned.right)]
-        parts = [_finer_block(part, *(side.get(part.shape) for side in draws)) for part in learned.partition.blocks]
+        parts = [
+            _finer_block(part, *(side.get(part.shape) for side in draws))
+            for part in learned.partition.blocks
+        ]
         finer = replace(learned, partition=Partition(tuple(parts)))
-        layout, counts = lay_out(finer.partition), finer.halves()
+        layout = lay_out(finer.partition)
+        counts = finer.halves()
         for flipped in (False, True):
             above, below = counts[::-1] if flipped else counts
             whole = orderings(above[0] + above[1], below[0] + below[1], layout)
             halves = [orderings(above[half], below[half], layout) for half in (0, 1)]
             for rule, order in whole.items():
                 learned_by = order, (halves[0][rule], halves[1][rule])
-                found.append(Ranking(finer.partition, layout, rule, flipped, above, below, *learned_by))
+                found.append(
+                    Ranking(finer.partition, layout, rule, flipped, above, below, *learned_by)
+                )
     return found
 
 
@@ -120,7 +132,11 @@ def _finer_block(part: BlockPartition, left: Block | None, right: Block | None) 
     group = part.groups[0]
     assert group.line is not None
     first = slice(0, _MOST_ROWS)
-    values = [np.asarray(group.numbers(block, first), dtype=np.float64) for block in (left, right) if block]
+    values = [
+        np.asarray(group.numbers(block, first), dtype=np.float64)
+        for block in (left, right)
+        if block
+    ]
     pooled = np.concatenate(values) if values else np.empty(0)
     ordered = np.sort(pooled[np.isfinite(pooled)])
     n = len(ordered)
@@ -136,21 +152,29 @@ def _finer_block(part: BlockPartition, left: Block | None, right: Block | None) 
     return replace(part, groups=(replace(group, line=Line(edges)),))
 
 
-# Thresholds from the strong end of the order, and from the weak end, which is the strong one of the other direction
-# (Gaussian μ = 1, 1e6 draws: ε(1e-5) 3.19 with 32 and 0, 3.16 with 16 and 16; 26 and 6 keeps most of both).
-_TOP, _BOTTOM = 26, 6
+# Thresholds from the strong end of the order, and from the weak end, which is the strong one of the
+# other direction (Gaussian μ = 1, 1e6 draws: ε(1e-5) 3.19 with 32 and 0, 3.16 with 16 and 16; 26
+# and 6 keeps most of both).
+_TOP = 26
+_BOTTOM = 6
 # The part of an event's price that bounds its rarer side, which limits the sharpness.
 _RARE_SIDE = 0.75
-# Few draws order the outputs well enough; the far tails need the others (ε(1e-5): 3.20 at 12 % training, 3.22 here).
-_TRAIN_FIXED, _TRAIN_SHARE = 20_000, 0.02
-# They are kept in memory, and more find nothing better (1e9 draws: ε(1e-5) 4.27 here, 4.21 with ten times as many).
+# Few draws order the outputs well enough; the far tails need the others (ε(1e-5): 3.20 at 12 %
+# training, 3.22 here).
+_TRAIN_FIXED = 20_000
+_TRAIN_SHARE = 0.02
+# They are kept in memory, and more find nothing better (1e9 draws: ε(1e-5) 4.27 here, 4.21 with ten
+# times as many).
 _MOST_TRAINING = 2_000_000
-# The outermost event should be seen this often on fresh draws, and has at least this many training draws.
-_LEAST_HITS, _LEAST_TRAINED = 12.0, 5.0
+# The outermost event should be seen this often on fresh draws, and has at least this many training
+# draws.
+_LEAST_HITS = 12.0
+_LEAST_TRAINED = 5.0
 # Orders are compared by the ε that they promise at these δ, and μ.
 _DELTAS = (1e-5, 1e-3, 1e-2, 1e-1)
-# Orders of many bins fit the chance in a tail: another order than the natural one must promise this much more
-# (Gaussian μ = 1, 1e6 draws, 30 seeds: ε(1e-5) 3.11 when all orders count alike, 3.19 here).
+# Orders of many bins fit the chance in a tail: another order than the natural one must promise this
+# much more (Gaussian μ = 1, 1e6 draws, 30 seeds: ε(1e-5) 3.11 when all orders count alike, 3.19
+# here).
 _SIMPLER = 0.1
 
 
@@ -160,7 +184,8 @@ class ProfileProposal(Proposal):
 
     Attributes:
         partition: the cells.
-        level: shape (cells,), the number of the first event that holds the cell; event k is all cells of level ≤ k.
+        level: shape (cells,), the number of the first event that holds the cell; event k is all
+            cells of level ≤ k.
         n_events: how many events there are.
         flipped: False when the left distribution should be the larger one on the first events.
         task: what is to be proved.
@@ -176,35 +201,58 @@ class ProfileProposal(Proposal):
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """How many outputs have each level, shape (n_events + 1,)."""
-        return np.bincount(self.level, self.partition.count(outputs), minlength=self.n_events + 1).astype(np.int64)
+        return np.bincount(
+            self.level, self.partition.count(outputs), minlength=self.n_events + 1
+        ).astype(np.int64)
 
     def band(self, left: Integers, right: Integers, failure_probability: float) -> Band:
         """The band under the trade-off curve; P is the right distribution if flipped."""
         above, below = (right, left) if self.flipped else (left, right)
         hits = [np.cumsum(side)[:-1].tolist() for side in (above, below)]
         sizes = int(above.sum()), int(below.sum())
-        return band_from_counts(hits[0], sizes[0], hits[1], sizes[1], failure_probability, self.left_shares)
+        return band_from_counts(
+            hits[0], sizes[0], hits[1], sizes[1], failure_probability, self.left_shares
+        )
 
     @property
     def left_shares(self) -> list[float]:
         """The part of each event's price that bounds P: most goes to the rarer side, which limits sharpness."""
-        return [_RARE_SIDE if number >= _TOP else 1.0 - _RARE_SIDE for number in range(self.n_events)]
+        return [
+            _RARE_SIDE if number >= _TOP else 1.0 - _RARE_SIDE for number in range(self.n_events)
+        ]
 
-    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Integers, right: Integers, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The bound for the claim, with the whole band in the details."""
         band = self.band(left, right, failure_probability)
         claim = self.task.claim
-        values = [claim.least_value(p, q) if p > q else 0.0 for p, q in zip(band.p_lower, band.q_upper, strict=True)]
+        values = [
+            claim.least_value(p, q) if p > q else 0.0
+            for p, q in zip(band.p_lower, band.q_upper, strict=True)
+        ]
         best = int(np.argmax(values))
         hits = [Counts(int(np.cumsum(side)[best]), int(side.sum())) for side in (left, right)]
         limits = band.p_lower[best], band.q_upper[best]
         witness = Witness(pair, self.event_at(best), self.flipped, hits[0], hits[1], *limits)
         details: dict[str, Any] = {"p_lower": list(band.p_lower), "q_upper": list(band.q_upper)}
         details |= {"left_shares": self.left_shares, "flipped": self.flipped}
-        details |= {"left_hits": np.cumsum(left)[:-1].tolist(), "right_hits": np.cumsum(right)[:-1].tolist()}
-        if isinstance(claim, TradeOffDP):  # a file holds the curve only at some points; this is one that was used
+        details |= {
+            "left_hits": np.cumsum(left)[:-1].tolist(),
+            "right_hits": np.cumsum(right)[:-1].tolist(),
+        }
+        # a file holds the curve only at some points; this is one that was used
+        if isinstance(claim, TradeOffDP):
             details["curve_at"] = claim.point_at(band.q_upper[best])
-        return Finding("profile", float(values[best]), "exact", 1.0 - failure_probability, witness, claim, details)
+        return Finding(
+            "profile",
+            float(values[best]),
+            "exact",
+            1.0 - failure_probability,
+            witness,
+            claim,
+            details,
+        )
 
     def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
         """By search: the shares are fixed, so that the whole band only rises with the failure probability."""
@@ -234,11 +282,16 @@ class ProfileMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ProfileProposal:
         """The nested events of the order that promises most."""
-        shares = _shares(len(left) + len(right), (len(left) + len(right)) / max(sum(task.n_fresh), 1))
+        shares = _shares(
+            len(left) + len(right), (len(left) + len(right)) / max(sum(task.n_fresh), 1)
+        )
         found = rankings(learn_partitions(left, right))
         # One from end to end of a line unless another promises clearly more.
         handicap = [1.0 + _SIMPLER if ranking.rule in SIMPLE_RULES else 1.0 for ranking in found]
-        merit = [sum(_promise(each, shares, task)) * extra for each, extra in zip(found, handicap, strict=True)]
+        merit = [
+            sum(_promise(each, shares, task)) * extra
+            for each, extra in zip(found, handicap, strict=True)
+        ]
         best = found[int(np.argmax(merit))]
         reach = reach_of(best.order, best.pooled, shares)
         level = np.empty(len(best.order), dtype=np.int64)
@@ -260,10 +313,12 @@ def _expected_band(ranking: Ranking, shares: Floats, task: Task) -> tuple[Floats
     """Roughly what the band will be, from training draws counted out of fold."""
     p, q = ranking.out_of_fold(shares)
     n_train, m_train = ranking.sizes
-    # Rare events look best by chance: one spread of the training draws is subtracted, and nothing is impossible.
+    # Rare events look best by chance: one spread of the training draws is subtracted, and nothing
+    # is impossible.
     p = p - np.sqrt(p * (1.0 - p) / max(n_train, 1))
     q = (q * m_train + np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)
-    p, q = np.clip(p, 0.0, 1.0), np.clip(q, 0.0, 1.0)
+    p = np.clip(p, 0.0, 1.0)
+    q = np.clip(q, 0.0, 1.0)
     n, m = task.n_fresh[::-1] if ranking.flipped else task.n_fresh
     z = float(-ndtri(task.failure_probability / (2 * len(shares))))
     low = p - z * np.sqrt(p * (1.0 - p) / n)
@@ -280,4 +335,7 @@ def _promise(ranking: Ranking, shares: Floats, task: Task) -> list[float]:
             there = np.log(np.maximum(p - delta, 0.0) / q)
             back = np.log(np.maximum(1.0 - q - delta, 0.0) / (1.0 - p))
         found.append(max(float(there.max()), float(back.max()), 0.0))
-    return [*found, max(float(np.max(ndtri(np.maximum(p, 1e-12)) - ndtri(np.minimum(q, 1.0 - 1e-12)))), 0.0)]
+    return [
+        *found,
+        max(float(np.max(ndtri(np.maximum(p, 1e-12)) - ndtri(np.minimum(q, 1.0 - 1e-12)))), 0.0),
+    ]

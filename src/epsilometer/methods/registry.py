@@ -18,7 +18,8 @@ from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.result import Finding, Witness
 
-# Module and class of each. The class makes its method from its own options object, or from None for its defaults.
+# Module and class of each. The class makes its method from its own options object, or from None for
+# its defaults.
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("epsilometer.methods.auto", "AutoMethod"),
     "events": ("epsilometer.methods.events", "EventsMethod"),
@@ -29,9 +30,15 @@ _METHODS: dict[str, tuple[str, str]] = {
     "bits": ("epsilometer.methods.bits", "BitsMethod"),
     "local": ("epsilometer.methods.published.local.method", "LocalMethod"),
     "mmd": ("epsilometer.methods.published.auditorium.mmd", "MmdMethod"),
-    "poisson-histogram": ("epsilometer.methods.published.auditorium.poisson_histogram", "PoissonHistogramMethod"),
+    "poisson-histogram": (
+        "epsilometer.methods.published.auditorium.poisson_histogram",
+        "PoissonHistogramMethod",
+    ),
     "renyi-bet": ("epsilometer.methods.renyi_bet", "RenyiBetMethod"),
-    "renyi-variational": ("epsilometer.methods.published.auditorium.renyi_variational", "RenyiVariationalMethod"),
+    "renyi-variational": (
+        "epsilometer.methods.published.auditorium.renyi_variational",
+        "RenyiVariationalMethod",
+    ),
     "renyi-floored": ("epsilometer.methods.published.renyi.method", "RenyiFlooredMethod"),
 }
 
@@ -58,13 +65,16 @@ def find_method(name: str, options: object = None) -> Method:
     if name not in _METHODS and name in brought("methods"):
         entry = brought("methods")[name]
         with blamed(f"the method {entry.name} of {entry.value} cannot be made"):
-            made = entry.load()  # an object, or a factory of one, called with the options if there are any
+            # an object, or a factory of one, called with the options if there are any
+            made = entry.load()
             if isinstance(made, type) or not callable(getattr(made, "propose", None)):
                 made = made() if options is None else made(options)
                 options = None
         return as_method(made, options)
     if name not in _METHODS:
-        raise InputError(f"method={name!r} is unknown; known are {', '.join(names())}{did_you_mean(name, names())}")
+        raise InputError(
+            f"method={name!r} is unknown; known are {', '.join(names())}{did_you_mean(name, names())}"
+        )
     kind = getattr(import_module(_METHODS[name][0]), _METHODS[name][1])
     chosen = None if options is None else as_options(name, options)
     if chosen is not None and not option_names(name):
@@ -81,10 +91,16 @@ def as_method(method: object, options: object = None) -> Method:
     wrong = [name for name, text in texts.items() if not isinstance(text, str) or not text]
     wrong += [] if callable(getattr(method, "propose", None)) else ["propose(left, right, task)"]
     if wrong or isinstance(method, type):
-        hint = "make an object of it" if isinstance(method, type) else f"it lacks {', '.join(wrong)}"
-        raise InputError(f"method={method!r:.100} is neither a name of `epsilometer methods` nor a method: {hint}")
+        hint = (
+            "make an object of it" if isinstance(method, type) else f"it lacks {', '.join(wrong)}"
+        )
+        raise InputError(
+            f"method={method!r:.100} is neither a name of `epsilometer methods` nor a method: {hint}"
+        )
     if options is not None:
-        raise InputError(f"options={options!r:.100}: a method that is given as an object brings its options with it")
+        raise InputError(
+            f"options={options!r:.100}: a method that is given as an object brings its options with it"
+        )
     return method if isinstance(method, Method) else _ForeignMethod(method)
 
 
@@ -93,7 +109,9 @@ class _ForeignMethod(Method):
 
     def __init__(self, own: Any) -> None:
         self.own = own
-        self.name, self.summary, self.guarantee = own.name, own.summary, own.guarantee
+        self.name = own.name
+        self.summary = own.summary
+        self.guarantee = own.guarantee
 
     def __repr__(self) -> str:
         return repr(self.own)
@@ -109,7 +127,9 @@ class _ForeignMethod(Method):
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
         """Asks it, if it has its own sizes."""
-        sizes: tuple[int, int] | None = getattr(self.own, "fixed_sizes", super().fixed_sizes)(n_pairs, samples)
+        sizes: tuple[int, int] | None = getattr(self.own, "fixed_sizes", super().fixed_sizes)(
+            n_pairs, samples
+        )
         return sizes
 
 
@@ -146,7 +166,9 @@ class _ForeignProposal(Proposal):
         own = getattr(self.own, "p_value", super().p_value)
         return cast(float | None, own(left, right, failure_probability))
 
-    def certify_beside(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> tuple[Finding, ...]:
+    def certify_beside(
+        self, left: Any, right: Any, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
         """Its own, if it has any."""
         beside = getattr(self.own, "certify_beside", super().certify_beside)
         return tuple(beside(left, right, pair, failure_probability))
@@ -158,12 +180,16 @@ def as_options(name: object, options: object) -> object:
         return options
     known = option_names(name)
     if not known:
-        raise InputError(f"the method {name} has no options, but {', '.join(map(str, options))} was given")
+        raise InputError(
+            f"the method {name} has no options, but {', '.join(map(str, options))} was given"
+        )
     for key in options:
         if key not in known:
             raise InputError(f"the method {name} has no option {key!r}{meant_or_known(key, known)}")
     try:
-        return import_module(_METHODS[name][0]).Options(**{key: _as_tuples(value) for key, value in options.items()})
+        return import_module(_METHODS[name][0]).Options(
+            **{key: _as_tuples(value) for key, value in options.items()}
+        )
     except TypeError as error:  # a required one is missing, or a text stands in place of a number
         raise InputError(f"these are not options of the method {name}: {error}") from error
 
@@ -197,4 +223,6 @@ def restore_proposal(witness: Witness, task: Task, predicted: float) -> Proposal
         if isinstance(task.claim, PureDP):
             return restored_function(witness.event, witness.flipped, task, n_known)
         return restored_bet(witness.event, witness.flipped, task, predicted, n_known)
-    return EventProposal(Candidate(witness.event, witness.flipped, above.share, below.share, predicted), task)
+    return EventProposal(
+        Candidate(witness.event, witness.flipped, above.share, below.share, predicted), task
+    )

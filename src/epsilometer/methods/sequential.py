@@ -31,21 +31,28 @@ from epsilometer.result import Finding, Witness
 
 # Candidate events: their share of all training draws.
 _MASSES: Floats = np.concatenate([np.geomspace(1e-3, 0.034, 12), np.linspace(0.04, 0.92, 23)])
-# Below this many draws per side, halving them to be fair to the candidates costs more than it helps.
+# Below this many draws per side, halving them to be fair to the candidates costs more than it
+# helps.
 _ENOUGH_TO_HALVE = 80
-# Spreads that are subtracted before candidates are compared. From one end of a line to the other there are few
-# candidates; any other order of a line's many bins fits chance (Laplace, claim 0.2 of a true 0.4, first 100 draws: the
-# chosen event grows at 0.0017 per pair when all orders count alike, at 0.0035 with the simple ones, 0.0069 at best).
-_DOUBT_SIMPLE, _DOUBT_LINE, _DOUBT_ATOMS = 0.7, 3.0, 1.0
-# Other events are bet on, too, when they promise at least this share of the growth of the best one: half of the money
-# on each of two equally good bets in opposite directions grows one and a half times as fast as all of it on one.
+# Spreads that are subtracted before candidates are compared. From one end of a line to the other
+# there are few candidates; any other order of a line's many bins fits chance (Laplace, claim 0.2 of
+# a true 0.4, first 100 draws: the chosen event grows at 0.0017 per pair when all orders count
+# alike, at 0.0035 with the simple ones, 0.0069 at best).
+_DOUBT_SIMPLE = 0.7
+_DOUBT_LINE = 3.0
+_DOUBT_ATOMS = 1.0
+# Other events are bet on, too, when they promise at least this share of the growth of the best one:
+# half of the money on each of two equally good bets in opposite directions grows one and a half
+# times as fast as all of it on one.
 _SECOND = 0.25
-# So many at most, each larger or smaller than the others of its direction by this factor: which size is best is learned
-# slowly (svt6, median of 15 runs: 597 draws with one event, 470 with four).
-_MOST_STAKES, _APART = 4, 1.6
+# So many at most, each larger or smaller than the others of its direction by this factor: which
+# size is best is learned slowly (svt6, median of 15 runs: 597 draws with one event, 470 with four).
+_MOST_STAKES = 4
+_APART = 1.6
 # The weight of a draw that chose the event in the estimate about it.
 _WEIGHT = 0.5
-# How large a violation may be before anything is seen of it: normal with a spread of one draw, over the root of these.
+# How large a violation may be before anything is seen of it: normal with a spread of one draw, over
+# the root of these.
 _PRECISIONS: Floats = np.array([4.0, 30.0, 300.0, 3000.0])
 
 
@@ -57,7 +64,8 @@ class Stake:
     """An event that is bet on, with its counts since it was chosen.
 
     Attributes:
-        candidate: the event, with guesses of its probabilities; `predicted` is the cautious growth per pair of draws.
+        candidate: the event, with guesses of its probabilities; `predicted` is the cautious growth
+            per pair of draws.
         weight: how many draws the guesses are worth.
         left: counts of the left draws since then.
         right: of the right ones.
@@ -76,12 +84,16 @@ class Stake:
     def estimate(self) -> tuple[float, float]:
         """The event's frequencies under the larger and the other distribution, from earlier draws."""
         above, below = self.candidate.oriented(self.left, self.right)
-        hits = self.weight * self.candidate.p + above.hits, self.weight * self.candidate.q + below.hits
+        hits = (
+            self.weight * self.candidate.p + above.hits,
+            self.weight * self.candidate.q + below.hits,
+        )
         return hits[0] / self.worth, hits[1] / self.worth
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        found, counts = self.candidate, (self.left.hits, self.left.trials, self.right.hits, self.right.trials)
+        found = self.candidate
+        counts = (self.left.hits, self.left.trials, self.right.hits, self.right.trials)
         chosen = [found.flipped, found.p, found.q, self.weight, found.predicted]
         return {"event": found.event.to_dict(), "chosen": chosen, "counts": list(counts)}
 
@@ -89,7 +101,9 @@ class Stake:
     def from_dict(cls, data: dict[str, Any]) -> "Stake":
         """The inverse of `to_dict`."""
         flipped, p, q, weight, rate = data["chosen"]
-        found = Candidate(Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate))
+        found = Candidate(
+            Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate)
+        )
         counts = [int(count) for count in data["counts"]]
         return cls(found, float(weight), Counts(*counts[:2]), Counts(*counts[2:]))
 
@@ -130,14 +144,18 @@ class _Family:
 def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     """The events with the best cautious growth against the claim: one, or a few of different sizes, the best first."""
     fewest = min(len(left), len(right))
-    # Scores are learned from all draws: also from fewer than an event of a fixed size asks for, since a bet that grows
-    # slowly at first costs little (svt6: the score of 80 draws grows at half of the best rate).
+    # Scores are learned from all draws: also from fewer than an event of a fixed size asks for,
+    # since a bet that grows slowly at first costs little (svt6: the score of 80 draws grows at half
+    # of the best rate).
     orders = rankings([learn_by_values(left, right)])
     scores = [scored for scored in learn_scores(left, right, lines=False) if scored.sums]
     found = [_Family.of_ranking(ranking, fewest >= _ENOUGH_TO_HALVE) for ranking in orders]
     found += [_Family.of_score(scored, upper) for scored in scores for upper in (True, False)]
     # Half a hit and half a miss more: an event never seen is rare, not impossible.
-    shares = (np.concatenate([family.p for family in found]), np.concatenate([family.q for family in found]))
+    shares = (
+        np.concatenate([family.p for family in found]),
+        np.concatenate([family.q for family in found]),
+    )
     p, q = ((each * fewest + 0.5) / (fewest + 1.0) for each in shares)
     doubt = np.repeat([family.doubt for family in found], len(_MASSES))
     low = np.clip(p - doubt * np.sqrt(p * (1.0 - p) / fewest), 1e-9, 1.0)
@@ -156,7 +174,8 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
         merit = np.where(alike & (flipped == flipped[place]), -np.inf, merit)
     stakes = []
     for place in kept:
-        family, guess = found[place // len(_MASSES)], (float(p[place]), float(q[place]), float(rates[place]))
+        family = found[place // len(_MASSES)]
+        guess = (float(p[place]), float(q[place]), float(rates[place]))
         candidate = Candidate(family.event(place % len(_MASSES)), family.flipped, *guess)
         stakes.append(Stake(candidate, _WEIGHT * fewest))
     return stakes
@@ -165,8 +184,9 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
 def guesses(stakes: list[Stake], lines: Lines) -> tuple[Floats, Floats]:
     """What to bet on: the probabilities of each event, of its violation only as much as is believed.
 
-    A violation is seen as z spreads of n draws. If it was drawn from a normal distribution of known spread around the
-    claim, its mean given z is a known part of it; the spreads of `_PRECISIONS` are mixed by how likely each makes z.
+    A violation is seen as z spreads of n draws. If it was drawn from a normal distribution of known
+    spread around the claim, its mean given z is a known part of it; the spreads of `_PRECISIONS`
+    are mixed by how likely each makes z.
     """
     p, q = np.array([stake.estimate() for stake in stakes]).T
     n = np.array([stake.worth for stake in stakes])[:, None]
@@ -222,8 +242,9 @@ class Ladder:
     def bound(self, best_log_wealth: Floats, failure_probability: float) -> float:
         """The largest value up to which all bets won.
 
-        The claims grow with the value. If the truth lies below the bound, then the bet against the first value at or
-        above the truth won, although that value's claim holds: an event of probability ≤ failure_probability.
+        The claims grow with the value. If the truth lies below the bound, then the bet against the
+        first value at or above the truth won, although that value's claim holds: an event of
+        probability ≤ failure_probability.
 
         Args:
             best_log_wealth: shape (k,), the largest log-wealth of each bet so far.
@@ -236,8 +257,9 @@ class Ladder:
     def p_value(self, best_log_wealth: Floats) -> float:
         """One over the least wealth that was reached against the values up to the claim, at most 1.
 
-        The claim's own value, or rather the one just above it, is among them. If the claim holds, that wealth reaches
-        1/t at some time with probability at most t, for every t; so the p-value may be looked at any time.
+        The claim's own value, or rather the one just above it, is among them. If the claim holds,
+        that wealth reaches 1/t at some time with probability at most t, for every t; so the p-value
+        may be looked at any time.
         """
         least = float(np.min(best_log_wealth[: self.at_claim + 1]))
         return math.exp(-min(least, _MOST_LOG_WEALTH)) if least > 0.0 else 1.0
@@ -273,7 +295,9 @@ def _grid(claim: Claim) -> Floats:
         return np.concatenate([np.linspace(0.0, 2.0, 41), np.linspace(2.1, 6.0, 40)])
     if isinstance(claim, RenyiDP | ZCDP):  # their curves are slow to compute, so there are fewer
         return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 36)])
-    return np.concatenate([np.linspace(0.0, 2.0, 81), np.linspace(2.1, 6.0, 40), np.linspace(6.25, 14.0, 32)])
+    return np.concatenate(
+        [np.linspace(0.0, 2.0, 81), np.linspace(2.1, 6.0, 40), np.linspace(6.25, 14.0, 32)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +305,10 @@ class Options:
     """How a sequential audit runs.
 
     Attributes:
-        pilot: draws per side that only choose the first event; None takes a quarter of the samples, 40 at most.
-        growth: each batch is this share of all draws so far, at least one pair. Larger runs faster but stops later.
+        pilot: draws per side that only choose the first event; None takes a quarter of the samples,
+            40 at most.
+        growth: each batch is this share of all draws so far, at least one pair. Larger runs faster
+            but stops later.
         max_seconds: a time limit, also in the middle of a call; None for none.
         checkpoint: a file that is kept up to date, from which an interrupted run resumes.
     """
@@ -299,27 +325,39 @@ class Options:
         if not 0.0 < self.growth <= 1.0:
             raise InputError(f"growth={self.growth!r} must be above 0 and at most 1, e.g. 0.05")
         if self.max_seconds is not None and not self.max_seconds > 0.0:
-            raise InputError(f"max_seconds={self.max_seconds!r} must be above 0, or None for no limit")
+            raise InputError(
+                f"max_seconds={self.max_seconds!r} must be above 0, or None for no limit"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class SequentialProposal(CandidateProposal):
     """A bet on an event, of whose probabilities the candidate has guesses."""
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The values against which the bet won."""
         above, below = self.candidate.oriented(left, right)
         ladder = ladder_of(self.task.claim)
-        bets = place_bets(ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
+        bets = place_bets(
+            ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials
+        )
         bound = ladder.bound(bets.log_wealth(above, below), failure_probability)
-        witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
-        return Finding("sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim)
+        witness = Witness.of(
+            pair, self.event, self.candidate.flipped, left, right, failure_probability
+        )
+        return Finding(
+            "sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim
+        )
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
         """One over the wealth of the bet."""
         above, below = self.candidate.oriented(left, right)
         ladder = ladder_of(self.task.claim)
-        bets = place_bets(ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
+        bets = place_bets(
+            ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials
+        )
         return ladder.p_value(bets.log_wealth(above, below))
 
 

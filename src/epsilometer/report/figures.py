@@ -24,22 +24,42 @@ if TYPE_CHECKING:
 
 # In inches of 72 dots: two pictures fit side by side in a report, one fills a phone.
 SIZE = (5.0, 3.6)
-# The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark page recolours it.
+# The light colours of the page. In SVG each is replaced by the variable of its name, so that a dark
+# page recolours it.
 INK, MUTED, LINE, LEFT, RIGHT = "#1b1e23", "#59616b", "#e0e0db", "#2c64c4", "#b4570f"
 CARD = "#ffffff"
-TONES = {Verdict.REFUTED: "#b3261e", Verdict.NOT_REFUTED: "#0b6b69", Verdict.INCONCLUSIVE: "#8a5a00", None: "#3a4db0"}
-_VARIABLES = {CARD: "--card", INK: "--ink", MUTED: "--muted", LINE: "--line", LEFT: "--left", RIGHT: "--right"}
+TONES = {
+    Verdict.REFUTED: "#b3261e",
+    Verdict.NOT_REFUTED: "#0b6b69",
+    Verdict.INCONCLUSIVE: "#8a5a00",
+    None: "#3a4db0",
+}
+_VARIABLES = {
+    CARD: "--card",
+    INK: "--ink",
+    MUTED: "--muted",
+    LINE: "--line",
+    LEFT: "--left",
+    RIGHT: "--right",
+}
 _VARIABLES |= dict.fromkeys(TONES.values(), "--tone")
 _STYLE: Any = {  # Any: matplotlib types it as a dict of some 300 literal names
     **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), MUTED),
     **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), MUTED),
     **dict.fromkeys(("axes.spines.right", "axes.spines.top", "axes.unicode_minus"), False),
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.edgecolor"), "none"),
+    **dict.fromkeys(
+        ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.edgecolor"), "none"
+    ),
     **dict.fromkeys(("legend.labelcolor", "text.color"), INK),
     "svg.fonttype": "none",  # keep text as text: smaller, searchable, in the page's font
 }
 _STYLE |= {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 12.0}
-_STYLE |= {"axes.linewidth": 0.8, "legend.facecolor": CARD, "legend.framealpha": 0.75, "lines.linewidth": 2.0}
+_STYLE |= {
+    "axes.linewidth": 0.8,
+    "legend.facecolor": CARD,
+    "legend.framealpha": 0.75,
+    "lines.linewidth": 2.0,
+}
 
 
 def styled() -> AbstractContextManager[None]:
@@ -56,13 +76,17 @@ def plot(result: AuditResult, kind: str | None = None) -> "Figure":
         result: what to draw.
         kind: only one of them: "outputs", "trade-off", "profile", "search" or "wealth".
     """
-    known = dict(zip(("outputs", "trade-off", "profile", "search", "wealth"), _DRAWINGS, strict=True))
+    known = dict(
+        zip(("outputs", "trade-off", "profile", "search", "wealth"), _DRAWINGS, strict=True)
+    )
     if kind is not None:
         check_choice("kind", kind, known)
     every = [*panels.outputs_panels(result), *panels.panels(result)]
     chosen = [panel for panel in every if kind is None or isinstance(panel, known[kind])]
     if not chosen:
-        raise InputError(f"this result holds nothing to draw{'' if kind is None else f' for kind={kind!r}'}")
+        raise InputError(
+            f"this result holds nothing to draw{'' if kind is None else f' for kind={kind!r}'}"
+        )
     return draw(chosen, TONES[result.verdict])
 
 
@@ -82,7 +106,9 @@ def draw(chosen: Sequence[panels.Panel], tone: str) -> "Figure":
 
 def panel_svg(panel: panels.Panel, verdict: Verdict | None) -> str:
     """One panel as an SVG element for a page: no fixed colours, no ids that could clash with another picture's."""
-    picture = draw_loss(panel, verdict) if isinstance(panel, LossPanel) else draw([panel], TONES[verdict])
+    picture = (
+        draw_loss(panel, verdict) if isinstance(panel, LossPanel) else draw([panel], TONES[verdict])
+    )
     return page_svg(picture, panel.description, type(panel).__name__)
 
 
@@ -98,14 +124,22 @@ def page_svg(picture: "Figure", description: str, salt: str) -> str:
 
     file = io.StringIO()
     with rc_context({**_STYLE, "svg.hashsalt": salt}):
-        picture.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        picture.savefig(
+            file,
+            format="svg",
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     text = file.getvalue()
     text = text[text.index("<svg") :]
     # Its style would apply to the whole page; nobody needs its metadata and comments.
-    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->\n?", "", text, flags=re.DOTALL
+    )
     text = text.replace("xlink:href", "href")
     linked = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in linked else "", text)
+    text = re.sub(
+        r' id="([^"]*)"', lambda found: found.group() if found.group(1) in linked else "", text
+    )
     text = re.sub(r"font-family: [^;\"]*; ", "", text)
     for colour, name in _VARIABLES.items():
         text = text.replace(colour, f"var({name})")
@@ -117,17 +151,24 @@ def page_svg(picture: "Figure", description: str, salt: str) -> str:
 def outputs_svg(panel: panels.OutputsPanel) -> str:
     """The two distributions as an SVG element that fits any width and tells its values when hovered over.
 
-    Without a script: each bin has a title, which browsers show; colours follow the page where it has any.
+    Without a script: each bin has a title, which browsers show; colours follow the page where it
+    has any.
     """
     rows = _histogram_svg(panel) if len(panel.edges) else _bars_svg(panel)
     height = 190 if len(panel.edges) else 34 * len(panel.bins) + 4
     label = f'role="img" aria-label="{escape(panel.description)}"'
-    return f'<svg class="chart outputs" width="100%" height="{height}" {label}>{"".join(rows)}</svg>'
+    return (
+        f'<svg class="chart outputs" width="100%" height="{height}" {label}>{"".join(rows)}</svg>'
+    )
 
 
 def _hover(panel: panels.OutputsPanel, place: int) -> str:
     share = panel.inside[place]
-    event = "outside the event" if share < 0.01 else f"{'' if share > 0.99 else f'{percent(share)} '}in the event"
+    event = (
+        "outside the event"
+        if share < 0.01
+        else f"{'' if share > 0.99 else f'{percent(share)} '}in the event"
+    )
     shares = f"left {percent(panel.left[place])}, right {percent(panel.right[place])}"
     return f"<title>{escape(panel.name)} {escape(panel.bins[place])}: {shares}, {event}</title>"
 
@@ -137,7 +178,8 @@ def _coloured(panel: panels.OutputsPanel) -> tuple[tuple[np.ndarray, str], ...]:
 
 
 def _histogram_svg(panel: panels.OutputsPanel) -> Iterator[str]:
-    width, top = 100.0 / len(panel.bins), max(float(panel.left.max()), float(panel.right.max()))
+    width = 100.0 / len(panel.bins)
+    top = max(float(panel.left.max()), float(panel.right.max()))
     for place in range(len(panel.bins)):
         x = f'x="{width * place:.3f}%" width="{width:.3f}%"'
         yield f"<g>{_hover(panel, place)}"
@@ -163,19 +205,29 @@ def _bars_svg(panel: panels.OutputsPanel) -> Iterator[str]:
         yield f'<rect x="0" y="{y}" width="100%" height="32" {shade}/>'
         yield f'<text x="4" y="{y + 20}">{escape(cut(value, 22))}</text>'
         for row, (shares, colour) in enumerate(_coloured(panel)):
-            share, at = float(shares[place]), y + 3 + 14 * row
+            share = float(shares[place])
+            at = y + 3 + 14 * row
             yield f'<rect x="42%" y="{at}" width="{44.0 * share / top:.2f}%" height="12" fill="{colour}" opacity=".8"/>'
             yield f'<text class="axis" x="{42.5 + 44.0 * share / top:.2f}%" y="{at + 10}">{percent(share)}</text>'
         yield "</g>"
 
 
 def _draw_outputs(panel: panels.OutputsPanel, axes: "Axes", tone: str) -> None:
-    places = np.arange(len(panel.bins)) if not len(panel.edges) else (panel.edges[1:] + panel.edges[:-1]) / 2.0
+    places = (
+        np.arange(len(panel.bins))
+        if not len(panel.edges)
+        else (panel.edges[1:] + panel.edges[:-1]) / 2.0
+    )
     widths = np.full(len(places), 0.8) if not len(panel.edges) else np.diff(panel.edges)
     for place, width, share in zip(places, widths, panel.inside, strict=True):
-        axes.axvspan(place - width / 2, place + width / 2, color=INK, alpha=0.14 * float(share), linewidth=0)
+        axes.axvspan(
+            place - width / 2, place + width / 2, color=INK, alpha=0.14 * float(share), linewidth=0
+        )
     if len(panel.edges):
-        for shares, colour, name in ((panel.left, LEFT, "left input"), (panel.right, RIGHT, "right input")):
+        for shares, colour, name in (
+            (panel.left, LEFT, "left input"),
+            (panel.right, RIGHT, "right input"),
+        ):
             axes.stairs(shares, panel.edges, color=colour, fill=True, alpha=0.45, label=name)
     else:
         axes.bar(places - 0.2, panel.left, 0.4, color=LEFT, label="left input")
@@ -208,9 +260,20 @@ def _draw_trade_off(panel: panels.TradeOffPanel, axes: "Axes", tone: str) -> Non
 
 def _draw_profile(panel: panels.ProfilePanel, axes: "Axes", tone: str) -> None:
     if panel.claimed is not None:
-        axes.fill_between(panel.epsilon, np.maximum(panel.claimed, panel.least), 1.0, color=MUTED, alpha=0.14, lw=0)
-        axes.plot(panel.epsilon, _above(panel.claimed, panel.least), color=INK, label="claimed: at most")
-    axes.plot(panel.epsilon, _above(panel.certified, panel.least), color=tone, label="certified: at least")
+        axes.fill_between(
+            panel.epsilon,
+            np.maximum(panel.claimed, panel.least),
+            1.0,
+            color=MUTED,
+            alpha=0.14,
+            lw=0,
+        )
+        axes.plot(
+            panel.epsilon, _above(panel.claimed, panel.least), color=INK, label="claimed: at most"
+        )
+    axes.plot(
+        panel.epsilon, _above(panel.certified, panel.least), color=tone, label="certified: at least"
+    )
     axes.set_yscale("log")
     _plain_ticks(axes, "y")
     axes.set(xlim=(0.0, float(panel.epsilon[-1])), ylim=(panel.least, 1.0), xlabel="ε", ylabel="δ")
@@ -223,7 +286,11 @@ def _draw_search(panel: panels.SearchPanel, axes: "Axes", tone: str) -> None:
     scores = np.array([np.nan if score is None else score for score in panel.scores])
     axes.plot(trials, scores, "o", color=LEFT, markersize=4, alpha=0.75, label="trial")
     axes.step(trials, panel.best, where="post", color=tone, label="best so far")
-    proved = [(trial, bound) for trial, bound in zip(trials, panel.certified, strict=True) if bound is not None]
+    proved = [
+        (trial, bound)
+        for trial, bound in zip(trials, panel.certified, strict=True)
+        if bound is not None
+    ]
     if proved:
         axes.plot(*zip(*proved, strict=True), "D", color=RIGHT, markersize=6, label="certified")
     if panel.claimed is not None:
@@ -236,7 +303,9 @@ def _draw_search(panel: panels.SearchPanel, axes: "Axes", tone: str) -> None:
 
 def _draw_wealth(panel: panels.WealthPanel, axes: "Axes", tone: str) -> None:
     axes.plot(panel.draws, panel.wealth, color=tone, label="evidence")
-    axes.axhline(panel.needed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="refutes the claim")
+    axes.axhline(
+        panel.needed, color=INK, linestyle=(0, (4, 3)), linewidth=1.4, label="refutes the claim"
+    )
     if min(panel.wealth) > 0.0:
         axes.set_yscale("log")
         _plain_ticks(axes, "y")
@@ -257,7 +326,16 @@ def _mark_forbidden(axes: "Axes", is_claimed: bool, side: str) -> None:
     if is_claimed:
         place = 0.03 if side == "left" else 0.97
         words = "forbidden by the claim"
-        axes.text(place, 0.94, words, transform=axes.transAxes, ha=side, va="top", fontsize=11, color=MUTED)
+        axes.text(
+            place,
+            0.94,
+            words,
+            transform=axes.transAxes,
+            ha=side,
+            va="top",
+            fontsize=11,
+            color=MUTED,
+        )
 
 
 def _above(values: np.ndarray, least: float) -> np.ndarray:
@@ -285,7 +363,8 @@ def plot_loss(result: AuditResult) -> "Figure":
     """The figure of a result's loss function.
 
     Raises:
-        InputError: the outputs are not one-dimensional, or an old result does not hold their counts.
+        InputError: the outputs are not one-dimensional, or an old result does not hold their
+            counts.
     """
     if (panel := loss_panel(result)) is None:
         missing = "it is kept for audits whose outputs are single numbers or names"
@@ -317,8 +396,22 @@ def _draw_laws(panel: LossPanel, axes: "Axes") -> None:
         else:
             spacing = float(np.diff(panel.atom_places).min()) if len(panel.atom_places) > 1 else 1.0
         shift = 0.12 * spacing
-        shares.vlines(panel.atom_places - shift, 0.0, panel.left_atoms, color=LEFT, linewidth=3, label="left input")
-        shares.vlines(panel.atom_places + shift, 0.0, panel.right_atoms, color=RIGHT, linewidth=3, label="right input")
+        shares.vlines(
+            panel.atom_places - shift,
+            0.0,
+            panel.left_atoms,
+            color=LEFT,
+            linewidth=3,
+            label="left input",
+        )
+        shares.vlines(
+            panel.atom_places + shift,
+            0.0,
+            panel.right_atoms,
+            color=RIGHT,
+            linewidth=3,
+            label="right input",
+        )
         shares.set_ylim(bottom=0.0)
         shares.set_ylabel("probability")
     axes.set_ylim(0.0, 1.35 * axes.get_ylim()[1])  # room for the legend
@@ -327,7 +420,14 @@ def _draw_laws(panel: LossPanel, axes: "Axes") -> None:
 
 
 def _draw_losses(panel: LossPanel, axes: "Axes", tone: str) -> None:
-    axes.fill_between(panel.points, panel.loss - panel.spread, panel.loss + panel.spread, color=tone, alpha=0.2, lw=0)
+    axes.fill_between(
+        panel.points,
+        panel.loss - panel.spread,
+        panel.loss + panel.spread,
+        color=tone,
+        alpha=0.2,
+        lw=0,
+    )
     axes.plot(panel.points, panel.loss, color=tone)
     axes.plot(panel.atom_places, panel.atom_loss, "o", color=tone, markersize=5)
     if panel.claimed is not None:
@@ -336,11 +436,16 @@ def _draw_losses(panel: LossPanel, axes: "Axes", tone: str) -> None:
         axes.axvline(panel.location, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
         axes.axhline(panel.estimate, color=INK, linestyle=(0, (1, 2)), linewidth=1.2)
     if panel.claimed is not None or panel.location is not None:
-        height, what = (panel.estimate, "at the mark") if panel.claimed is None else (panel.claimed, "claimed")
-        text, where = f"{what}: {short(height)}", ("axes fraction", "data")
+        height, what = (
+            (panel.estimate, "at the mark") if panel.claimed is None else (panel.claimed, "claimed")
+        )
+        text = f"{what}: {short(height)}"
+        where = ("axes fraction", "data")
         axes.annotate(text, (0.98, height), xycoords=where, ha="right", va="bottom", fontsize=11)
     axes.set(xlabel="output", ylabel="loss")
-    highest = np.concatenate([panel.loss + panel.spread, panel.atom_loss, [panel.estimate, panel.claimed or 0.0]])
+    highest = np.concatenate(
+        [panel.loss + panel.spread, panel.atom_loss, [panel.estimate, panel.claimed or 0.0]]
+    )
     axes.set_ylim(0.0, 1.3 * float(np.nanmax(highest)) or 1.0)
     if not len(panel.points) and len(panel.atoms) <= _MOST_NAMES:
         axes.set_xticks(panel.atom_places, panel.atoms)

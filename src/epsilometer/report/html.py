@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 # Results up to this size are embedded in the page, so that it alone is enough for a replay.
 _MOST_JSON = 100_000
-TONES: dict[Verdict | None, str] = {None: "measured", **{each: each.value.replace(" ", "-") for each in Verdict}}
+TONES: dict[Verdict | None, str] = {
+    None: "measured",
+    **{each: each.value.replace(" ", "-") for each in Verdict},
+}
 
 
 def render_html(result: AuditResult) -> str:
     """The report of one result."""
-    return render_page([result], f"{wording.headline(result).capitalize()}: {wording.mechanism_name(result)}")
+    return render_page(
+        [result], f"{wording.headline(result).capitalize()}: {wording.mechanism_name(result)}"
+    )
 
 
 def render_page(results: Sequence[AuditResult], title: str) -> str:
@@ -39,16 +44,24 @@ def page_environment() -> "Environment":
 
     loader = FileSystemLoader(_TEMPLATES)
     # Escaped because everything in a result may come from a stranger.
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _view(result: AuditResult, number: int) -> dict[str, Any]:
     """What the templates print of a result besides its sentences, which they take from `wording`."""
     from markupsafe import Markup
 
-    # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be saved.
+    # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be
+    # saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
-    claim, witness = result.claim, result.witness
+    claim = result.claim
+    witness = result.witness
     view: dict[str, Any] = {"number": number, "result": result, "tone": TONES[result.verdict]}
     settings = dict(result.settings)
     if (rows := wording.recorded_rows(settings)) is not None:  # the whole is in the JSON below
@@ -57,7 +70,10 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
     return view | {
         "verdict": wording.headline(result).capitalize(),
         "tiles": [
-            (f"{wording.parameter(claim)} is at least", bound_against(result.lower_bound, claim.value)),
+            (
+                f"{wording.parameter(claim)} is at least",
+                bound_against(result.lower_bound, claim.value),
+            ),
             *([] if result.verdict is None else [("claimed", figure(claim.value))]),
             ("confidence", percent(result.confidence)),
             ("guarantee", plain(result.guarantee.partition(":")[0])),
@@ -65,7 +81,9 @@ def _view(result: AuditResult, number: int) -> dict[str, Any]:
         "scale": plot_data.claim_scale(result),
         "is_score": witness is not None and isinstance(witness.event, LogRatio),
         "bars": None if witness is None else plot_data.share_bars(witness, result),
-        "outputs": [(panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)],
+        "outputs": [
+            (panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)
+        ],
         "figures": _figures(result),
         "json": stored if len(stored) <= _MOST_JSON else None,
         "findings": list(map(_finding, result.findings)),
@@ -90,7 +108,11 @@ def _drawn(panel: Panel, verdict: Verdict | None) -> tuple[str, str, Any]:
     try:
         return panel.title, panel.caption, Markup(figures.panel_svg(panel, verdict))
     except Exception as error:
-        return panel.title, f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).", ""
+        return (
+            panel.title,
+            f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).",
+            "",
+        )
 
 
 def _table(entries: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -138,7 +138,8 @@ def outputs_panels(result: AuditResult) -> list[OutputsPanel]:
     """The two distributions of outputs; none where an old result, or a method without events, does not hold them."""
     try:
         return [_outputs_panel(data) for data in result.findings[0].details.get("outputs", ())]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):  # a stored file may hold anything
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        # a stored file may hold anything
         return []
 
 
@@ -153,7 +154,10 @@ def _outputs_panel(data: Mapping[str, Any]) -> OutputsPanel:
     else:
         bins = tuple(plain(value) for value in data["values"])
     inside = np.array(data["inside"], dtype=np.float64)
-    if not len(bins) == len(left) == len(right) == len(inside) > 0 or not np.isfinite([*left, *right, *inside]).all():
+    if (
+        not len(bins) == len(left) == len(right) == len(inside) > 0
+        or not np.isfinite([*left, *right, *inside]).all()
+    ):
         raise ValueError("bins and counts do not fit together")
     most = int(np.argmax(np.abs(left - right)))
     words = (
@@ -167,7 +171,12 @@ def _outputs_panel(data: Mapping[str, Any]) -> OutputsPanel:
 
 def panels(result: AuditResult) -> list[Panel]:
     """Every picture but the outputs for which the result has the data, in the order of the report."""
-    makers: tuple[Callable[[AuditResult], Panel | None], ...] = (trade_off, profile, search_history, wealth)
+    makers: tuple[Callable[[AuditResult], Panel | None], ...] = (
+        trade_off,
+        profile,
+        search_history,
+        wealth,
+    )
     return [panel for panel in (make(result) for make in makers) if panel is not None]
 
 
@@ -180,19 +189,35 @@ def trade_off(result: AuditResult) -> TradeOffPanel | None:
     above, below = witness.counts[::-1] if witness.flipped else witness.counts
     rarest = min(q for q, _ in corners)
     is_log = witness.q_upper < _RARE
-    grid = np.geomspace(max(rarest / 20.0, 1e-12), 1.0, _POINTS) if is_log else np.linspace(0.0, 1.0, _POINTS)
+    grid = (
+        np.geomspace(max(rarest / 20.0, 1e-12), 1.0, _POINTS)
+        if is_log
+        else np.linspace(0.0, 1.0, _POINTS)
+    )
     grid = np.union1d(grid, [q for q, _ in corners])  # so that corners are not cut off
-    claimed = None if result.verdict is None else np.asarray(result.claim.max_power(grid), dtype=np.float64)
-    p, q = figure_down(witness.p_lower), figure_up(witness.q_upper)
-    allowed = "" if claimed is None else f" The claim allows {percent(result.claim.max_power(witness.q_upper))}."
+    claimed = (
+        None
+        if result.verdict is None
+        else np.asarray(result.claim.max_power(grid), dtype=np.float64)
+    )
+    p = figure_down(witness.p_lower)
+    q = figure_up(witness.q_upper)
+    allowed = (
+        ""
+        if claimed is None
+        else f" The claim allows {percent(result.claim.max_power(witness.q_upper))}."
+    )
     words = (
         "Trade-off curve",
         "How often an event happens under one input, against how often under the other. "
         "The claim forbids everything above its line; the corner is what the counts prove.",
-        f"The event has a probability of at least {p} under one input and at most {q} under the other." + allowed,
+        f"The event has a probability of at least {p} under one input and at most {q} under the other."
+        + allowed,
     )
     certified = np.interp(grid, *hull(np.array(corners)))
-    return TradeOffPanel(*words, grid, claimed, certified, corners, (below.share, above.share), is_log)
+    return TradeOffPanel(
+        *words, grid, claimed, certified, corners, (below.share, above.share), is_log
+    )
 
 
 def profile(result: AuditResult) -> ProfilePanel | None:
@@ -214,11 +239,17 @@ def profile(result: AuditResult) -> ProfilePanel | None:
 def search_history(result: AuditResult) -> SearchPanel | None:
     """Best so far against trial, from `details["search"]`: a list of trials with their predicted bound."""
     trials = _first_detail(result, "search")
-    if not isinstance(trials, Sequence) or len(trials) < 2 or not all(isinstance(each, Mapping) for each in trials):
+    if (
+        not isinstance(trials, Sequence)
+        or len(trials) < 2
+        or not all(isinstance(each, Mapping) for each in trials)
+    ):
         return None
     scores = tuple(_number(each.get("predicted")) for each in trials)
     certified = tuple(_number(each.get("certified")) for each in trials)
-    best = tuple(np.fmax.accumulate([math.nan if score is None else score for score in scores]).tolist())
+    best = tuple(
+        np.fmax.accumulate([math.nan if score is None else score for score in scores]).tolist()
+    )
     words = (
         "Search for inputs",
         "What each trial with a pair of inputs promised, on draws that only choose and prove nothing. "
@@ -226,11 +257,14 @@ def search_history(result: AuditResult) -> SearchPanel | None:
         f"{_counted(scores, certified)}; the best promised {figure(best[-1])}.",
     )
     claimed = None if result.verdict is None else result.claim.value
-    return SearchPanel(*words, scores, certified, best, claimed, f"expected bound on {parameter(result.claim)}")
+    return SearchPanel(
+        *words, scores, certified, best, claimed, f"expected bound on {parameter(result.claim)}"
+    )
 
 
 def _counted(scores: Sequence[float | None], certified: Sequence[float | None]) -> str:
-    failed, proved = scores.count(None), len(certified) - certified.count(None)
+    failed = scores.count(None)
+    proved = len(certified) - certified.count(None)
     parts = [f"{len(scores)} trials"]
     parts += [f"{failed} without a score"] if failed else []
     return ", ".join([*parts, f"{proved} certified"] if proved else parts)
@@ -241,7 +275,11 @@ def wealth(result: AuditResult) -> WealthPanel | None:
     looks = _first_detail(result, "wealth")
     if not isinstance(looks, Sequence) or len(looks) < 2:
         return None
-    pairs = [(_number(each[0]), _number(each[1])) for each in looks if isinstance(each, Sequence) and len(each) == 2]
+    pairs = [
+        (_number(each[0]), _number(each[1]))
+        for each in looks
+        if isinstance(each, Sequence) and len(each) == 2
+    ]
     kept = [(draws, value) for draws, value in pairs if draws is not None and value is not None]
     if len(kept) < 2:
         return None
@@ -255,9 +293,11 @@ def wealth(result: AuditResult) -> WealthPanel | None:
 def certified_corners(finding: Finding) -> tuple[tuple[float, float], ...]:
     """Certified (q_upper, p_lower) that hold together: those of a band, else that of the witness.
 
-    Only those with p > q: the others prove nothing, and few draws often prove nothing by counts alone.
+    Only those with p > q: the others prove nothing, and few draws often prove nothing by counts
+    alone.
     """
-    p, q = finding.details.get("p_lower"), finding.details.get("q_upper")
+    p = finding.details.get("p_lower")
+    q = finding.details.get("q_upper")
     found: list[tuple[float, float]] = []
     if isinstance(p, Sequence) and isinstance(q, Sequence) and len(p) == len(q) > 0:
         found = [(float(b), float(a)) for a, b in zip(p, q, strict=True)]
@@ -286,7 +326,9 @@ def claimed_delta(claim: Claim, epsilon: Floats) -> Floats:
 
 def _largest_epsilon(corners: Sequence[tuple[float, float]]) -> float:
     """The ε that the corners prove at δ = 0."""
-    ratios = [p / q for q, p in corners if q > 0.0] + [(1.0 - q) / (1.0 - p) for q, p in corners if p < 1.0]
+    ratios = [p / q for q, p in corners if q > 0.0] + [
+        (1.0 - q) / (1.0 - p) for q, p in corners if p < 1.0
+    ]
     return math.log(max([1.0, *ratios]))
 
 
@@ -298,7 +340,9 @@ def _claimed_epsilons(result: AuditResult) -> list[float]:
 
 
 def _first_detail(result: AuditResult, key: str) -> Any:
-    return next((finding.details[key] for finding in result.findings if key in finding.details), None)
+    return next(
+        (finding.details[key] for finding in result.findings if key in finding.details), None
+    )
 
 
 def _number(value: Any) -> float | None:

@@ -45,11 +45,13 @@ def claim_scale(result: AuditResult) -> dict[str, Any]:
     """The scale of the claim's own parameter, for templates.
 
     Returns:
-        `bound`: the mark where the certified bar ends; `claim`: that of what is claimed, None for a measurement;
-        `detectable`: from where on this run would have refuted, None if unknown; `end`: the value at the right end of
-        the scale; `description`: the same in words, for readers who cannot see it.
+        `bound`: the mark where the certified bar ends; `claim`: that of what is claimed, None for a
+        measurement; `detectable`: from where on this run would have refuted, None if unknown;
+        `end`: the value at the right end of the scale; `description`: the same in words, for
+        readers who cannot see it.
     """
-    claim, bound = result.claim, result.lower_bound
+    claim = result.claim
+    bound = result.lower_bound
     shows_claim = result.verdict is not None
     detectable = result.detectable if result.verdict is Verdict.NOT_REFUTED else None
     if detectable is not None and math.isinf(detectable):
@@ -58,7 +60,11 @@ def claim_scale(result: AuditResult) -> dict[str, Any]:
     certified = f"certified: {claim.symbol} ≥ {bound_against(bound, claim.value)}"
     claimed = f"claimed: {claim.symbol} ≤ {figure(claim.value)}"
     mark = Mark(claim.value / end, claimed) if shows_claim else None
-    seen = Mark(detectable / end, f"refuted with 90% power from {figure_up(detectable)}") if detectable else None
+    seen = (
+        Mark(detectable / end, f"refuted with 90% power from {figure_up(detectable)}")
+        if detectable
+        else None
+    )
     told = f"{certified}, {claimed}." if shows_claim else f"{certified}."
     text = f"A scale of {parameter(claim)} from 0 to {figure(end)}. {told}"
     marks = {"bound": Mark(bound / end, certified), "claim": mark, "detectable": seen}
@@ -69,10 +75,11 @@ def share_bars(witness: Witness, result: AuditResult) -> dict[str, Any]:
     """The shares of the event on both sides, for templates.
 
     Returns:
-        `bars`: for left and right their `side`, the observed `share`, and what is `certified` by the counts alone: at
-        least (likelier side) or at most (the other); `allowed`: the most that the claim allows on the likelier side, if
-        the other is at its upper bound; `likelier`: 0 or 1, the side on which `allowed` belongs; `end`: the value at
-        the right end of the scale; `description`: the same in words.
+        `bars`: for left and right their `side`, the observed `share`, and what is `certified` by
+        the counts alone: at least (likelier side) or at most (the other); `allowed`: the most that
+        the claim allows on the likelier side, if the other is at its upper bound; `likelier`: 0 or
+        1, the side on which `allowed` belongs; `end`: the value at the right end of the scale;
+        `description`: the same in words.
     """
     likelier = int(witness.flipped)
     shares = [counts.share for counts in witness.counts]
@@ -84,12 +91,22 @@ def share_bars(witness: Witness, result: AuditResult) -> dict[str, Any]:
         allowed = None
     end = min(1.0, nice_end(max(longest, allowed or 0.0)))
     bars = [
-        {"side": side, "share": Mark(share / end, percent(share)), "certified": Mark(limit / end, percent(limit))}
+        {
+            "side": side,
+            "share": Mark(share / end, percent(share)),
+            "certified": Mark(limit / end, percent(limit)),
+        }
         for side, share, limit in zip(("left", "right"), shares, certified, strict=True)
     ]
     text = f"The event happened in {percent(shares[0])} of the left draws and {percent(shares[1])} of the right draws."
     mark = None if allowed is None else Mark(allowed / end, f"the claim allows {percent(allowed)}")
-    return {"bars": bars, "allowed": mark, "likelier": likelier, "end": percent(end), "description": text}
+    return {
+        "bars": bars,
+        "allowed": mark,
+        "likelier": likelier,
+        "end": percent(end),
+        "description": text,
+    }
 
 
 def nice_end(value: float) -> float:
@@ -102,7 +119,8 @@ def nice_end(value: float) -> float:
     return next(step * power for step in steps if step * power >= value * (1.0 - 1e-12))
 
 
-# With fewer draws than this on both sides (in the kernel's window, or of an outcome), the loss is all noise.
+# With fewer draws than this on both sides (in the kernel's window, or of an outcome), the loss is
+# all noise.
 _FEWEST = 60.0
 
 
@@ -123,8 +141,8 @@ class LossPanel(Panel):
         location: where the loss is marked: a place on the axis of the points or atoms.
         estimate: the loss there.
         spread: shape (m,), two standard errors of the loss.
-        claimed: the loss that is allowed, drawn instead of the mark where the claim was not refuted: the greatest of
-            many noisy estimates lies above the truth.
+        claimed: the loss that is allowed, drawn instead of the mark where the claim was not
+            refuted: the greatest of many noisy estimates lies above the truth.
     """
 
     points: Floats
@@ -144,10 +162,15 @@ class LossPanel(Panel):
 
 def loss_panel(result: AuditResult) -> LossPanel | None:
     """The loss function of a result with one-dimensional outputs; None where the result does not hold it."""
-    found = [each for finding in result.findings if isinstance(each := finding.details.get("densities"), Mapping)]
+    found = [
+        each
+        for finding in result.findings
+        if isinstance(each := finding.details.get("densities"), Mapping)
+    ]
     try:
         return _panel(found[0], result) if found else None
-    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):  # a stored file may hold anything
+    except (KeyError, TypeError, ValueError, IndexError, ArithmeticError):
+        # a stored file may hold anything
         return None
 
 
@@ -160,7 +183,9 @@ def _panel(data: Mapping[str, Any], result: AuditResult) -> LossPanel:
     points, densities, loss, spread = _curves(data, n)
     location, estimate = _mark(result, points, loss, places, atom_loss)
     is_kept = result.verdict is Verdict.NOT_REFUTED and result.claim.notion == "pure"
-    where = "" if location is None else f" near the output {figure(location)}" if len(points) else ""
+    where = (
+        "" if location is None else f" near the output {figure(location)}" if len(points) else ""
+    )
     words = (
         "Loss function",
         "Above, how likely each output is under the left and the right input; below, the privacy loss |ln f − ln f'| "
@@ -178,7 +203,11 @@ def _panel(data: Mapping[str, Any], result: AuditResult) -> LossPanel:
 def _places(atoms: Sequence[Any]) -> tuple[tuple[str, ...], Floats]:
     """Names of the outcomes and where they stand on the axis."""
     is_number = [isinstance(atom, int | float) and not isinstance(atom, bool) for atom in atoms]
-    places = [float(atom) for atom in atoms] if all(is_number) else [float(place) for place in range(len(atoms))]
+    places = (
+        [float(atom) for atom in atoms]
+        if all(is_number)
+        else [float(place) for place in range(len(atoms))]
+    )
     return tuple(plain(atom, 24) for atom in atoms), np.array(places, dtype=np.float64)
 
 
@@ -186,7 +215,8 @@ def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Float
     if "low" not in data:
         nothing = np.empty(0)
         return nothing, [nothing, nothing], nothing, nothing
-    low, high = float(data["low"]), float(data["high"])
+    low = float(data["low"])
+    high = float(data["high"])
     counts = [np.array(data[key], dtype=np.float64) for key in ("left", "right")]
     step = (high - low) / len(counts[0])
     points = np.asarray(low + step * (np.arange(len(counts[0])) + 0.5), dtype=np.float64)
@@ -194,12 +224,18 @@ def _curves(data: Mapping[str, Any], n: list[float]) -> tuple[Floats, list[Float
     # Smoothed by a Gaussian of that many bins; the ends lose no mass.
     reach = math.ceil(4.0 * width)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    most, *masses = (np.convolve(each, weights)[reach : reach + len(each)] for each in (np.ones(len(points)), *counts))
+    most, *masses = (
+        np.convolve(each, weights)[reach : reach + len(each)]
+        for each in (np.ones(len(points)), *counts)
+    )
     # A kernel of bandwidth h sees about 2·√π·h of the axis.
     window = max(2.0 * math.sqrt(math.pi) * width, 1.0)
     densities = [mass / most / (size * step) for mass, size in zip(masses, n, strict=True)]
     floors = [_FEWEST / (window * size * step) for size in n]
-    near = [np.maximum(side, floor) / floor * _FEWEST for side, floor in zip(densities, floors, strict=True)]
+    near = [
+        np.maximum(side, floor) / floor * _FEWEST
+        for side, floor in zip(densities, floors, strict=True)
+    ]
     return points, densities, _loss(densities, floors), 2.0 * np.sqrt(1.0 / near[0] + 1.0 / near[1])
 
 
@@ -207,7 +243,9 @@ def _loss(sides: Sequence[Floats], floors: Sequence[float]) -> Floats:
     """|ln f − ln f'| with both floored; nan where neither side is above its floor."""
     floored = [np.maximum(side, floor) for side, floor in zip(sides, floors, strict=True)]
     seen = (sides[0] > floors[0]) | (sides[1] > floors[1])
-    return np.asarray(np.where(seen, np.abs(np.log(floored[0] / floored[1])), np.nan), dtype=np.float64)
+    return np.asarray(
+        np.where(seen, np.abs(np.log(floored[0] / floored[1])), np.nan), dtype=np.float64
+    )
 
 
 def _mark(
@@ -215,10 +253,16 @@ def _mark(
 ) -> tuple[float | None, float]:
     """Where the loss is greatest: as the local approach found it, or by the picture's own curves."""
     details = result.findings[0].details
-    location, estimate = details.get("location"), details.get("estimate")
-    if result.findings[0].method == "local" and isinstance(location, int | float) and isinstance(estimate, int | float):
+    location = details.get("location")
+    estimate = details.get("estimate")
+    if (
+        result.findings[0].method == "local"
+        and isinstance(location, int | float)
+        and isinstance(estimate, int | float)
+    ):
         return float(location), float(estimate)
-    xs, ys = np.concatenate([points, places]), np.concatenate([loss, atom_loss])
+    xs = np.concatenate([points, places])
+    ys = np.concatenate([loss, atom_loss])
     if not np.isfinite(ys).any():
         return None, 0.0
     best = int(np.nanargmax(ys))

@@ -15,7 +15,14 @@ from epsilometer.environment import package_version
 from epsilometer.errors import InputError
 from epsilometer.report import figures
 from epsilometer.report.html import TONES, page_environment
-from epsilometer.report.wording import bound_against, figure_down, percent, plain, recorded_rows, reservations
+from epsilometer.report.wording import (
+    bound_against,
+    figure_down,
+    percent,
+    plain,
+    recorded_rows,
+    reservations,
+)
 from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
@@ -26,7 +33,12 @@ if TYPE_CHECKING:
 _KINDS = (".svg", ".png", ".pdf")
 _CERTIFIED, _EXACT = "#0b6b69", "#59616b"
 # Claims differ in colour and dashes, so that a print in grey tells them apart, too.
-_DASHES: dict[str, Any] = {"#b3261e": "--", "#7a4fb5": "-.", "#9a6700": (0, (1, 1)), "#1f5fa8": (0, (5, 1, 1, 1, 1, 1))}
+_DASHES: dict[str, Any] = {
+    "#b3261e": "--",
+    "#7a4fb5": "-.",
+    "#9a6700": (0, (1, 1)),
+    "#1f5fa8": (0, (5, 1, 1, 1, 1, 1)),
+}
 _STYLES = tuple({"color": color, "linestyle": dashes} for color, dashes in _DASHES.items())
 
 
@@ -53,7 +65,9 @@ class ProfileCurves:
     claimed_powers: tuple[Floats, ...]
 
 
-def profile_curves(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> ProfileCurves:
+def profile_curves(
+    profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None
+) -> ProfileCurves:
     """The data of both pictures."""
     deltas = np.geomspace(1e-8, 0.9, 160)
     errors = np.linspace(0.0, 1.0, 201)
@@ -70,10 +84,13 @@ def _claimed_epsilons(claim: Claim, deltas: Floats) -> Floats:
     """The ε that the claim's own curve implies at each δ: the largest over its points."""
     errors = np.concatenate([np.geomspace(1e-12, 1e-2, 120), np.linspace(0.01, 0.99, 99)])
     power = np.asarray(claim.max_power(errors))
-    with np.errstate(divide="ignore", invalid="ignore"):  # rows are values of δ, columns points and their complements
+    # rows are values of δ, columns points and their complements
+    with np.errstate(divide="ignore", invalid="ignore"):
         there = np.log(np.maximum(power - deltas[:, None], 0.0) / errors)
         back = np.log(np.maximum(1.0 - errors - deltas[:, None], 0.0) / (1.0 - power))
-    return np.asarray(np.maximum(np.nanmax(np.hstack([there, back]), axis=1), 0.0), dtype=np.float64)
+    return np.asarray(
+        np.maximum(np.nanmax(np.hstack([there, back]), axis=1), 0.0), dtype=np.float64
+    )
 
 
 def _as_function(exact: Any) -> Callable[[float], float] | None:
@@ -85,7 +102,9 @@ def _as_function(exact: Any) -> Callable[[float], float] | None:
         return lambda delta: float(np.array(exact.truth(ApproxDP, delta=delta), dtype=np.float64))
     if callable(exact):
         return lambda delta: float(exact(delta))
-    raise InputError(f"exact={exact!r:.100} must be a function from δ to ε, a zoo entry or a privacy-loss distribution")
+    raise InputError(
+        f"exact={exact!r:.100} must be a function from δ to ε, a zoo entry or a privacy-loss distribution"
+    )
 
 
 def draw_profile(profile: "Profile", claims: Sequence[Claim] = (), exact: Any = None) -> "Figure":
@@ -123,15 +142,31 @@ def render_profile(profile: "Profile", claims: Sequence[Claim]) -> str:
     with figures.styled():
         drawn = draw_profile(profile, [check.claim for check in checks])
     picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
-    readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [("μ", profile.mu)]
-    shown = {"plain": plain, "down": figure_down, "against": bound_against, "percent": percent, "tones": TONES}
+    readings = [(f"ε at δ = {delta:g}", profile.epsilon(delta)) for delta in SHOWN_DELTAS] + [
+        ("μ", profile.mu)
+    ]
+    shown = {
+        "plain": plain,
+        "down": figure_down,
+        "against": bound_against,
+        "percent": percent,
+        "tones": TONES,
+    }
     stored = json.dumps(profile.to_dict(), indent=1)
     settings = dict(profile.settings)
     if (rows := recorded_rows(settings)) is not None:  # the whole is in the JSON below
         settings["recording"] = rows
     shown |= {"weakened": reservations(profile.settings), "settings": settings}
-    shown |= {"profile": profile, "checks": checks, "readings": readings, "picture": Markup(picture), "json": stored}
-    return page_environment().get_template("profile.html.j2").render(shown, version=package_version())
+    shown |= {
+        "profile": profile,
+        "checks": checks,
+        "readings": readings,
+        "picture": Markup(picture),
+        "json": stored,
+    }
+    return (
+        page_environment().get_template("profile.html.j2").render(shown, version=package_version())
+    )
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
@@ -141,5 +176,8 @@ def save_figure(figure: "Figure", path: Path) -> None:
     import matplotlib
 
     kind = path.suffix.lower()
-    with writing(path) as file, matplotlib.rc_context({"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}):
+    with (
+        writing(path) as file,
+        matplotlib.rc_context({"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}),
+    ):
         figure.savefig(file, format=kind[1:], metadata={"Date": None} if kind == ".svg" else None)

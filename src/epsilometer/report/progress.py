@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 _WINDOW = 30.0
 # Seconds between the recorded moments of the window.
 _STEP = 1.0
-# Work shorter than this needs no sign of life. People wonder after a second and a half. Lines, which stay, wait longer.
-_PATIENCE, _PATIENCE_FOR_LINES = 0.4, 1.0
+# Work shorter than this needs no sign of life. People wonder after a second and a half. Lines,
+# which stay, wait longer.
+_PATIENCE = 0.4
+_PATIENCE_FOR_LINES = 1.0
 # Seconds between lines, where they cannot be overwritten, and between looks at the clock.
-_BETWEEN_LINES, _PULSE = 10.0, 0.1
+_BETWEEN_LINES = 10.0
+_PULSE = 0.1
 # Lines stay for good: work that ends within this many seconds needs none.
 _SOON = 3.0
 # Work longer than this deserves a hint how to make it shorter.
@@ -36,7 +39,8 @@ class Pace:
     """
 
     def __init__(self, total: int | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.total, self.drawn = total, 0
+        self.total = total
+        self.drawn = 0
         self._clock = clock
         self._moments = deque([(clock(), 0)])
 
@@ -58,7 +62,11 @@ class Pace:
     @property
     def seconds_left(self) -> float | None:
         """At this pace; None while nothing is known."""
-        return None if self.total is None or not self.rate else max(self.total - self.drawn, 0) / self.rate
+        return (
+            None
+            if self.total is None or not self.rate
+            else max(self.total - self.drawn, 0) / self.rate
+        )
 
     def describe(self) -> str:
         """All of it in one line."""
@@ -77,8 +85,8 @@ class Pace:
 class ProgressBar:
     """Shows the progress of an audit: a bar on a terminal or in a notebook, else a line every ten seconds.
 
-    For the `progress=` of `audit`, `measure`, `profile` and `replay`. The first sign comes within a second, even if
-    nothing has been drawn by then; work that is done by then shows nothing.
+    For the `progress=` of `audit`, `measure`, `profile` and `replay`. The first sign comes within a
+    second, even if nothing has been drawn by then; work that is done by then shows nothing.
 
     Args:
         stream: where to; None is standard error.
@@ -98,25 +106,35 @@ class ProgressBar:
         hint: str = "stop_early=True usually needs fewer draws, jobs= more cores",
         waited: float = 0.0,
     ) -> None:
-        self._hint, self._waited = hint, waited
+        self._hint = hint
+        self._waited = waited
         self._stream = sys.stderr if stream is None else stream
         self._shows_bar = self._stream.isatty()
         self._cell = _NotebookCell() if stream is None and in_notebook() else None
         self._pace = Pace(None)
         self._bar: RichProgress | None = None
-        self._told, self._due = "", 0.0
-        self._lock, self._over = threading.RLock(), threading.Event()
+        self._told = ""
+        self._due = 0.0
+        self._lock = threading.RLock()
+        self._over = threading.Event()
         self._over.set()
 
     def begin(self, total: int | None) -> None:
         """Work of `total` outputs begins."""
         self.end()
-        self._pace, self._told, self._hinted = Pace(total), "", not self._hint
+        self._pace = Pace(total)
+        self._told = ""
+        self._hinted = not self._hint
         is_lasting = self._cell is None and not self._shows_bar
-        self._due = time.monotonic() + (_PATIENCE_FOR_LINES if is_lasting else max(_PATIENCE - self._waited, 0.0))
+        self._due = time.monotonic() + (
+            _PATIENCE_FOR_LINES if is_lasting else max(_PATIENCE - self._waited, 0.0)
+        )
         self._over = threading.Event()
-        # A mechanism may take minutes before its first output: the clock, not the draws, decides when to say something.
-        threading.Thread(target=self._beat, args=(self._over,), daemon=True, name="epsilometer-progress").start()
+        # A mechanism may take minutes before its first output: the clock, not the draws, decides
+        # when to say something.
+        threading.Thread(
+            target=self._beat, args=(self._over,), daemon=True, name="epsilometer-progress"
+        ).start()
 
     def advance(self, n: int) -> None:
         """n more outputs were drawn."""
@@ -140,7 +158,11 @@ class ProgressBar:
     def summary(self) -> str:
         """How far it came, and what was told last."""
         pace = self._pace
-        share = f"{pace.drawn:,} draws" if pace.total is None else f"{pace.drawn:,} of {pace.total:,} draws"
+        share = (
+            f"{pace.drawn:,} draws"
+            if pace.total is None
+            else f"{pace.drawn:,} of {pace.total:,} draws"
+        )
         return f"{share} ({self._told})" if self._told else share
 
     def _beat(self, over: threading.Event) -> None:
@@ -157,7 +179,8 @@ class ProgressBar:
                 self._lock.release()
 
     def _show(self) -> None:
-        pace, told = self._pace, self._told or "drawing"
+        pace = self._pace
+        told = self._told or "drawing"
         if self._cell is not None:
             self._due = time.monotonic() + _PULSE
             self._cell.show(f"{told}: {pace.describe()}", pace.drawn, pace.total)
@@ -167,11 +190,17 @@ class ProgressBar:
                 from rich.console import Console
                 from rich.progress import BarColumn, Progress, TextColumn
 
-                columns = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[pace]}")
+                columns = (
+                    TextColumn("{task.description}", markup=False),
+                    BarColumn(),
+                    TextColumn("{task.fields[pace]}"),
+                )
                 self._bar = Progress(*columns, console=Console(file=self._stream), transient=True)
                 self._bar.add_task("drawing", total=pace.total, pace=pace.describe())
                 self._bar.start()
-            self._bar.update(self._bar.task_ids[0], completed=pace.drawn, description=told, pace=pace.describe())
+            self._bar.update(
+                self._bar.task_ids[0], completed=pace.drawn, description=told, pace=pace.describe()
+            )
         else:
             left = pace.seconds_left
             if left is not None and left < _SOON:
@@ -182,7 +211,8 @@ class ProgressBar:
 
     def _advise(self) -> None:
         """Once, when the pace is known: how long it will take, and what would be quicker."""
-        left, rate = self._pace.seconds_left, self._pace.rate
+        left = self._pace.seconds_left
+        rate = self._pace.rate
         if self._hinted or self._told or left is None or left < _LONG:
             return
         self._hinted = True
@@ -216,7 +246,11 @@ class _NotebookCell:
         """The line, with a bar if it is known how much there is."""
         from html import escape
 
-        bar = "" if total is None else f'<progress value="{min(done, total)}" max="{total}"></progress> '
+        bar = (
+            ""
+            if total is None
+            else f'<progress value="{min(done, total)}" max="{total}"></progress> '
+        )
         note = f"<br><small>{escape(self.note)}</small>" if self.note else ""
         self._write(f"<div>{bar}<code>{escape(text)}</code>{note}</div>", text)
 

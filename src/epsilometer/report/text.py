@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.panel import Panel
 
 
-_WIDTH, _INDENT = 100, 2
+_WIDTH = 100
+_INDENT = 2
 # The longest label, "would be seen", and a gap.
 LABEL = 15
 
@@ -26,7 +27,9 @@ Row = tuple[str, str]
 
 def render_text(result: AuditResult) -> str:
     """The result in plain words, ready to be printed or logged."""
-    wrapper = textwrap.TextWrapper(_WIDTH, subsequent_indent=" " * (2 * _INDENT + LABEL), break_on_hyphens=False)
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, subsequent_indent=" " * (2 * _INDENT + LABEL), break_on_hyphens=False
+    )
     lines = [f"{wording.headline(result)}: {wording.verdict_sentence(result)}", ""]
     for title, rows in sections(result):
         if title:
@@ -40,17 +43,27 @@ def render_text(result: AuditResult) -> str:
 def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     """Titles with rows of a label and a text; the first title is empty."""
     weakened = [("with", wording.reservations(result.settings))]
-    bound = [("bound", wording.bound_sentence(result)), ("confidence", wording.confidence_sentence(result))]
-    beyond = [("would be seen", wording.detectable_sentence(result)), ("meaning", wording.meaning_sentence(result))]
+    bound = [
+        ("bound", wording.bound_sentence(result)),
+        ("confidence", wording.confidence_sentence(result)),
+    ]
+    beyond = [
+        ("would be seen", wording.detectable_sentence(result)),
+        ("meaning", wording.meaning_sentence(result)),
+    ]
     yield "", _known([*weakened, *bound, *beyond])
     witness = result.witness
     if witness is not None:
-        inputs, counts = [], []
+        inputs = []
+        counts = []
         for side, name in enumerate(("left", "right")):
             inputs.append((f"{name} input", wording.input_text(result, witness, side)))
             proved = f"{wording.count_sentence(witness, side)}, {wording.certified_sentence(witness, side)}"
             counts.append((f"under {name}", proved))
-        between = [("difference", wording.difference_text(result, witness)), ("event", wording.event_text(witness))]
+        between = [
+            ("difference", wording.difference_text(result, witness)),
+            ("event", wording.event_text(witness)),
+        ]
         title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
         yield title, _known([*inputs, *between, *counts])
     beside: list[Row] = []
@@ -63,7 +76,10 @@ def sections(result: AuditResult) -> Iterator[tuple[str, list[Row]]]:
     if searched := wording.search_rows(result):
         yield "Inputs tried", searched
     remarks = wording.health_lines(result) or [wording.unusual_sentence(result)]
-    run = [("samples", wording.effort_sentence(result)), ("recorded", wording.recorded_rows(result.settings))]
+    run = [
+        ("samples", wording.effort_sentence(result)),
+        ("recorded", wording.recorded_rows(result.settings)),
+    ]
     run += [("draws", line) for line in remarks]
     about = [("date", wording.date_text(result)), ("code", wording.identity_text(result))]
     again = [("repeat", wording.repeat_sentence(result)), ("replay", wording.replay_hint(result))]
@@ -74,12 +90,19 @@ def _known(rows: Sequence[tuple[str, str | None]]) -> list[Row]:
     return [(label, text) for label, text in rows if text]
 
 
-COLOURS = {Verdict.REFUTED: "red", Verdict.NOT_REFUTED: "cyan", Verdict.INCONCLUSIVE: "yellow", None: "blue"}
+COLOURS = {
+    Verdict.REFUTED: "red",
+    Verdict.NOT_REFUTED: "cyan",
+    Verdict.INCONCLUSIVE: "yellow",
+    None: "blue",
+}
 # Longer lines are hard to read.
 MOST_WIDTH = 104
 
 
-def show_result(result: AuditResult, console: "Console | None" = None, file: TextIO | None = None) -> None:
+def show_result(
+    result: AuditResult, console: "Console | None" = None, file: TextIO | None = None
+) -> None:
     """Prints a result on standard output, or on a rich console.
 
     Args:
@@ -117,11 +140,23 @@ def render_panel(result: AuditResult, width: int = MOST_WIDTH) -> "Panel":
             grid.add_row(label, Text(text))
         parts.append(grid)
     headline = Text(f" {wording.headline(result)} ", style=f"bold reverse {colour}")
-    return Panel(Group(*parts), title=headline, title_align="left", border_style=colour, width=width, padding=(0, 1))
+    return Panel(
+        Group(*parts),
+        title=headline,
+        title_align="left",
+        border_style=colour,
+        width=width,
+        padding=(0, 1),
+    )
 
 
 # Readable on white and on dark grey alike: which one a notebook has is unknown.
-_TONES = {Verdict.REFUTED: "#d64540", Verdict.NOT_REFUTED: "#1d8f8a", Verdict.INCONCLUSIVE: "#b8860b", None: "#5b6fd6"}
+_TONES = {
+    Verdict.REFUTED: "#d64540",
+    Verdict.NOT_REFUTED: "#1d8f8a",
+    Verdict.INCONCLUSIVE: "#b8860b",
+    None: "#5b6fd6",
+}
 _CELL = "padding:2px 14px 2px 0;text-align:left;vertical-align:top;background:none"
 
 
@@ -132,7 +167,10 @@ def render_fragment(result: AuditResult) -> str:
 
     tone = _TONES[result.verdict]
     square = '<span style="color:{}">■</span> {}'
-    names = " ".join(square.format(*each) for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event")))
+    names = " ".join(
+        square.format(*each)
+        for each in (("#2c64c4", "left"), ("#b4570f", "right"), ("#8888", "event"))
+    )
     style = '<div style="max-width:32em;font-size:90%;fill:currentColor">'
     pictures = [f"{style}{names}{outputs_svg(panel)}</div>" for panel in outputs_panels(result)[:1]]
     badge = f"background:{tone};color:#fff;padding:1px 8px;border-radius:9px;font-size:85%;font-weight:600"
@@ -140,7 +178,11 @@ def render_fragment(result: AuditResult) -> str:
         f'<div style="border-left:4px solid {tone};padding:4px 0 4px 12px;max-width:52em">',
         f'<div><span style="{badge}">{escape(wording.headline(result))}</span> '
         f"<b>{escape(wording.verdict_sentence(result))}</b></div>",
-        *(f"<div><i>{escape(each)}</i></div>" for each in [wording.reservation_sentence(result)] if each),
+        *(
+            f"<div><i>{escape(each)}</i></div>"
+            for each in [wording.reservation_sentence(result)]
+            if each
+        ),
         f"<div>{escape(wording.bound_sentence(result))} {escape(wording.meaning_sentence(result))}</div>",
         _scale(result, tone),
         *pictures,
@@ -165,7 +207,8 @@ def for_notebooks(picture: "Figure") -> "Figure":
 def _scale(result: AuditResult, tone: str) -> str:
     """The bar of the bound with a mark at the claim."""
     scale = plot_data.claim_scale(result)
-    claim, words = scale["claim"], escape(scale["description"])
+    claim = scale["claim"]
+    words = escape(scale["description"])
     at = "" if claim is None else f'x1="{claim.x}" x2="{claim.x}" y1="0" y2="18"'
     mark = f'<line {at} stroke="currentColor" stroke-width="2"/>' if at else ""
     return (
@@ -181,11 +224,22 @@ def _rows(result: AuditResult) -> list[Row]:
     if witness is not None:
         rows.append(("event", wording.event_text(witness)))
         for side, name in enumerate(("left", "right")):
-            rows.append((name, f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}"))
+            rows.append(
+                (
+                    name,
+                    f"{wording.input_text(result, witness, side)}: {wording.count_sentence(witness, side)}",
+                )
+            )
         rows.append(("difference", wording.difference_text(result, witness)))
     rows.append(("confidence", wording.confidence_sentence(result)))
     rows.append(("would be seen", wording.detectable_sentence(result)))
-    return _known([*rows, *wording.search_rows(result), *(("draws", line) for line in wording.health_lines(result))])
+    return _known(
+        [
+            *rows,
+            *wording.search_rows(result),
+            *(("draws", line) for line in wording.health_lines(result)),
+        ]
+    )
 
 
 def _row(row: tuple[str, str]) -> str:

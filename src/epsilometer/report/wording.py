@@ -13,21 +13,27 @@ from epsilometer.errors import HIDDEN
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 # What a reader takes in at a glance; the whole input is in the JSON file.
-MOST_VALUE, MOST_EVENT, MOST_NAME = 240, 600, 80
+MOST_VALUE = 240
+MOST_EVENT = 600
+MOST_NAME = 80
 # Enough to distinguish values, few enough to read.
 _DIGITS = 4
 # A float holds no more.
 _MOST_DIGITS = 15
 
 _short = reprlib.Repr()
-_short.maxlist = _short.maxtuple = _short.maxset = _short.maxfrozenset = _short.maxdeque = _short.maxarray = 24
+_short.maxlist = _short.maxtuple = _short.maxset = _short.maxfrozenset = _short.maxdeque = (
+    _short.maxarray
+) = 24
 _short.maxdict = 12
 _short.maxstring = _short.maxother = 200
 
 
 def clean(text: str) -> str:
     """The text with unprintable characters spelled out, so that it cannot control a terminal or a page."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def cut(text: str, most: int) -> str:
@@ -43,10 +49,14 @@ def plain(value: object, most: int = MOST_NAME) -> str:
 
 def shown(value: object, most: int = MOST_VALUE) -> str:
     """A dataset as Python would write it, clean and cut; safe against a hostile `__repr__`."""
-    from epsilometer.inputs.pairs import StoredDigest  # imports NumPy, which an error message does not need
+    # imports NumPy, which an error message does not need
+    from epsilometer.inputs.pairs import StoredDigest
 
     if isinstance(value, StoredDigest):
-        return cut(f"{plain(value.kind)} {clean(value.text)}", most - 40) + f" (stored as digest {value.digest[:12]}…)"
+        return (
+            cut(f"{plain(value.kind)} {clean(value.text)}", most - 40)
+            + f" (stored as digest {value.digest[:12]}…)"
+        )
     try:
         text = _short.repr(value)
     except Exception as error:
@@ -129,7 +139,9 @@ def mechanism_name(result: AuditResult) -> str:
     """What was audited."""
     if is_recorded(result):
         return "the recorded mechanism"
-    return plain(result.settings.get("target") or result.settings.get("mechanism") or "the mechanism")
+    return plain(
+        result.settings.get("target") or result.settings.get("mechanism") or "the mechanism"
+    )
 
 
 def is_recorded(result: AuditResult) -> bool:
@@ -145,19 +157,24 @@ def is_unproved(result: AuditResult) -> bool:
 def promise(claim: Claim) -> str:
     """The claim in words, e.g. "ε-differential privacy with ε = 1"."""
     fixed = {name: figure(value) for name, value in claim.fixed().items()}
-    return _PROMISES.get(claim.notion, plain(claim.describe())).format_map({"value": figure(claim.value), **fixed})
+    return _PROMISES.get(claim.notion, plain(claim.describe())).format_map(
+        {"value": figure(claim.value), **fixed}
+    )
 
 
 def parameter(claim: Claim) -> str:
     """What is bounded, e.g. "ε at δ = 1e-05"."""
     names = {"delta": "δ = ", "epsilon": "ε = ", "order": "order "}
-    fixed = " and ".join(f"{names.get(name, name + ' = ')}{figure(value)}" for name, value in claim.fixed().items())
+    fixed = " and ".join(
+        f"{names.get(name, name + ' = ')}{figure(value)}" for name, value in claim.fixed().items()
+    )
     return f"{claim.symbol} at {fixed}" if fixed else claim.symbol
 
 
 def verdict_sentence(result: AuditResult) -> str:
     """One sentence that needs no statistics to be understood."""
-    name, promised = mechanism_name(result), promise(result.claim)
+    name = mechanism_name(result)
+    promised = promise(result.claim)
     if is_unproved(result):
         return f"Nothing is proved about {name}: the figures come without a guarantee."
     if result.verdict is Verdict.REFUTED:
@@ -171,7 +188,8 @@ def verdict_sentence(result: AuditResult) -> str:
 
 def bound_sentence(result: AuditResult) -> str:
     """The certified bound against the claim."""
-    claim, bound = result.claim, result.lower_bound
+    claim = result.claim
+    bound = result.lower_bound
     start = f"{parameter(claim)} is at least {bound_against(bound, claim.value)}"
     if is_unproved(result):
         return f"none; {parameter(claim)} is estimated at {figure_down(bound)} or more."
@@ -189,7 +207,9 @@ def beside_sentence(finding: Finding) -> str:
     bound = f"{parameter(finding.claim)} is at least {figure_down(finding.lower_bound)}"
     claimed = f" (claimed {figure(finding.claim.value)})" if finding.claim.value > 0.0 else ""
     what = "; it does not decide the verdict" if finding.method == "bits" else ""
-    return f"{bound}{claimed}, {plain(finding.guarantee, 200)}, {percent(finding.confidence)}{what}."
+    return (
+        f"{bound}{claimed}, {plain(finding.guarantee, 200)}, {percent(finding.confidence)}{what}."
+    )
 
 
 def confidence_sentence(result: AuditResult) -> str:
@@ -253,7 +273,11 @@ def difference_text(result: AuditResult, witness: Witness) -> str | None:
     if is_recorded(result):
         return None
     text = plain(witness.pair.difference, MOST_EVENT)
-    return text if text and text != " → ".join(shown(witness.pair.side(side)) for side in (0, 1)) else None
+    return (
+        text
+        if text and text != " → ".join(shown(witness.pair.side(side)) for side in (0, 1))
+        else None
+    )
 
 
 def search_rows(result: AuditResult) -> list[tuple[str, str]]:
@@ -261,23 +285,42 @@ def search_rows(result: AuditResult) -> list[tuple[str, str]]:
     tried = result.findings[0].details.get("tried")
     if not isinstance(tried, dict) or not isinstance(families := tried.get("families"), dict):
         return []
-    rows = [("searched", f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}")]
+    rows = [
+        (
+            "searched",
+            f"{plain(tried.get('looks'))} pairs, neighbours by {plain(tried.get('relation'))!r}",
+        )
+    ]
     counted = {}
     for name, each in families.items():
         if isinstance(each, dict):
             refused = f", refused {plain(each['refused'])}" if each.get("refused") else ""
             counted[plain(name)] = f" ({plain(each.get('tried'))}{refused})"
-    own, beyond = ([name for name in counted if name.startswith("beyond: ") is far] for far in (False, True))
+    own, beyond = (
+        [name for name in counted if name.startswith("beyond: ") is far] for far in (False, True)
+    )
     if own:
         rows.append(("tried", cut(", ".join(name + counted[name] for name in own), 4 * MOST_VALUE)))
     if beyond:
-        text = cut(", ".join(name.removeprefix("beyond: ") + counted[name] for name in beyond), 4 * MOST_VALUE)
-        rows.append(("beyond domain", text if tried.get("beyond") else f"{text}; in passing, they do not decide"))
+        text = cut(
+            ", ".join(name.removeprefix("beyond: ") + counted[name] for name in beyond),
+            4 * MOST_VALUE,
+        )
+        rows.append(
+            (
+                "beyond domain",
+                text if tried.get("beyond") else f"{text}; in passing, they do not decide",
+            )
+        )
     if result.witness is not None and (note := result.witness.pair.note):
-        where = {True: "; within the domain", False: "; outside of the domain", None: ""}[result.witness.pair.within]
+        where = {True: "; within the domain", False: "; outside of the domain", None: ""}[
+            result.witness.pair.within
+        ]
         rows.append(("this pair", plain(note, MOST_VALUE) + where))
     if result.verdict is Verdict.NOT_REFUTED:
-        rows.append(("not tried", "anything else: a leak at a few isolated values would not have been seen"))
+        rows.append(
+            ("not tried", "anything else: a leak at a few isolated values would not have been seen")
+        )
     return rows
 
 
@@ -333,7 +376,11 @@ def _counted(what: str, sides: Any) -> str | None:
     """Something with its numbers for both inputs."""
     if sides is None:
         return None
-    if isinstance(sides, list | tuple) and len(sides) == 2 and all(isinstance(each, int) for each in sides):
+    if (
+        isinstance(sides, list | tuple)
+        and len(sides) == 2
+        and all(isinstance(each, int) for each in sides)
+    ):
         left, right = sides
         return f"{what} ({left:,} left, {right:,} right)"
     return f"{what} ({plain(sides)})"
@@ -364,7 +411,9 @@ def recorded_rows(settings: Mapping[str, Any]) -> str | None:
     if len(said) > 1 and len(set(said)) == 1:
         text = said[0].format(of="of each input")
     else:
-        text = "; ".join(rows.format(of=f"of {name}") for rows, name in zip(said, inputs, strict=True))
+        text = "; ".join(
+            rows.format(of=f"of {name}") for rows, name in zip(said, inputs, strict=True)
+        )
     return f"{text}; and {n_more} more inputs" if n_more else text
 
 
@@ -374,9 +423,12 @@ _MOST_INPUTS = 4
 
 def _rows_of(entry: Mapping[str, Any]) -> str:
     """The rows of one input, with a place for its name. People count rows from 1."""
-    chose, proved = entry["chose"], entry["proved"]
+    chose = entry["chose"]
+    proved = entry["proved"]
     if entry.get("shuffled"):
-        n_chose, n_proved = (sum(int(stop) - int(start) for start, stop in rows) for rows in (chose, proved))
+        n_chose, n_proved = (
+            sum(int(stop) - int(start) for start, stop in rows) for rows in (chose, proved)
+        )
         return f"all {n_chose + n_proved:,} rows {{of}}, shuffled: {n_chose:,} chose, {n_proved:,} proved"
     parts: list[str] = []
     for rows, did in ((chose, "chose"), (proved, "proved")):
@@ -422,11 +474,19 @@ def replay_hint(result: AuditResult) -> str | None:
         return f"{found['name'] or ''}{found['mark'] or ''}${secrets[-1]}"
 
     text = _SECRET.sub(named, plain(target, 200))
-    line = f"epsilometer replay {stored_name(result)} " + (f'"{text}"' if secrets else shlex.quote(text)) + batch
+    line = (
+        f"epsilometer replay {stored_name(result)} "
+        + (f'"{text}"' if secrets else shlex.quote(text))
+        + batch
+    )
     line = " ".join([*(f"{name}=…" for name in dict.fromkeys(secrets)), line])
     notes = [f"set {', '.join(dict.fromkeys(secrets))} first"] if secrets else []
-    notes += ["rows that this audit used are left out"] if str(target).startswith("recording:") else []
-    notes += [] if result.settings.get("json") else ["result.json is what --json result.json writes"]
+    notes += (
+        ["rows that this audit used are left out"] if str(target).startswith("recording:") else []
+    )
+    notes += (
+        [] if result.settings.get("json") else ["result.json is what --json result.json writes"]
+    )
     return f"{line}   # {'; '.join(notes)}" if notes else line
 
 
@@ -453,13 +513,23 @@ def identity_text(result: AuditResult) -> str | None:
 
 def date_text(result: AuditResult) -> str | None:
     """When it ran, and who ran it, if that is told."""
-    who = f", run by {plain(result.identity['run_by'], 200)}" if result.identity.get("run_by") else ""
-    return f"{plain(result.date.replace('T', ' ').replace('+00:00', ' UTC'))}{who}" if result.date else None
+    who = (
+        f", run by {plain(result.identity['run_by'], 200)}" if result.identity.get("run_by") else ""
+    )
+    return (
+        f"{plain(result.date.replace('T', ' ').replace('+00:00', ' UTC'))}{who}"
+        if result.date
+        else None
+    )
 
 
 def versions_text(result: AuditResult) -> str:
     """The versions behind the figures."""
-    versions = [f"{plain(name)} {plain(value)}" for name, value in result.environment.items() if name != "cores"]
+    versions = [
+        f"{plain(name)} {plain(value)}"
+        for name, value in result.environment.items()
+        if name != "cores"
+    ]
     return ", ".join(versions).replace("machine ", "")
 
 

@@ -1,7 +1,7 @@
 """Method `events`, the default: one certified event.
 
-Reference: ordering outputs by their likelihood ratio goes back to Neyman and Pearson, sampling and splitting to StatDP
-and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
+Reference: ordering outputs by their likelihood ratio goes back to Neyman and Pearson, sampling and
+splitting to StatDP and DP-Sniper. The certificate is our own (`epsilometer.bounds.ratio`).
 """
 
 from collections.abc import Sequence
@@ -31,17 +31,26 @@ Way = Learned | Scored
 class EventProposal(CandidateProposal):
     """An event to be counted on fresh draws."""
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The exact bound from the counts of the fresh draws."""
-        claim, bound, details = self.task.claim, 0.0, dict[str, Any]()
+        claim = self.task.claim
+        bound = 0.0
+        details = dict[str, Any]()
         above, below = (right, left) if self.candidate.flipped else (left, right)
         if isinstance(claim, PureDP | ApproxDP):
             bound = certified_value(claim, above, below, failure_probability)
             if claim.delta > 0.0 and not isinstance(claim, ApproxDeltaDP):
                 details = dict(BINOMIAL_VARIANCE)
-        elif line := refuted_line(claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)):
-            bound, details = line.proves(claim), line_as_data(line, claim)
-        witness = Witness.of(pair, self.event, self.candidate.flipped, left, right, failure_probability)
+        elif line := refuted_line(
+            claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)
+        ):
+            bound = line.proves(claim)
+            details = line_as_data(line, claim)
+        witness = Witness.of(
+            pair, self.event, self.candidate.flipped, left, right, failure_probability
+        )
         return Finding("events", bound, "exact", 1.0 - failure_probability, witness, claim, details)
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
@@ -51,16 +60,22 @@ class EventProposal(CandidateProposal):
         return certificate_p_value(self.task.claim, above, below, failure_probability, expected)
 
 
-# How counts were ordered, for `epsilometer.checker`: results of earlier versions took the variance of rare events.
+# How counts were ordered, for `epsilometer.checker`: results of earlier versions took the variance
+# of rare events.
 BINOMIAL_VARIANCE = {"variance": "binomial"}
 
 
 def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:
     """What `epsilometer.checker` needs besides the counts."""
-    data: dict[str, Any] = {"line": [line.slope, line.shift], "fixed": line.fixed, "complement": line.complement}
+    data: dict[str, Any] = {
+        "line": [line.slope, line.shift],
+        "fixed": line.fixed,
+        "complement": line.complement,
+    }
     if line.fixed == "shift" and line.shift > 0.0:
         data |= BINOMIAL_VARIANCE
-    if isinstance(claim, TradeOffDP) and callable(claim.curve):  # a file holds the curve only at some points
+    # a file holds the curve only at some points
+    if isinstance(claim, TradeOffDP) and callable(claim.curve):
         data["curve_near"] = claim.points_at(line.corners()[1])
     return data
 
@@ -82,28 +97,45 @@ class EventsMethod(Method):
         found = [(way, *each) for way in ways if (each := _choose(way, task)) is not None]
         # Whoever stands alone needs no caution against its own luck.
         caution = float(any(isinstance(way, Scored) for way in ways))
-        # The empty event is predicted to prove 0, which looks better than an event with a negative prediction.
-        best = max(found, key=lambda each: (bool(each[2].chosen.any()), each[2].predicted - caution * each[2].luck))
+        # The empty event is predicted to prove 0, which looks better than an event with a negative
+        # prediction.
+        best = max(
+            found,
+            key=lambda each: (
+                bool(each[2].chosen.any()),
+                each[2].predicted - caution * each[2].luck,
+            ),
+        )
         if best[1].simplified().n_parts > _FEW_PARTS:
             draws = next((way.left, way.right) for way in ways if isinstance(way, Learned))
             best = _simpler(best, found, draws, task) or best
         _, event, choice = best
-        candidate = Candidate(event.simplified(), choice.flipped, choice.p, choice.q, choice.predicted)
+        candidate = Candidate(
+            event.simplified(), choice.flipped, choice.p, choice.q, choice.predicted
+        )
         return EventProposal(candidate, task)
 
 
 Found = tuple[Way, Event, Choice]
-# An event of more intervals than this, or with a score, is hard to understand; a simpler one may prove less.
-_FEW_PARTS, _WORTH_SIMPLICITY = 3, 0.95
-# Spreads of the training draws that are doubted in simpler events: there are many, and the best is lucky (at one spread
-# NumericalSVT with 1e6 draws fell from .7 to .3 of the oracle, SVT3 from .8 to .4).
+# An event of more intervals than this, or with a score, is hard to understand; a simpler one may
+# prove less.
+_FEW_PARTS = 3
+_WORTH_SIMPLICITY = 0.95
+# Spreads of the training draws that are doubted in simpler events: there are many, and the best is
+# lucky (at one spread NumericalSVT with 1e6 draws fell from .7 to .3 of the oracle, SVT3 from .8 to
+# .4).
 _LUCKY = 2.0
 
 
-def _simpler(best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task) -> Found | None:
+def _simpler(
+    best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task
+) -> Found | None:
     """The best choice that is simpler and nearly as good, by the training draws; None if there is none."""
     more = learn_simpler(best[1].partition, *draws)
-    every: list[Found] = [*found, *((each, *made) for each in more if (made := _choose(each, task)) is not None)]
+    every: list[Found] = [
+        *found,
+        *((each, *made) for each in more if (made := _choose(each, task)) is not None),
+    ]
     simple = [each for each in every if 0 < each[1].simplified().n_parts <= _FEW_PARTS]
     enough = _WORTH_SIMPLICITY * _expected(best, task)
     simplest = max(simple, key=lambda each: _expected(each, task), default=None)
@@ -117,7 +149,9 @@ def _expected(found: Found, task: Task) -> float:
         return choice.predicted - choice.luck
     n_train = max(len(way.left), 1), max(len(way.right), 1)
     sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
-    expected = float(predict(task, np.array([choice.p]), np.array([choice.q]), *sizes, doubt=_LUCKY)[0][0])
+    expected = float(
+        predict(task, np.array([choice.p]), np.array([choice.q]), *sizes, doubt=_LUCKY)[0][0]
+    )
     return min(expected, choice.predicted - choice.luck) if choice.luck else expected
 
 

@@ -1,9 +1,10 @@
 """Additive scores of outputs with several columns: a weight for each cell of each column.
 
-Where two distributions are close, what counts is how few numbers the log-ratio is estimated with. So the weights of
-all cells of all columns are estimated together, as the mean of a Gaussian posterior whose prior the draws choose
-(empirical Bayes): each column may have a function of its own, all may share one, neighbouring cells are alike. Every
-training draw is scored by weights that were fitted without it, so that the same draws can place the threshold.
+Where two distributions are close, what counts is how few numbers the log-ratio is estimated with.
+So the weights of all cells of all columns are estimated together, as the mean of a Gaussian
+posterior whose prior the draws choose (empirical Bayes): each column may have a function of its
+own, all may share one, neighbouring cells are alike. Every training draw is scored by weights that
+were fitted without it, so that the same draws can place the threshold.
 """
 
 from collections.abc import Sequence
@@ -27,18 +28,24 @@ FOLDS = 5
 _ALL = slice(None)
 # Draws per side that estimate how cells go together: more would not move it.
 GRAM_ROWS = 30_000
-# With fewer cells per column than this, products of matrices count faster how cells go together; rows at a time.
-_FEW_CELLS, _AT_ONCE = 5, 4096
+# With fewer cells per column than this, products of matrices count faster how cells go together;
+# rows at a time.
+_FEW_CELLS = 5
+_AT_ONCE = 4096
 # Weights that are estimated together; with more, columns are taken as independent.
 MOST_WEIGHTS = 512
-# Steps of the iteration for the prior's variances, and the change at which it ends, in directions that are explained:
-# SVT3 and LaplaceParallel are there after 8 steps, and lack .1 of their final log-likelihood.
-_STEPS, _STEADY = 15, 0.5
-# Weights whose ranges add up to more than this are not small: the laws are not close, and Newton's steps must help.
+# Steps of the iteration for the prior's variances, and the change at which it ends, in directions
+# that are explained: SVT3 and LaplaceParallel are there after 8 steps, and lack .1 of their final
+# log-likelihood.
+_STEPS = 15
+_STEADY = 0.5
+# Weights whose ranges add up to more than this are not small: the laws are not close, and Newton's
+# steps must help.
 _CLOSE = 1.2
 
 
-# --- the prior -------------------------------------------------------------------------------------------------------
+# --- the prior
+# -------------------------------------------------------------------------------------------------------
 
 
 def _ranks(n: int) -> Floats:
@@ -61,15 +68,17 @@ class _Part:
 def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
     """Each column has a function of its own; in a product, so has the other column for each known value of the key.
 
-    For most values it may be 0, and for one the opposite of all others, as at the last position of a sparse vector. Or
-    it grows along them, as each answer "below" multiplies the odds (svt3 at 1e4 draws: .82 of the oracle, .69 without).
+    For most values it may be 0, and for one the opposite of all others, as at the last position of
+    a sparse vector. Or it grows along them, as each answer "below" multiplies the odds (svt3 at 1e4
+    draws: .82 of the oracle, .69 without).
     """
     found = []
     for cut, start in zip(cuts, starts.tolist(), strict=False):
         if isinstance(cut, ColumnCells):
             found += [_Part(slice(start, start + cut.size), kernel) for kernel in _kernels(cut)]
         else:
-            size, kernel = cut.other.size, _kernels(cut.other)[0]
+            size = cut.other.size
+            kernel = _kernels(cut.other)[0]
             ends = start + size * np.arange(len(cut.key.known) + 1)
             found += [_Part(slice(*each), kernel) for each in pairwise(ends.tolist())]
             growing = np.outer(_ranks(len(ends) - 1), _ranks(len(ends) - 1))
@@ -79,7 +88,8 @@ def _own_parts(cuts: Cuts, starts: Integers) -> list[_Part]:
 
 def _kernels(cut: ColumnCells) -> list[Floats]:
     """Single values unrelated (or by rank, if many), intervals smooth."""
-    found, m = [], len(cut.atoms)
+    found = []
+    m = len(cut.atoms)
     for atoms, pull in ((np.eye(m), 2.0), *([(_alike(m, 3.0), 0.3)] if m > 4 else [])):
         kernel = np.zeros((cut.size, cut.size))
         kernel[:m, :m], kernel[m:, m:] = atoms, _alike(cut.size - m, pull)
@@ -94,21 +104,34 @@ def _common_parts(every: Cuts, starts: Integers) -> list[_Part]:
     if len(cuts) < 3:
         return []
     n_atoms = [len(cut.atoms) for cut in cuts]
-    near = np.exp(-2.0 * np.abs(np.subtract.outer(np.arange(len(cuts)), np.arange(len(cuts)))) / len(cuts))
+    near = np.exp(
+        -2.0 * np.abs(np.subtract.outer(np.arange(len(cuts)), np.arange(len(cuts)))) / len(cuts)
+    )
     near = np.repeat(np.repeat(near, np.diff(starts), axis=0), np.diff(starts), axis=1)
-    is_atom = np.concatenate([np.arange(cut.size) < m for cut, m in zip(cuts, n_atoms, strict=True)])
-    rank = np.concatenate([[*np.zeros(m), *_ranks(cut.size - m)] for cut, m in zip(cuts, n_atoms, strict=True)])
-    names = {name: code for code, name in enumerate(dict.fromkeys(name for cut in cuts for name in cut.atoms))}
-    name = np.concatenate([[*map(names.get, cut.atoms), *np.full(cut.size - len(cut.atoms), -1)] for cut in cuts])
+    is_atom = np.concatenate(
+        [np.arange(cut.size) < m for cut, m in zip(cuts, n_atoms, strict=True)]
+    )
+    rank = np.concatenate(
+        [[*np.zeros(m), *_ranks(cut.size - m)] for cut, m in zip(cuts, n_atoms, strict=True)]
+    )
+    names = {
+        name: code
+        for code, name in enumerate(dict.fromkeys(name for cut in cuts for name in cut.atoms))
+    }
+    name = np.concatenate(
+        [[*map(names.get, cut.atoms), *np.full(cut.size - len(cut.atoms), -1)] for cut in cuts]
+    )
     distance = np.abs(np.subtract.outer(rank, rank))
-    intervals, values = np.logical_and.outer(~is_atom, ~is_atom), np.logical_and.outer(is_atom, is_atom)
+    intervals = np.logical_and.outer(~is_atom, ~is_atom)
+    values = np.logical_and.outer(is_atom, is_atom)
     halves = np.equal.outer(rank > 0.5, rank > 0.5)
     smooth = [intervals * np.exp(-pull * distance) for pull in (2.0, 0.1)]
     kernels = [*smooth, intervals * halves, values * np.equal.outer(name, name)]
     return [_Part(slice(0, len(rank)), kernel * near) for kernel in kernels if kernel.any()]
 
 
-# --- the posterior ---------------------------------------------------------------------------------------------------
+# --- the posterior
+# ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +145,17 @@ class _Sums:
 
     def difference(self, keep: Booleans) -> Floats:
         """Left minus right frequencies of the cells over the folds to keep."""
-        left, right = (self.left[keep].sum(axis=0), self.right[keep].sum(axis=0))
-        return np.asarray(left / max(self.n_left[keep].sum(), 1) - right / max(self.n_right[keep].sum(), 1))
+        left = self.left[keep].sum(axis=0)
+        right = self.right[keep].sum(axis=0)
+        return np.asarray(
+            left / max(self.n_left[keep].sum(), 1) - right / max(self.n_right[keep].sum(), 1)
+        )
 
     def noise(self, keep: Booleans) -> float:
         """The variance of a frequency's difference, in units of that of one draw."""
-        return 1.0 / max(int(self.n_left[keep].sum()), 1) + 1.0 / max(int(self.n_right[keep].sum()), 1)
+        return 1.0 / max(int(self.n_left[keep].sum()), 1) + 1.0 / max(
+            int(self.n_right[keep].sum()), 1
+        )
 
 
 def _tables(cells: Sequence[Cells], starts: Integers, weight: Floats | None = None) -> Floats:
@@ -140,7 +168,9 @@ def _tables(cells: Sequence[Cells], starts: Integers, weight: Floats | None = No
     for i, a in enumerate(cells):
         tables[spans[i], spans[i]] = np.diag(np.bincount(a, weight, minlength=sizes[i]))
         for j in range(i):
-            both = np.bincount(a * np.int32(sizes[j]) + cells[j], weight, minlength=sizes[i] * sizes[j])
+            both = np.bincount(
+                a * np.int32(sizes[j]) + cells[j], weight, minlength=sizes[i] * sizes[j]
+            )
             tables[spans[i], spans[j]] = both.reshape(sizes[i], sizes[j])
             tables[spans[j], spans[i]] = tables[spans[i], spans[j]].T
     return tables
@@ -170,36 +200,47 @@ def _tables_of_many(cells: Sequence[Cells], starts: Integers, weight: Floats | N
 class _Posterior:
     """The mean of the weights given differences of cell frequencies, under the prior that the draws chose.
 
-    For close laws a difference is distributed as N(G·w, noise·G) with G the covariance of the cells. Whitened by G's
-    eigenvectors it is z = A·w + noise.
+    For close laws a difference is distributed as N(G·w, noise·G) with G the covariance of the
+    cells. Whitened by G's eigenvectors it is z = A·w + noise.
     """
 
-    def __init__(self, gram: Floats, own: list[_Part], common: list[_Part], difference: Floats, noise: float) -> None:
+    def __init__(
+        self, gram: Floats, own: list[_Part], common: list[_Part], difference: Floats, noise: float
+    ) -> None:
         values, vectors = np.linalg.eigh(gram)
         keep = values > 1e-9 * values[-1] + 1e-12
         root = np.sqrt(values[keep])
         self._matrix = root[:, None] * vectors[:, keep].T
         self._whiten = vectors[:, keep].T / root[:, None]
         z = self._whiten @ difference
-        tried = [self._variances(z, parts, noise) for parts in ([common, own, [*own, *common]] if common else [own])]
+        tried = [
+            self._variances(z, parts, noise)
+            for parts in ([common, own, [*own, *common]] if common else [own])
+        ]
         _, self.prior = max(tried, key=lambda each: each[0])
         self._signal = self._matrix @ self.prior @ self._matrix.T
 
     def mean(self, difference: Floats, noise: float) -> Floats:
         """The weights to expect."""
         covariance = self._signal + noise * np.eye(len(self._signal))
-        return np.asarray(self.prior @ (self._matrix.T @ np.linalg.solve(covariance, self._whiten @ difference)))
+        return np.asarray(
+            self.prior @ (self._matrix.T @ np.linalg.solve(covariance, self._whiten @ difference))
+        )
 
     def _variances(self, z: Floats, parts: list[_Part], noise: float) -> tuple[float, Floats]:
         """The likeliest mixture of the parts, with its log-likelihood less one for each part in use (Akaike).
 
-        MacKay's iteration: a variance grows by what its part explains, over what it would explain by chance.
+        MacKay's iteration: a variance grows by what its part explains, over what it would explain
+        by chance.
         """
-        matrix, places = self._matrix, [part.place for part in parts]
+        matrix = self._matrix
+        places = [part.place for part in parts]
         spread = [matrix[:, part.place] @ part.kernel for part in parts]
 
         def traces(other: Floats) -> Floats:
-            return np.array([np.sum(each * other[:, at]) for each, at in zip(spread, places, strict=True)])
+            return np.array(
+                [np.sum(each * other[:, at]) for each, at in zip(spread, places, strict=True)]
+            )
 
         theta = max(z @ z - noise * len(z), noise) / np.maximum(traces(matrix), 1e-300) / len(parts)
         for _ in range(_STEPS):
@@ -208,8 +249,11 @@ class _Posterior:
                 if variance:
                     mixed[:, at] += variance * each
             inverse = np.linalg.inv(noise * np.eye(len(z)) + mixed @ matrix.T)
-            turned, y = inverse @ matrix, inverse @ z
-            up = np.array([(y @ each) @ (z @ turned[:, at]) for each, at in zip(spread, places, strict=True)])
+            turned = inverse @ matrix
+            y = inverse @ z
+            up = np.array(
+                [(y @ each) @ (z @ turned[:, at]) for each, at in zip(spread, places, strict=True)]
+            )
             down = traces(turned)
             new = theta * np.maximum(up, 0.0) / np.maximum(down, 1e-300)
             new[new * down < 1e-3] = 0.0  # explains less than a thousandth of one direction
@@ -223,7 +267,8 @@ class _Posterior:
         return float(likelihood - np.count_nonzero(theta)), prior
 
 
-# --- the fit ---------------------------------------------------------------------------------------------------------
+# --- the fit
+# ---------------------------------------------------------------------------------------------------------
 
 
 def fit(cuts: Cuts, left: "Side", right: "Side") -> Floats:
@@ -235,7 +280,8 @@ def fit(cuts: Cuts, left: "Side", right: "Side") -> Floats:
     if starts[-1] > MOST_WEIGHTS:
         return _independent(cuts, starts, sums, keeps)
     head = _heads(left, right)
-    own, common = _own_parts(cuts, starts), _common_parts(cuts, starts)
+    own = _own_parts(cuts, starts)
+    common = _common_parts(cuts, starts)
     frequency = _tables(head, starts) / len(head[0])
     gram = frequency - np.outer(np.diag(frequency), np.diag(frequency))
     found = _Posterior(gram, own, common, sums.difference(every), sums.noise(every))
@@ -271,7 +317,8 @@ class Side:
 
     def sums(self, starts: Integers, weight: Floats | None = None) -> Floats:
         """Draws, or their weights, by fold and cell; shape (folds, weights)."""
-        sums, fold = np.zeros((FOLDS, starts[-1])), np.empty(len(self), dtype=np.int32)
+        sums = np.zeros((FOLDS, starts[-1]))
+        fold = np.empty(len(self), dtype=np.int32)
         for number, rows in enumerate(self.folds):
             fold[rows] = number
         for index, (start, stop) in zip(self.cells, pairwise(starts.tolist()), strict=True):
@@ -308,14 +355,20 @@ def _independent(cuts: Cuts, starts: Integers, sums: _Sums, keeps: list[Booleans
     """
     noises = np.array([sums.noise(keep) for keep in keeps])
     differences = np.array([sums.difference(keep) for keep in keeps])
-    share = sums.left.sum(axis=0) / max(sums.n_left.sum(), 1) + sums.right.sum(axis=0) / max(sums.n_right.sum(), 1)
+    share = sums.left.sum(axis=0) / max(sums.n_left.sum(), 1) + sums.right.sum(axis=0) / max(
+        sums.n_right.sum(), 1
+    )
     grid = noises[0] * np.append(0.0, np.geomspace(0.1, 1e6, 36))
-    gains, bases = np.zeros((len(cuts), len(grid))), []
-    for number, (cut, (start, stop)) in enumerate(zip(cuts, pairwise(starts.tolist()), strict=True)):
+    gains = np.zeros((len(cuts), len(grid)))
+    bases = []
+    for number, (cut, (start, stop)) in enumerate(
+        zip(cuts, pairwise(starts.tolist()), strict=True)
+    ):
         mean = 0.5 * share[start:stop]
         kernel = _own_parts([cut], np.array([0]))[0].kernel
         root = np.sqrt(mean)
-        # Cells of one column: G = diag(m) − m·mᵀ, whitened by its square root on the space where the cells add to one.
+        # Cells of one column: G = diag(m) − m·mᵀ, whitened by its square root on the space where
+        # the cells add to one.
         middle = np.eye(cut.size) - np.outer(root, root)
         values, vectors = np.linalg.eigh(middle @ (root[:, None] * kernel * root) @ middle)
         turned = vectors.T @ middle
@@ -328,10 +381,14 @@ def _independent(cuts: Cuts, starts: Integers, sums: _Sums, keeps: list[Booleans
     # Of many columns without a leak, the luckiest gains about ln(columns).
     lone = np.where(gains.max(axis=1) > 1.0 + np.log(len(cuts)), best, 0)
     shared = int(gains.sum(axis=0).argmax())
-    is_sparse = gains[np.arange(len(cuts)), lone].sum() - np.count_nonzero(lone) > gains[:, shared].sum()
+    is_sparse = (
+        gains[np.arange(len(cuts)), lone].sum() - np.count_nonzero(lone) > gains[:, shared].sum()
+    )
     chosen = grid[lone if is_sparse else np.full(len(cuts), shared)]
     fits = zip(chosen, bases, strict=True)
-    return np.concatenate([theta * back @ (z / (noises + theta * values)) for theta, (values, back, z) in fits]).T
+    return np.concatenate(
+        [theta * back @ (z / (noises + theta * values)) for theta, (values, back, z) in fits]
+    ).T
 
 
 def starts_of(cuts: Cuts) -> Integers:
@@ -340,7 +397,10 @@ def starts_of(cuts: Cuts) -> Integers:
 
 
 def _heads(left: Side, right: Side) -> list[Cells]:
-    return [np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]]) for a, b in zip(left.cells, right.cells, strict=True)]
+    return [
+        np.concatenate([a[:GRAM_ROWS], b[:GRAM_ROWS]])
+        for a, b in zip(left.cells, right.cells, strict=True)
+    ]
 
 
 def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: Floats) -> Floats:
@@ -356,7 +416,9 @@ def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: F
         return a, b
 
     def loss(v: Floats, logit: tuple[Floats, Floats]) -> float:
-        return float(np.logaddexp(0.0, -logit[0]).sum() + np.logaddexp(0.0, logit[1]).sum() + 0.5 * v @ v)
+        return float(
+            np.logaddexp(0.0, -logit[0]).sum() + np.logaddexp(0.0, logit[1]).sum() + 0.5 * v @ v
+        )
 
     logit = logits(v)
     now = loss(v, logit)
@@ -365,27 +427,40 @@ def _newton(left: Side, right: Side, starts: Integers, prior: Floats, weights: F
         inside = root.T @ curvature @ root
         step = np.linalg.solve(inside + np.eye(total), root.T @ slopes.sum(axis=0) + v)
         size = 1.0
-        while size > 1e-3 and not (new := loss(v - size * step, moved := logits(v - size * step))) < now:
+        while (
+            size > 1e-3
+            and not (new := loss(v - size * step, moved := logits(v - size * step))) < now
+        ):
             size /= 2.0
         if size <= 1e-3:
             break
-        v, logit, gained, now = v - size * step, moved, now - new, new
+        v = v - size * step
+        logit = moved
+        gained = now - new
+        now = new
         if gained < 0.01:
             break
     slopes, curvature = _slopes(left, right, starts, logit)
     inside = (1.0 - 1.0 / FOLDS) * (root.T @ curvature @ root) + np.eye(total)
-    without = v[:, None] - np.linalg.solve(inside, root.T @ (slopes.sum(axis=0) - slopes).T + v[:, None])
+    without = v[:, None] - np.linalg.solve(
+        inside, root.T @ (slopes.sum(axis=0) - slopes).T + v[:, None]
+    )
     return np.vstack([root @ v, (root @ without).T])
 
 
-def _slopes(left: Side, right: Side, starts: Integers, logit: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _slopes(
+    left: Side, right: Side, starts: Integers, logit: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
     """The gradient of the logistic loss by fold, shape (folds, weights), and its second derivative."""
     slopes = left.sums(starts, -expit(-logit[0])) + right.sums(starts, expit(logit[1]))
     weight = np.concatenate([expit(each[:GRAM_ROWS]) * expit(-each[:GRAM_ROWS]) for each in logit])
-    return slopes, _tables(_heads(left, right), starts, weight) * (len(logit[0]) + len(logit[1])) / len(weight)
+    return slopes, _tables(_heads(left, right), starts, weight) * (
+        len(logit[0]) + len(logit[1])
+    ) / len(weight)
 
 
-# --- a score ---------------------------------------------------------------------------------------------------------
+# --- a score
+# ---------------------------------------------------------------------------------------------------------
 
 
 def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
@@ -406,5 +481,8 @@ def fit_score(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScor
 
 def as_score(cuts: Sequence[ColumnCells], weights: Floats) -> AdditiveScore:
     """The weights with their cells; columns without weights are left out."""
-    terms = [cut.weighted(weights[a:b]) for cut, (a, b) in zip(cuts, pairwise(starts_of(cuts)), strict=True)]
+    terms = [
+        cut.weighted(weights[a:b])
+        for cut, (a, b) in zip(cuts, pairwise(starts_of(cuts)), strict=True)
+    ]
     return AdditiveScore(tuple(term for term in terms if np.ptp(term.weights) > 0.0) or (terms[0],))

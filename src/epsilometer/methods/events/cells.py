@@ -20,13 +20,16 @@ REPEATS = 5
 _MOST_ATOMS = 4096
 # Look for repeated values among this many draws of each side before paying for a full sort.
 _FIRST_LOOK = 16_384
-# Quantiles and repeats are learned from at most this many draws of each side: more would not move them.
+# Quantiles and repeats are learned from at most this many draws of each side: more would not move
+# them.
 MOST_ROWS = 1 << 18
 # A bin with fewer training draws than this shows chance rather than the distribution.
 _PER_BIN = 40
 
 
-def learn_line(left: Array, right: Array, most_bins: int = 512, ordered: Floats | None = None) -> Line:
+def learn_line(
+    left: Array, right: Array, most_bins: int = 512, ordered: Floats | None = None
+) -> Line:
     """Cuts numbers: each repeated value is a cell of its own, the rest goes into bins of equal mass.
 
     Args:
@@ -41,7 +44,9 @@ def learn_line(left: Array, right: Array, most_bins: int = 512, ordered: Floats 
     rest = rest[np.isfinite(rest)]
     # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
     wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))
-    ranks = np.linspace(0, len(rest), max(min(wanted, len(rest) // _PER_BIN), 1) + 1).astype(np.int64)[1:-1]
+    ranks = np.linspace(0, len(rest), max(min(wanted, len(rest) // _PER_BIN), 1) + 1).astype(
+        np.int64
+    )[1:-1]
     return Line(np.unique(np.concatenate([rest[ranks], atoms, next_float(atoms)])))
 
 
@@ -64,26 +69,35 @@ def learn_atoms(left: Column, right: Column) -> Atoms | None:
     return NumberAtoms(atoms) if len(atoms) else None
 
 
-def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[int, Integers, Integers]]]:
+def learn_groups(
+    left: Block, right: Block
+) -> tuple[BlockPartition, list[tuple[int, Integers, Integers]]]:
     """The frequent signatures of a shape.
 
     Returns:
-        The partition with a bare group per signature, and for each group that varies in some column: its number and
-        its rows in the left and in the right block.
+        The partition with a bare group per signature, and for each group that varies in some
+        column: its number and its rows in the left and in the right block.
     """
-    if left.size + right.size < REPEATS:  # nothing can repeat; there may be thousands of such shapes
+    # nothing can repeat; there may be thousands of such shapes
+    if left.size + right.size < REPEATS:
         return BlockPartition(left.shape, (None,) * len(left.columns), ()), []
     atoms = tuple(learn_atoms(a, b) for a, b in zip(left.columns, right.columns, strict=True))
     bare = BlockPartition(left.shape, atoms, ())
     if left.columns and not any(atoms):  # nothing repeats
         whole = Group((-1,) * len(atoms))
-        return BlockPartition(left.shape, atoms, (whole,)), [(0, np.arange(left.size), np.arange(right.size))]
+        return BlockPartition(left.shape, atoms, (whole,)), [
+            (0, np.arange(left.size), np.arange(right.size))
+        ]
     codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1)
     hashes = hash_signatures(codes)
-    _, where, group_of, count = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
+    _, where, group_of, count = np.unique(
+        hashes, return_index=True, return_inverse=True, return_counts=True
+    )
     frequent = np.flatnonzero(count >= REPEATS)
     frequent = np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:_MOST_ATOMS]])
-    groups = tuple(Group(tuple(int(code) for code in codes[:, where[number]])) for number in frequent)
+    groups = tuple(
+        Group(tuple(int(code) for code in codes[:, where[number]])) for number in frequent
+    )
     varying = []
     for place, (number, group) in enumerate(zip(frequent, groups, strict=True)):
         if left.columns and -1 in group.signature:
@@ -94,9 +108,14 @@ def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[tuple[
 
 def blocks_of_both(left: Outputs, right: Outputs) -> list[tuple[Block, Block]]:
     """Every shape seen on either side, with an empty block where a side lacks it."""
-    lefts, rights = ({block.shape: block for block in side.blocks if block.size} for side in (left, right))
+    lefts, rights = (
+        {block.shape: block for block in side.blocks if block.size} for side in (left, right)
+    )
     every = {**lefts, **rights}.items()
-    return [(lefts.get(shape) or _empty_like(one), rights.get(shape) or _empty_like(one)) for shape, one in every]
+    return [
+        (lefts.get(shape) or _empty_like(one), rights.get(shape) or _empty_like(one))
+        for shape, one in every
+    ]
 
 
 def _empty_like(block: Block) -> Block:
@@ -106,8 +125,12 @@ def _empty_like(block: Block) -> Block:
 
 def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
     """The values that repeat often enough, ascending, and all values; infinities that were seen always are atoms."""
-    pooled = np.concatenate([np.asarray(side[:MOST_ROWS], dtype=np.float64) for side in (left, right)])
-    look = np.concatenate([np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)])
+    pooled = np.concatenate(
+        [np.asarray(side[:MOST_ROWS], dtype=np.float64) for side in (left, right)]
+    )
+    look = np.concatenate(
+        [np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]
+    )
     infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]
     look = np.sort(crowded(look, 2))
     if not np.any(look[1:] == look[:-1]):
@@ -118,17 +141,22 @@ def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
     return np.union1d(values[repeated], infinite), pooled
 
 
-# --- columns of a score ----------------------------------------------------------------------------------------------
+# --- columns of a score
+# ----------------------------------------------------------------------------------------------
 
 # Draws per side that place the cells of a column: more would not move them.
 _EDGE_ROWS = 20_000
-# A value is a cell of its own if this share of the draws take it (and at least five of them); of more such values
-# than the second number, only those that would fill a bin.
-_SINGLE_SHARE, _MOST_SINGLE = 0.002, 24
-# What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest of them.
-_FAR_SHARE, _FAR_DRAWS = 0.01, 20
-# Nothing lies in a gap this wide, as a share of the spread of all but a fifth: a cell across it would mix two clusters
-# (rappor_longitudinal at 1e4 draws: .86 of the oracle with such cells, .93 without).
+# A value is a cell of its own if this share of the draws take it (and at least five of them); of
+# more such values than the second number, only those that would fill a bin.
+_SINGLE_SHARE = 0.002
+_MOST_SINGLE = 24
+# What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest
+# of them.
+_FAR_SHARE = 0.01
+_FAR_DRAWS = 20
+# Nothing lies in a gap this wide, as a share of the spread of all but a fifth: a cell across it
+# would mix two clusters (rappor_longitudinal at 1e4 draws: .86 of the oracle with such cells, .93
+# without).
 _GAP = 0.125
 
 Cells = NDArray[np.int32]
@@ -159,7 +187,9 @@ class ColumnCells:
         names = [name for name in self.atoms if name is not None]  # None is any other label
         if isinstance(self.term.cells, LabelAtoms):
             return LabelAtoms(tuple(map(str, names)))
-        return NumberAtoms(np.array([np.nan if name == "NaN" else name for name in names], dtype=np.float64))
+        return NumberAtoms(
+            np.array([np.nan if name == "NaN" else name for name in names], dtype=np.float64)
+        )
 
     def index(self, columns: Sequence[Column]) -> Cells:
         """The position of each row's cell among `used`."""
@@ -188,11 +218,15 @@ class ProductCells:
 
     def index(self, columns: Sequence[Column]) -> Cells:
         """The position of each row's cell, those of the first cell of `key` first."""
-        return np.asarray(self.key.index(columns) * np.int32(self.other.size) + self.other.index(columns))
+        return np.asarray(
+            self.key.index(columns) * np.int32(self.other.size) + self.other.index(columns)
+        )
 
 
 def _cut(term: Term, left: Block, right: Block) -> ColumnCells:
-    counts = sum(np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right))
+    counts = sum(
+        np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right)
+    )
     seen = np.flatnonzero(counts)
     if isinstance(term.cells, LabelAtoms):
         return ColumnCells(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
@@ -205,26 +239,35 @@ def _cut(term: Term, left: Block, right: Block) -> ColumnCells:
     return ColumnCells(term, np.concatenate([atoms, seen[~single[seen]]]), names)
 
 
-def cut_columns(left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]) -> list[ColumnCells]:
+def cut_columns(
+    left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]
+) -> list[ColumnCells]:
     """Every column in cells, those that take one value only left out; columns of alike values share their edges."""
     head = slice(0, _EDGE_ROWS)
     blank: list[Term] = []
     numbers: dict[int, tuple[Floats, Floats]] = {}
     # Even numbers of bins, so that the median is an edge.
-    bins = min(2 * int(np.clip(150 / len(terms), 4, 12)), 2 * max(2, min(left.size, right.size) // 400))
+    bins = min(
+        2 * int(np.clip(150 / len(terms), 4, 12)), 2 * max(2, min(left.size, right.size) // 400)
+    )
     for number, mix in terms:
-        a, b = left.columns[number], right.columns[number]
+        a = left.columns[number]
+        b = right.columns[number]
         if isinstance(a, Labels) or isinstance(b, Labels):
             labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
             names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_SINGLE])
             blank.append(Term(number, names, np.empty(0)))
             continue
         mixed = Term(number, Line(np.empty(0)), np.empty(0), mix)
-        values = np.concatenate([np.asarray(mixed.numbers(side.columns), np.float64)[head] for side in (left, right)])
+        values = np.concatenate(
+            [np.asarray(mixed.numbers(side.columns), np.float64)[head] for side in (left, right)]
+        )
         atoms, rest = _single_values(values, bins)
         numbers[len(blank)] = atoms, rest
         blank.append(Term(number, _line_with(atoms, _quantiles(rest, bins)), np.empty(0), mix))
-    for place, edges in _shared_edges([rest for _, rest in numbers.values()], list(numbers), bins).items():
+    for place, edges in _shared_edges(
+        [rest for _, rest in numbers.values()], list(numbers), bins
+    ).items():
         blank[place] = replace(blank[place], cells=_line_with(numbers[place][0], edges))
     cuts = (_cut(replace(each, weights=np.zeros(each.n_codes)), left, right) for each in blank)
     return [cut for cut in cuts if cut.size > 1]
@@ -255,10 +298,19 @@ def _quantiles(rest: Floats, bins: int) -> Floats:
         return np.empty(0)
     end = max(_FAR_DRAWS, int(_FAR_SHARE * n))
     far = (end, n - end) if n > 2 * end * bins else ()
-    low, high = n // bins, n - n // bins
+    low = n // bins
+    high = n - n // bins
     with np.errstate(over="ignore"):
-        gaps = np.flatnonzero(np.diff(finite[low:high]) > _GAP * (finite[9 * n // 10] - finite[n // 10])) + low + 1
-    return finite[np.unique(np.concatenate([(np.arange(1, bins) * n) // bins, far, gaps]).astype(np.int64))]
+        gaps = (
+            np.flatnonzero(
+                np.diff(finite[low:high]) > _GAP * (finite[9 * n // 10] - finite[n // 10])
+            )
+            + low
+            + 1
+        )
+    return finite[
+        np.unique(np.concatenate([(np.arange(1, bins) * n) // bins, far, gaps]).astype(np.int64))
+    ]
 
 
 def _line_with(atoms: Floats, edges: Floats) -> Line:
@@ -267,11 +319,15 @@ def _line_with(atoms: Floats, edges: Floats) -> Line:
 
 def _shared_edges(rests: list[Floats], places: list[int], bins: int) -> dict[int, Floats]:
     """The same edges for all columns that vary, if none of them crowds into few of the common bins."""
-    varying = [(place, rest) for place, rest in zip(places, rests, strict=True) if len(rest) >= 20 * bins]
+    varying = [
+        (place, rest) for place, rest in zip(places, rests, strict=True) if len(rest) >= 20 * bins
+    ]
     if len(varying) < 3:
         return {}
     thin = max(1, len(varying) // 4)
-    edges = np.unique(_quantiles(np.sort(np.concatenate([rest[::thin] for _, rest in varying])), bins))
+    edges = np.unique(
+        _quantiles(np.sort(np.concatenate([rest[::thin] for _, rest in varying])), bins)
+    )
     for _, rest in varying:
         inside = np.diff(np.searchsorted(rest, edges), prepend=0, append=len(rest))
         if inside.max() > 4 / bins * len(rest):

@@ -9,14 +9,21 @@ import numpy as np
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.methods.base import Task
-from epsilometer.methods.events.prediction import expected_bounds, few_doubt, mean_if_proved, predict, predict_ratios
+from epsilometer.methods.events.prediction import (
+    expected_bounds,
+    few_doubt,
+    mean_if_proved,
+    predict,
+    predict_ratios,
+)
 from epsilometer.outputs import Partition
 from epsilometer.outputs.lines import next_float
 
 # Widths (in bins) of the smoothing along a line; 0 trusts every bin by itself.
 _BIN_WIDTHS = (0, 1, 2, 4, 8)
 # Pseudo-counts: many for rare atoms, whose ratio is mostly chance.
-_BIN_PRIORS, _ATOM_PRIORS = (1.0,), (0.5, 3.0, 12.0)
+_BIN_PRIORS = (1.0,)
+_ATOM_PRIORS = (0.5, 3.0, 12.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +45,17 @@ class Layout:
 
 def lay_out(partition: Partition) -> Layout:
     """The layout of a partition's cells."""
-    group, bins, atoms = [], [], []
-    number, first, n_scores = 0, 0, 0
+    group = []
+    bins = []
+    atoms = []
+    number = 0
+    first = 0
+    n_scores = 0
     for block in partition.blocks:
         for part in block.groups:
             if part.line:
-                single = np.zeros(part.n_cells, dtype=np.bool_)  # which cells are single values, or NaN
+                # which cells are single values, or NaN
+                single = np.zeros(part.n_cells, dtype=np.bool_)
                 if len(part.line.edges) > 1:
                     single[1:-2] = next_float(part.line.edges[:-1]) == part.line.edges[1:]
                 single[-1] = True
@@ -54,7 +66,8 @@ def lay_out(partition: Partition) -> Layout:
             first += part.n_cells
             number += 1
         group.append(number)
-        first, number = first + 1, number + 1
+        first = first + 1
+        number = number + 1
     return Layout(np.array([*group, number]), tuple(bins), tuple(atoms), n_scores)
 
 
@@ -67,23 +80,31 @@ def orderings(above: Integers, below: Integers, layout: Layout) -> dict[Hashable
         layout: which cells are neighbours.
 
     Returns:
-        Permutations of the cells by the name of their rule; the same rules for any counts of one layout.
+        Permutations of the cells by the name of their rule; the same rules for any counts of one
+        layout.
     """
     found: dict[Hashable, Integers] = {}
     priors = _BIN_PRIORS if len(layout.bins) == 1 and not len(layout.atoms[0]) - 1 else _ATOM_PRIORS
     for width in _BIN_WIDTHS if layout.bins else (0,):
-        smooth_above, smooth_below = (smooth_lines(count, layout.bins, width) for count in (above, below))
+        smooth_above, smooth_below = (
+            smooth_lines(count, layout.bins, width) for count in (above, below)
+        )
         for prior in priors:
             ratio = np.log((smooth_above + prior) / (smooth_below + prior))
             found[width, prior] = np.argsort(-ratio, kind="stable")
     if len(layout.bins) == 1:  # along the line from one end to the other, the cells outside it last
         line = np.sort(np.concatenate([layout.bins[0], layout.atoms[0][:-1]]))
         rest = np.setdiff1d(np.arange(len(layout.group)), line)
-        found |= {"rising": np.concatenate([line[::-1], rest]), "falling": np.concatenate([line, rest])}
+        found |= {
+            "rising": np.concatenate([line[::-1], rest]),
+            "falling": np.concatenate([line, rest]),
+        }
     return found
 
 
-def smooth_lines(count: Integers, lines: tuple[Integers, ...], width: float, full: bool = True) -> Floats:
+def smooth_lines(
+    count: Integers, lines: tuple[Integers, ...], width: float, full: bool = True
+) -> Floats:
     """Counts averaged over neighbours with a bell of the given width, line by line; `full` also at the ends."""
     smooth = count.astype(np.float64)
     if width == 0:
@@ -99,22 +120,26 @@ def smooth_lines(count: Integers, lines: tuple[Integers, ...], width: float, ful
     return smooth
 
 
-# With fewer training draws per side than this, bounds are predicted from expected counts: normal spreads are wrong
-# there. With more they err on the safe side, which keeps lucky rare atoms out (geometric noise, ε = 2, n = 500: 1.76 ±
-# 0.14 against 1.68 ± 0.41).
+# With fewer training draws per side than this, bounds are predicted from expected counts: normal
+# spreads are wrong there. With more they err on the safe side, which keeps lucky rare atoms out
+# (geometric noise, ε = 2, n = 500: 1.76 ± 0.14 against 1.68 ± 0.41).
 _HANDFUL = 60
 # Candidate sizes of the event: its share of the training draws of the larger distribution.
 _LARGE = [0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.055, 0.04, 0.027, 0.018, 0.012]
 _MASSES: Floats = np.array([*_LARGE, 8e-3, 5e-3, 3e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5])
-# How many spreads of the training draws are subtracted from a prediction. Bins of one line have many neighbours with
-# nearly the same ratio, of which the luckiest would win; atoms have fewer, and their rare ones are often the real leak
-# (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
-_DOUBT_LINE, _DOUBT_ATOMS = 2.0, 0.7
-# Spreads by which the luckiest of all rules and sizes may look better than it is, when cells compete with a score that
-# has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09 predicted, worth 0; score 0.03, worth 0.04;
-# Laplace noise at 1e5 draws, worst of 8 seeds: .91 of the oracle at 3, .985 at 4). Fewer than the last number of draws
-# make fewer cells (bits of a number at 1000 draws: bounds of 1.4 at 4, 2.4 at 3, and nothing else moves).
-_LUCK, _LUCK_OF_FEW, _FEW = 4.0, 3.0, 3000
+# How many spreads of the training draws are subtracted from a prediction. Bins of one line have
+# many neighbours with nearly the same ratio, of which the luckiest would win; atoms have fewer, and
+# their rare ones are often the real leak (SVT3 1.5: 3.64 at 0.5, 3.39 at 2).
+_DOUBT_LINE = 2.0
+_DOUBT_ATOMS = 0.7
+# Spreads by which the luckiest of all rules and sizes may look better than it is, when cells
+# compete with a score that has few chances to be lucky (NumericalSVT at ε = 0.1, 1e6 draws: 0.09
+# predicted, worth 0; score 0.03, worth 0.04; Laplace noise at 1e5 draws, worst of 8 seeds: .91 of
+# the oracle at 3, .985 at 4). Fewer than the last number of draws make fewer cells (bits of a
+# number at 1000 draws: bounds of 1.4 at 4, 2.4 at 3, and nothing else moves).
+_LUCK = 4.0
+_LUCK_OF_FEW = 3.0
+_FEW = 3000
 
 # Training counts of the cells in two halves, left and right; four arrays of shape (cells,).
 Folds = tuple[tuple[Integers, Integers], tuple[Integers, Integers]]
@@ -158,11 +183,14 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     """The event, size and direction with the best predicted bound."""
     left, right = (side[0] + side[1] for side in folds)
     total = left + right
-    # Single numbers: of many bins or values the luckiest would win, and plain tails have a better model in `curves`.
+    # Single numbers: of many bins or values the luckiest would win, and plain tails have a better
+    # model in `curves`.
     on_line = len(layout.bins) == 1 and not layout.n_scores
     doubt = _DOUBT_LINE if on_line else _DOUBT_ATOMS
     both: tuple[Folds, Folds] = folds, (folds[1], folds[0])
-    directions = [_candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)]
+    directions = [
+        _candidates(both[flipped], layout, task, doubt, bool(flipped)) for flipped in (0, 1)
+    ]
     best = max(directions, key=lambda each: float(each.predicted.max()))
     place = int(np.argmax(best.predicted))
     above, below = (right, left) if best.flipped else (left, right)
@@ -178,7 +206,9 @@ def choose_event(folds: Folds, layout: Layout, task: Task) -> Choice:
     return Choice(_fill_gaps(chosen, total, layout), best.flipped, predicted, p, q, luck)
 
 
-def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped: bool) -> _Candidates:
+def _candidates(
+    folds: Folds, layout: Layout, task: Task, doubt: float, flipped: bool
+) -> _Candidates:
     left, right = folds
     first, second = (orderings(left[half], right[half], layout) for half in (0, 1))
     n_left, n_right = (int(side[0].sum() + side[1].sum()) for side in folds)
@@ -196,7 +226,9 @@ def _candidates(folds: Folds, layout: Layout, task: Task, doubt: float, flipped:
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     n_train = max(n_left, 1), max(n_right, 1)
     if min(n_train) < _HANDFUL:
-        predicted = expected_bounds(task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train))
+        predicted = expected_bounds(
+            task, p * n_left / (n_left + 1.0), q, n_train, n_fresh, few_doubt(n_train)
+        )
         spread = np.zeros(len(p))  # all doubt is in the prediction
     else:
         predicted, spread = predict(task, p, q, n_train, n_fresh, doubt)
@@ -220,28 +252,38 @@ def _fill_gaps(chosen: Booleans, seen: Integers, layout: Layout) -> Booleans:
     return filled
 
 
-# --- few kinds of outputs --------------------------------------------------------------------------------------------
+# --- few kinds of outputs
+# --------------------------------------------------------------------------------------------
 
-# Variances of log-ratios that may be usual: of what each kind has for itself, and of what neighbours share.
+# Variances of log-ratios that may be usual: of what each kind has for itself, and of what
+# neighbours share.
 _USUAL = np.append(0.0, np.geomspace(1e-5, 4.0, 9))
 _VARIANCES = np.array([(own, shared) for own in _USUAL for shared in _USUAL if own + shared])
-# How fast neighbours become different, per rank, and how many spreads of a log-ratio are given away.
-_PULL, _DOUBT_KINDS = 3.0, 0.5
+# How fast neighbours become different, per rank, and how many spreads of a log-ratio are given
+# away.
+_PULL = 3.0
+_DOUBT_KINDS = 0.5
 
 
 def choose_kinds(folds: Folds, kinds: Integers, task: Task) -> Choice:
     """The event that proves most on average if an unlucky proof counts as 0, among few cells in a natural order.
 
-    The log-ratios have a Gaussian prior; its variances are averaged over by how well they explain the draws. For a weak
-    leak what may be proved with luck decides (SVT4 at 1e5 draws: .61 of the oracle by scores and cells, .80 by this;
-    SVT1 .42 and .52; at 1e6 draws .88 and .91, .81 and .86).
+    The log-ratios have a Gaussian prior; its variances are averaged over by how well they explain
+    the draws. For a weak leak what may be proved with luck decides (SVT4 at 1e5 draws: .61 of the
+    oracle by scores and cells, .80 by this; SVT1 .42 and .52; at 1e6 draws .88 and .91, .81 and
+    .86).
     """
     left, right = ((side[0] + side[1])[kinds] for side in folds)
-    n, m, total, ranks = int(left.sum()), int(right.sum()), left + right, np.arange(len(kinds)) / len(kinds)
+    n = int(left.sum())
+    m = int(right.sum())
+    total = left + right
+    ranks = np.arange(len(kinds)) / len(kinds)
     counted = np.log((left + 0.5) / n) - np.log((right + 0.5) / m)
     noise = np.maximum(1.0 / (left + 0.5) + 1.0 / (right + 0.5) - 1.0 / n - 1.0 / m, 1e-12)
     own, shared = _VARIANCES.T[..., None, None]
-    prior = own * np.eye(len(kinds)) + shared * np.exp(-_PULL * np.abs(np.subtract.outer(ranks, ranks)))
+    prior = own * np.eye(len(kinds)) + shared * np.exp(
+        -_PULL * np.abs(np.subtract.outer(ranks, ranks))
+    )
     inverse = np.linalg.inv(prior + np.diag(noise))
     evidence = 0.5 * (np.linalg.slogdet(inverse)[1] - (inverse @ counted) @ counted)
     weight = np.exp(evidence - evidence.max())
@@ -256,13 +298,24 @@ def choose_kinds(folds: Folds, kinds: Integers, task: Task) -> Choice:
         (a, b), n_fresh = ((m, n), task.n_fresh[::-1]) if flipped else ((n, m), task.n_fresh)
         ratio = -mean if flipped else mean
         order = np.argsort(-ratio, kind="stable")[:-1]
-        mass, q = np.cumsum(total[order]), total[order] / (a * np.exp(ratio[order]) + b)
+        mass = np.cumsum(total[order])
+        q = total[order] / (a * np.exp(ratio[order]) + b)
         share = np.tril(np.ones((len(order), len(order)))) * total[order] / mass[:, None]
         spread = np.sqrt(((share @ covariance[np.ix_(order, order)]) * share).sum(axis=1))
         ratios = np.log(np.cumsum(q * np.exp(ratio[order])) / np.cumsum(q))
-        bound, varies, p, q = predict_ratios(task, mass, ratios, spread, (a, b), n_fresh, _DOUBT_KINDS)
-        worth = mean_if_proved(bound, varies) if isinstance(task.claim, PureDP | ApproxDP) else bound
+        bound, varies, p, q = predict_ratios(
+            task, mass, ratios, spread, (a, b), n_fresh, _DOUBT_KINDS
+        )
+        worth = (
+            mean_if_proved(bound, varies) if isinstance(task.claim, PureDP | ApproxDP) else bound
+        )
         best = int(np.argmax(worth))
         chosen = np.isin(np.arange(len(folds[0][0])), kinds[order[: best + 1]])
-        found.append((worth[best], Choice(chosen, flipped, float(bound[best]), float(p[best]), float(q[best]))))
-    return max(found, key=lambda each: round(float(each[0]), 9))[1]  # of an event and its opposite, the first
+        found.append(
+            (
+                worth[best],
+                Choice(chosen, flipped, float(bound[best]), float(p[best]), float(q[best])),
+            )
+        )
+    # of an event and its opposite, the first
+    return max(found, key=lambda each: round(float(each[0]), 9))[1]

@@ -1,10 +1,11 @@
 """How the log-ratio runs along a number: many simple curves, weighed by how well they explain the training draws.
 
-The best event is often rarer than what a few thousand draws can count: a shift by 3 of normal noise is proved best by
-an event with q = 4e-5, when 3000 training draws show none of it. What it is worth follows from the form of the
-log-ratio where there are draws. It may end in plateaus (Laplace noise), go on in a straight line (normal noise), bend
-(noise of another width), or steepen with the depth in the tail (at an edge of the support). No single form suits all,
-so each is fitted by logistic regression, and they vote by their marginal likelihoods.
+The best event is often rarer than what a few thousand draws can count: a shift by 3 of normal noise
+is proved best by an event with q = 4e-5, when 3000 training draws show none of it. What it is worth
+follows from the form of the log-ratio where there are draws. It may end in plateaus (Laplace
+noise), go on in a straight line (normal noise), bend (noise of another width), or steepen with the
+depth in the tail (at an edge of the support). No single form suits all, so each is fitted by
+logistic regression, and they vote by their marginal likelihoods.
 """
 
 from dataclasses import dataclass
@@ -16,22 +17,27 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.outputs.lines import places
 
 # Slices in which draws are counted: by size from either end, and evenly between.
-_BY_SIZE, _EVEN = 56, 33
+_BY_SIZE = 56
+_EVEN = 33
 # Shares of the draws below the knots of plateaus, of bends, and beyond those of tails that steepen.
 _KNOTS = (0.01, 0.04, 0.09, 0.16, 0.25, 0.37, 0.5, 0.63, 0.75, 0.84, 0.91, 0.96, 0.99)
 _BENDS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 _STEEPENS = (0.0005, 0.002, 0.01, 0.05)
-# How sharply a line turns into a plateau, per spread: about as for normal noise on a subsample, whose log-ratio is
-# ln(1 − r + r·e^x) (.90 of the oracle, with a sharp bend .87).
+# How sharply a line turns into a plateau, per spread: about as for normal noise on a subsample,
+# whose log-ratio is ln(1 − r + r·e^x) (.90 of the oracle, with a sharp bend .87).
 _BLUNT = 2.0
-# Variances of the log-ratio that may be usual, and by how much that of a coefficient may be larger: a tail that is told
-# by few draws must not be believed to differ more than anything else does.
-_VARIANCES, _WIDER = np.geomspace(1e-4, 4.0, 12), 4.0
-# Logarithm of the odds, before any draw, of a curve against one with a coefficient more: most noise is plain (truncated
-# Laplace noise at 1e4 draws, the worst of 16 seeds: .37 of the oracle at even odds, .95 at these).
+# Variances of the log-ratio that may be usual, and by how much that of a coefficient may be larger:
+# a tail that is told by few draws must not be believed to differ more than anything else does.
+_VARIANCES = np.geomspace(1e-4, 4.0, 12)
+_WIDER = 4.0
+# Logarithm of the odds, before any draw, of a curve against one with a coefficient more: most noise
+# is plain (truncated Laplace noise at 1e4 draws, the worst of 16 seeds: .37 of the oracle at even
+# odds, .95 at these).
 _SIMPLER = 2.0
 # Newton's steps, their length at most, and how short the last one is.
-_NEWTON, _LONGEST, _SHORT = 12, 2.0, 0.03
+_NEWTON = 12
+_LONGEST = 2.0
+_SHORT = 0.03
 # Weights of curves below which they are left out.
 _LEAST_WEIGHT = 1e-3
 # Log-ratios beyond this are not told apart.
@@ -63,14 +69,28 @@ class Sliced:
         """Slices of the scores of both sides; `ordered`, all or some of them sorted, place the cuts."""
         ordered = np.sort(np.concatenate([left, right])) if ordered is None else ordered
         total = len(ordered)
-        sizes = np.concatenate([np.geomspace(4.0, 0.5 * total, _BY_SIZE), np.linspace(0.04, 0.96, _EVEN) * total])
-        ranks = np.unique(np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1))
+        sizes = np.concatenate(
+            [np.geomspace(4.0, 0.5 * total, _BY_SIZE), np.linspace(0.04, 0.96, _EVEN) * total]
+        )
+        ranks = np.unique(
+            np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1)
+        )
         ends = np.unique(np.searchsorted(ordered, ordered[ranks]))
         cuts = ends[ends > 0]
         middle = ordered[(np.append(cuts, total) + np.append(0, cuts)) // 2]
-        hits, others = (np.bincount(places(ordered[cuts], side), minlength=len(cuts) + 1) for side in (left, right))
+        hits, others = (
+            np.bincount(places(ordered[cuts], side), minlength=len(cuts) + 1)
+            for side in (left, right)
+        )
         at, lefts = (np.append(0, np.cumsum(each)) for each in (hits + others, hits))
-        return cls(at, lefts, middle, hits.astype(np.float64), (hits + others).astype(np.float64), cuts / total)
+        return cls(
+            at,
+            lefts,
+            middle,
+            hits.astype(np.float64),
+            (hits + others).astype(np.float64),
+            cuts / total,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +108,8 @@ class Curves:
 
 def fit_curves(sliced: Sliced, straight: float = 0.0) -> Curves:
     """Every curve that the draws leave possible; `straight` is added to the log-odds of a straight line."""
-    hits, sizes = sliced.hits, sliced.sizes
+    hits = sliced.hits
+    sizes = sliced.sizes
     families = _families(sliced)
     usual = _WIDER * _around_none(families[0], hits, sizes)[1]
     fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
@@ -98,12 +119,14 @@ def fit_curves(sliced: Sliced, straight: float = 0.0) -> Curves:
     exact = float((xlogy(hits, hits / sizes) + xlogy(sizes - hits, 1.0 - hits / sizes)).sum())
     deviance = 2.0 * (exact - max(float(fit.likelihood.max()) for fit in fits))
     misfit = max(deviance / max(len(hits) - 3, 1), 1.0)
-    weights, lefts = [], []
+    weights = []
+    lefts = []
     for fit in fits:
         weight = np.exp((fit.evidence - best) / misfit)
         which = weight > _LEAST_WEIGHT
         # Each curve at points around its coefficients that have their mean and covariance.
-        found, root = fit.coefficients[which], np.linalg.cholesky(np.linalg.inv(fit.information[which]))
+        found = fit.coefficients[which]
+        root = np.linalg.cholesky(np.linalg.inv(fit.information[which]))
         away = np.sqrt(misfit * found.shape[1]) * np.swapaxes(root, 1, 2)
         points = found[:, None] + np.concatenate([away, -away], axis=1)
         share = expit(points @ np.swapaxes(fit.basis[which], 1, 2) + fit.offset)
@@ -116,7 +139,8 @@ def fit_curves(sliced: Sliced, straight: float = 0.0) -> Curves:
 def _families(sliced: Sliced, only_first: bool = False) -> list[Floats]:
     """The bases of the curves, each family of shape (curves, slices, coefficients).
 
-    A constant, then features with mean 0 and variance 1 over the draws; the curves of the first family have one.
+    A constant, then features with mean 0 and variance 1 over the draws; the curves of the first
+    family have one.
     """
     total = float(sliced.at[-1])
     share = 0.5 * (sliced.at[1:] + sliced.at[:-1]) / total
@@ -126,22 +150,28 @@ def _families(sliced: Sliced, only_first: bool = False) -> list[Floats]:
     depth = np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
     knots, (first, last) = np.interp(_KNOTS, share, depth), np.triu_indices(len(_KNOTS), 1)
     ends = np.interp(_KNOTS, share, x)[:, None]
-    plateaus = [x[None], np.clip(depth, knots[first, None], knots[last, None])]  # the straight line first
+    # the straight line first
+    plateaus = [x[None], np.clip(depth, knots[first, None], knots[last, None])]
     plateaus += [np.logaddexp(_BLUNT * sign * x, _BLUNT * sign * ends) for sign in (-1.0, 1.0)]
     families = [np.concatenate(plateaus)[..., None]]
     if not only_first:
         away = [t - knot for t in (x, depth) for knot in np.interp(_BENDS, share, t)]
         bends = [[np.maximum(t, 0.0), np.minimum(t, 0.0)] for t in away]
         tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
-        steep = [[x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails]
+        steep = [
+            [x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails
+        ]
         curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
         families += [np.array(each).transpose(0, 2, 1) for each in (bends, steep + curved)]
-    bases, weight = [], sliced.sizes / sliced.sizes.sum()
+    bases = []
+    weight = sliced.sizes / sliced.sizes.sum()
     for features in families:
         centred = features - (weight @ features)[:, None]
         spread = np.sqrt(weight @ centred**2)[:, None]
         ones = np.ones((*features.shape[:2], 1))
-        bases.append(np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2))
+        bases.append(
+            np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2)
+        )
     return bases
 
 
@@ -170,7 +200,8 @@ class _Fit:
         coefficients: shape (curves, coefficients).
         information: shape (curves, coefficients, coefficients).
         likelihood: shape (curves,), its logarithms.
-        evidence: shape (curves,), logarithms of the marginal likelihoods, by Laplace's approximation.
+        evidence: shape (curves,), logarithms of the marginal likelihoods, by Laplace's
+            approximation.
         offset: the log-odds of a draw being a left one.
     """
 
@@ -184,9 +215,11 @@ class _Fit:
     @classmethod
     def of(cls, basis: Floats, hits: Floats, sizes: Floats, usual: float) -> "_Fit":
         precision = np.array([1e-2, *(basis.shape[2] - 1) * [1.0 / usual]])
-        n, m = hits.sum(), (sizes - hits).sum()
+        n = hits.sum()
+        m = (sizes - hits).sum()
         offset = float(np.log(n / m))
-        found, expected = np.zeros((len(basis), basis.shape[2])), np.full(basis.shape[:2], offset)
+        found = np.zeros((len(basis), basis.shape[2]))
+        expected = np.full(basis.shape[:2], offset)
         for _ in range(_NEWTON):
             share = 1.0 / (1.0 + np.exp(-expected))
             slope = ((hits - sizes * share)[:, None] @ basis)[:, 0] - precision * found
@@ -200,5 +233,7 @@ class _Fit:
                 break
         likelihood = -(np.logaddexp(0.0, -expected) @ sizes + expected @ (sizes - hits))
         prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
-        evidence = likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
+        evidence = (
+            likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
+        )
         return cls(basis, found, information, likelihood, evidence, offset)

@@ -9,17 +9,42 @@ from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.environment import one_thread
 from epsilometer.methods.base import Task
-from epsilometer.methods.events.additive import GRAM_ROWS, MOST_WEIGHTS, Folds, Side, as_score, fit, folds_of, starts_of
-from epsilometer.methods.events.cells import MOST_ROWS, ColumnCells, ProductCells, blocks_of_both, cut_columns
+from epsilometer.methods.events.additive import (
+    GRAM_ROWS,
+    MOST_WEIGHTS,
+    Folds,
+    Side,
+    as_score,
+    fit,
+    folds_of,
+    starts_of,
+)
+from epsilometer.methods.events.cells import (
+    MOST_ROWS,
+    ColumnCells,
+    ProductCells,
+    blocks_of_both,
+    cut_columns,
+)
 from epsilometer.methods.events.choosing import Choice
 from epsilometer.methods.events.curves import Curves, Sliced, fit_curves, tells_sides
 from epsilometer.methods.events.learning import line_of_long_numbers
 from epsilometer.methods.events.prediction import mean_if_proved, predict_ratios
-from epsilometer.outputs import Block, BlockPartition, Event, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs import (
+    Block,
+    BlockPartition,
+    Event,
+    Group,
+    Line,
+    Numbers,
+    Outputs,
+    Partition,
+)
 from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.scores import AdditiveScore
 
-# The groups of one shape with the scores of what varies in them, without lines; and what is added to each score.
+# The groups of one shape with the scores of what varies in them, without lines; and what is added
+# to each score.
 ShapeScore = tuple[BlockPartition, Floats]
 
 
@@ -31,7 +56,8 @@ class Scored:
         shapes: how each shape is scored.
         left: shape (n,), scores of the left draws.
         right: shape (m,).
-        whole: the scores of all draws by the final weights, sorted; along a line, of the first ones of either side.
+        whole: the scores of all draws by the final weights, sorted; along a line, of the first ones
+            of either side.
         is_line: whether the score is the output itself, a number.
         centre: where the score is the distance of a number from here.
     """
@@ -47,7 +73,12 @@ class Scored:
     def sums(self) -> list[AdditiveScore]:
         """Its scores of several columns; none where it is a number or the shape itself."""
         wide = [block.groups for block, _ in self.shapes if len(block.atoms) > 1]
-        return [group.score for groups in wide for group in groups if isinstance(group.score, AdditiveScore)]
+        return [
+            group.score
+            for groups in wide
+            for group in groups
+            if isinstance(group.score, AdditiveScore)
+        ]
 
     @property
     def partition(self) -> Partition:
@@ -69,9 +100,12 @@ class Scored:
 
     def end(self, mass: float, upper: bool) -> Event:
         """The upper or the lower end of the score with this share of all draws."""
-        n, whole = len(self.whole), self.whole
+        n = len(self.whole)
+        whole = self.whole
         size = min(max(round(mass * n), 1), n - 1)
-        low, high = (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
+        low, high = (
+            (whole[n - size - 1], whole[n - size]) if upper else (whole[size - 1], whole[size])
+        )
         # Sums of weights are equal up to rounding: a threshold beside them, not on one.
         same = 0.0 if self.is_line else _ROUNDING * (whole[-1] - whole[0])
         beside = high - same if upper else np.nextafter(low + same, np.inf)
@@ -111,19 +145,26 @@ def learn_scores(left: Outputs, right: Outputs, lines: bool = True) -> list[Scor
 def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     """Single numbers are their own score; so is their distance from where they are densest, if that tells more.
 
-    A few values, of any kind, also have an order to be learned, where each is judged by itself and its neighbours.
+    A few values, of any kind, also have an order to be learned, where each is judged by itself and
+    its neighbours.
     """
     n_columns = len(pairs[0][0].columns)
     place = line_of_long_numbers(*pairs[0]) if n_columns > 1 else 0
     if len(pairs) > 1 or not n_columns or place is None:
         return []
     columns = [side.columns[place] for side in pairs[0]]
-    look = np.concatenate([(each.values if isinstance(each, Numbers) else each.codes)[:_LOOK] for each in columns])
+    look = np.concatenate(
+        [(each.values if isinstance(each, Numbers) else each.codes)[:_LOOK] for each in columns]
+    )
     values: list[Scored] = []
     if len(np.unique(look)) in _FEW_VALUES and n_columns == 1:
         with one_thread():
             values.append(_learn(pairs, mixed=False))
-    numbers = [np.asarray(each.values[:MOST_ROWS], np.float64) for each in columns if isinstance(each, Numbers)]
+    numbers = [
+        np.asarray(each.values[:MOST_ROWS], np.float64)
+        for each in columns
+        if isinstance(each, Numbers)
+    ]
     # Infinity is farther than anything; what is no number is left to the cells.
     numbers = [np.clip(each[~np.isnan(each)], -1.0 / _TINY, 1.0 / _TINY) for each in numbers]
     if len(numbers) < 2 or min(map(len, numbers)) < _FEWEST:
@@ -139,22 +180,28 @@ def _learn_single(pairs: Sequence[tuple[Block, Block]]) -> list[Scored]:
     lines = [Scored(shapes, left, right, whole, is_line=True)]
     few = [each[:_LOOK] for each in numbers]
     is_inside = abs(centre) < 1.0 / _TINY
-    if is_inside and tells_sides(*few) + _UNUSUAL < tells_sides(*(np.abs(each - centre) for each in few)):
+    if is_inside and tells_sides(*few) + _UNUSUAL < tells_sides(
+        *(np.abs(each - centre) for each in few)
+    ):
         left, right, whole = (np.abs(each - centre) for each in (left, right, whole))
         lines.append(Scored(shapes, left, right, np.sort(whole), is_line=True, centre=centre))
     return [*lines, *values]
 
 
-# Outputs that take this many different values are also put into a learned order; more are too many for that.
+# Outputs that take this many different values are also put into a learned order; more are too many
+# for that.
 _FEW_VALUES = range(4, 25)
-# Single numbers are densest in the shortest interval with this share of them: a spike holds it whole, and that of plain
-# noise wanders little.
+# Single numbers are densest in the shortest interval with this share of them: a spike holds it
+# whole, and that of plain noise wanders little.
 _DENSEST = 0.1
-# Draws per side that are sorted to place cuts: more would hardly move them, and all are counted between them.
+# Draws per side that are sorted to place cuts: more would hardly move them, and all are counted
+# between them.
 _PLACED = 1 << 15
-# Draws per side that decide between numbers and distances, and the logarithm of the odds, before any draw, that it is
-# not the distance (noisy_gradient_descent at 1e4 draws: one seed in 16 took it by chance, and proved nothing).
-_LOOK, _UNUSUAL = 1 << 12, 2.0
+# Draws per side that decide between numbers and distances, and the logarithm of the odds, before
+# any draw, that it is not the distance (noisy_gradient_descent at 1e4 draws: one seed in 16 took it
+# by chance, and proved nothing).
+_LOOK = 1 << 12
+_UNUSUAL = 2.0
 # Cells in which a score is compared with others.
 _CELLS = 32
 # Of the range of all scores: what is nearer than this is the same, summed in another order.
@@ -173,7 +220,9 @@ def _learn(pairs: Sequence[tuple[Block, Block]], mixed: bool) -> Scored:
     left_out: tuple[list[Floats], list[Floats]] = ([], [])
     wholes = []
     for number, (pair, fold, base) in enumerate(zip(by_size, folds, bases, strict=True)):
-        score, own, whole = _score_shape(pair, fold, mixed) if number < _MOST_SHAPES else _no_score(pair)
+        score, own, whole = (
+            _score_shape(pair, fold, mixed) if number < _MOST_SHAPES else _no_score(pair)
+        )
         for found, values, parts in zip(left_out, own, fold, strict=True):
             for rows, without in zip(parts, base[1:], strict=True):
                 values[rows] += without
@@ -186,13 +235,20 @@ def _learn(pairs: Sequence[tuple[Block, Block]], mixed: bool) -> Scored:
 
 # The weights of each column or product.
 Parts = Sequence[Floats]
-# The score of a shape, each draw's score without its fold, left and right, and the scores of all draws.
+# The score of a shape, each draw's score without its fold, left and right, and the scores of all
+# draws.
 Fitted = tuple[ShapeScore, tuple[Floats, Floats], Floats]
 
 
 def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: bool) -> Fitted:
-    views = _innovations(*pair) if mixed else [(column, None) for column in range(len(pair[0].columns))]
-    if not views or min(pair[0].size, pair[1].size) < _FEWEST or not (cuts := cut_columns(*pair, views)):
+    views = (
+        _innovations(*pair) if mixed else [(column, None) for column in range(len(pair[0].columns))]
+    )
+    if (
+        not views
+        or min(pair[0].size, pair[1].size) < _FEWEST
+        or not (cuts := cut_columns(*pair, views))
+    ):
         return _no_score(pair)
     products = _products(cuts)
     every: list[ColumnCells | ProductCells] = [*cuts, *products]
@@ -201,7 +257,11 @@ def _score_shape(pair: tuple[Block, Block], folds: tuple[Folds, Folds], mixed: b
     own = left.left_out(starts, without), right.left_out(starts, without)
     whole = np.concatenate([side.score(starts, fitted) for side in (left, right)])
     weights = np.split(fitted, starts[1:-1])
-    by_key = _by_key(pair[0], cuts, products, weights) if products else _whole(pair[0], as_score(cuts, fitted))
+    by_key = (
+        _by_key(pair[0], cuts, products, weights)
+        if products
+        else _whole(pair[0], as_score(cuts, fitted))
+    )
     return by_key, own, whole
 
 
@@ -215,22 +275,36 @@ def _products(cuts: Sequence[ColumnCells]) -> list[ProductCells]:
     varies = any(other.size > len(other.atoms) for other in others)
     # Single values may lie among a continuum, which then is no key.
     is_key = 2 * len(key.known) > key.size
-    return [ProductCells(key, other) for other in others] if is_key and varies and size <= MOST_WEIGHTS else []
+    return (
+        [ProductCells(key, other) for other in others]
+        if is_key and varies and size <= MOST_WEIGHTS
+        else []
+    )
 
 
-def _by_key(block: Block, cuts: Sequence[ColumnCells], products: list[ProductCells], weights: Parts) -> ShapeScore:
+def _by_key(
+    block: Block, cuts: Sequence[ColumnCells], products: list[ProductCells], weights: Parts
+) -> ShapeScore:
     """A group for each known value of the key, with a score of the other columns; one for all other values of it."""
-    key, of_column = products[0].key, {cut.term.column: each for cut, each in zip(cuts, weights, strict=False)}
-    column, others = key.term.column, [(each.other, of_column[each.other.term.column]) for each in products]
+    key = products[0].key
+    of_column = {cut.term.column: each for cut, each in zip(cuts, weights, strict=False)}
+    column = key.term.column
+    others = [(each.other, of_column[each.other.term.column]) for each in products]
     within = [each.reshape(key.size, -1) for each in weights[len(cuts) :]]
-    n_columns, groups = len(block.columns), []
+    n_columns = len(block.columns)
+    groups = []
     for code in range(len(key.known)):
-        terms = (cut.weighted(each + more[code]) for (cut, each), more in zip(others, within, strict=True))
+        terms = (
+            cut.weighted(each + more[code])
+            for (cut, each), more in zip(others, within, strict=True)
+        )
         signature = tuple(code if number == column else -1 for number in range(n_columns))
         groups.append(Group(signature, score=AdditiveScore(tuple(terms))))
     rest = Group((-1,) * n_columns, score=as_score(cuts, np.concatenate(weights[: len(cuts)])))
     atoms = tuple(key.known if number == column else None for number in range(n_columns))
-    return BlockPartition(block.shape, atoms, (*groups, rest)), np.append(of_column[column][: len(groups)], 0.0)
+    return BlockPartition(block.shape, atoms, (*groups, rest)), np.append(
+        of_column[column][: len(groups)], 0.0
+    )
 
 
 def _whole(block: Block, score: AdditiveScore | None = None) -> ShapeScore:
@@ -241,7 +315,11 @@ def _whole(block: Block, score: AdditiveScore | None = None) -> ShapeScore:
 
 
 def _no_score(pair: tuple[Block, Block]) -> Fitted:
-    return _whole(pair[0]), (np.zeros(pair[0].size), np.zeros(pair[1].size)), np.zeros(pair[0].size + pair[1].size)
+    return (
+        _whole(pair[0]),
+        (np.zeros(pair[0].size), np.zeros(pair[1].size)),
+        np.zeros(pair[0].size + pair[1].size),
+    )
 
 
 def _log_odds(sizes: Integers) -> Floats:
@@ -255,8 +333,10 @@ def _log_odds(sizes: Integers) -> Floats:
     return np.asarray(odds - np.log((seen[:, 1] + 0.5) / (seen[:, 1].sum(axis=0) + 1.0)))
 
 
-# Columns that those before them may forecast: at most the first number of them, correlated by more than the second.
-_MOST_MIXED, _CORRELATED = 64, 0.05
+# Columns that those before them may forecast: at most the first number of them, correlated by more
+# than the second.
+_MOST_MIXED = 64
+_CORRELATED = 0.05
 # Columns whose spread, or the inverse of whose size, is smaller than this are not multiplied.
 _TINY = 1e-100
 
@@ -281,10 +361,14 @@ def _matrix(left: Block, right: Block) -> Floats | None:
     for a, b in zip(left.columns, right.columns, strict=True):
         if not (isinstance(a, Numbers) and isinstance(b, Numbers)):
             return None
-        columns.append(np.concatenate([np.asarray(each.values[:GRAM_ROWS], np.float64) for each in (a, b)]))
+        columns.append(
+            np.concatenate([np.asarray(each.values[:GRAM_ROWS], np.float64) for each in (a, b)])
+        )
     rows = np.stack(columns, axis=1)
     low, high = np.quantile(rows, [0.25, 0.75], axis=0)
-    usual = (high / 2 - low / 2 > _TINY) & (np.abs(low) < 1.0 / _TINY) & (np.abs(high) < 1.0 / _TINY)
+    usual = (
+        (high / 2 - low / 2 > _TINY) & (np.abs(low) < 1.0 / _TINY) & (np.abs(high) < 1.0 / _TINY)
+    )
     return rows if np.isfinite(rows).all() and usual.all() else None
 
 
@@ -304,20 +388,29 @@ def _innovations(left: Block, right: Block) -> list[tuple[int, Floats | None]]:
     return list(enumerate(np.linalg.inv(factor) / unit))
 
 
-# --- the tail --------------------------------------------------------------------------------------------------------
+# --- the tail
+# --------------------------------------------------------------------------------------------------------
 
-# How many spreads of the log-ratio are given away, and how wrong a curve may be in a tail, as a share of the log-ratio
-# (1e4 draws, 20 seeds: normal noise .95 of the oracle at 0.5 and .93 at 1, truncated Laplace noise .90 and .94). Of few
-# draws of both sides more is given away: a plateau that is as likely as a straight line must not be missed by one audit
-# in ten (300 draws per side: Laplace noise .88 at 1 and .91 at 1.5, normal noise .86 and .84).
-_DOUBT, _DOUBT_OF_FEW, _FEW, _WRONG = 1.0, 1.5, 800, 0.04
-# Further spreads that are given away when a few values in an order of their own compete with the order of numbers (1e4
-# draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96, .98; svt1 .57, .56, .54).
-# The log-odds that the log-ratio is straight along a sum of weights, which estimate it: the first figure times the
-# logarithm of all draws over the second, less where few columns count. True bends show ever more clearly, and the
-# luckiest of many never does (chosen events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99;
-# LaplaceParallel .83, .89). With fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for it.
-_LUCKY_ORDER, _STRAIGHT, _PLENTY = 0.75, 2.3, 6000.0
+# How many spreads of the log-ratio are given away, and how wrong a curve may be in a tail, as a
+# share of the log-ratio (1e4 draws, 20 seeds: normal noise .95 of the oracle at 0.5 and .93 at 1,
+# truncated Laplace noise .90 and .94). Of few draws of both sides more is given away: a plateau
+# that is as likely as a straight line must not be missed by one audit in ten (300 draws per side:
+# Laplace noise .88 at 1 and .91 at 1.5, normal noise .86 and .84).
+_DOUBT = 1.0
+_DOUBT_OF_FEW = 1.5
+_FEW = 800
+_WRONG = 0.04
+# Further spreads that are given away when a few values in an order of their own compete with the
+# order of numbers (1e4 draws, 40 seeds, share of the oracle at 0, .75 and 1.5: geometric .94, .96,
+# .98; svt1 .57, .56, .54). The log-odds that the log-ratio is straight along a sum of weights,
+# which estimate it: the first figure times the logarithm of all draws over the second, less where
+# few columns count. True bends show ever more clearly, and the luckiest of many never does (chosen
+# events at 1e6 draws, without it and with it: NumericalSVT .69, .80; SVT1 .92, .99; LaplaceParallel
+# .83, .89). With fewer draws svt6 and shuffled responses, whose log-ratios do bend, would pay for
+# it.
+_LUCKY_ORDER = 0.75
+_STRAIGHT = 2.3
+_PLENTY = 6000.0
 # An event that holds fewer training draws than this is none.
 _FEWEST_INSIDE = 4
 # Sizes for which notions other than (ε, δ) are predicted, in both directions of either end.
@@ -327,16 +420,30 @@ _FEW_SIZES = 24
 def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
     """The end of the score with the best predicted bound."""
     # A score grows with the left's share; along a line it may do so in either direction.
-    ends = ((True, False), (False, True), *([(True, True), (False, False)] if scored.is_line else []))
+    ends = (
+        (True, False),
+        (False, True),
+        *([(True, True), (False, False)] if scored.is_line else []),
+    )
     sliced = Sliced.of(scored.left, scored.right, scored.whole if scored.is_line else None)
     reach = [np.array([term.reach for term in each.terms]) ** 2 for each in scored.sums]
-    several = max((1.0 - (each**2).sum() / max(each.sum() ** 2, 1e-300) for each in reach), default=0.0)
-    curves = fit_curves(sliced, _STRAIGHT * float(several * np.log(max(sliced.at[-1] / _PLENTY, 1.0))))
-    found = [(tail, *end) for end in ends if (tail := _best_of_end(sliced, curves, task, *end)) is not None]
+    several = max(
+        (1.0 - (each**2).sum() / max(each.sum() ** 2, 1e-300) for each in reach), default=0.0
+    )
+    curves = fit_curves(
+        sliced, _STRAIGHT * float(several * np.log(max(sliced.at[-1] / _PLENTY, 1.0)))
+    )
+    found = [
+        (tail, *end)
+        for end in ends
+        if (tail := _best_of_end(sliced, curves, task, *end)) is not None
+    ]
     if not found:
         return None
     # Rounded: of an event and its opposite, which are equally good, the first.
-    (predicted, mass, p, q, spread), upper, flipped = max(found, key=lambda each: round(each[0][0], 9))
+    (predicted, mass, p, q, spread), upper, flipped = max(
+        found, key=lambda each: round(each[0][0], 9)
+    )
     event = scored.end(mass, upper)
     luck = 0.0 if scored.is_line or scored.sums else _LUCKY_ORDER * spread
     return event, Choice(event.chosen, flipped, predicted, p, q, luck)
@@ -346,20 +453,32 @@ def choose_tail(scored: Scored, task: Task) -> tuple[Event, Choice] | None:
 Tail = tuple[float, float, float, float, float]
 
 
-def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flipped: bool) -> Tail | None:
+def _best_of_end(
+    sliced: Sliced, curves: Curves, task: Task, upper: bool, flipped: bool
+) -> Tail | None:
     """The best size of one end of a score, `flipped` where the right distribution should be the larger one."""
-    total, n_left = int(sliced.at[-1]), int(sliced.lefts[-1])
-    below, lefts, guesses, shares = sliced.at[1:-1], sliced.lefts[1:-1], curves.lefts[:, 1:-1], sliced.shares
+    total = int(sliced.at[-1])
+    n_left = int(sliced.lefts[-1])
+    below = sliced.at[1:-1]
+    lefts = sliced.lefts[1:-1]
+    guesses = curves.lefts[:, 1:-1]
+    shares = sliced.shares
     if upper:
-        below, lefts, guesses, shares = total - below, n_left - lefts, curves.lefts[:, -1:] - guesses, 1.0 - shares
+        below = total - below
+        lefts = n_left - lefts
+        guesses = curves.lefts[:, -1:] - guesses
+        shares = 1.0 - shares
     mass = below.astype(np.float64)
     inside = np.flatnonzero(mass >= _FEWEST_INSIDE)
     if not isinstance(task.claim, PureDP | ApproxDP):  # predictions for other notions are slow
         inside = inside[:: max(1, len(inside) // _FEW_SIZES)]
     if not len(inside):
         return None
-    mass, hits, expected = mass[inside], lefts[inside].astype(np.float64), guesses[:, inside]
-    n, m = n_left, total - n_left
+    mass = mass[inside]
+    hits = lefts[inside].astype(np.float64)
+    expected = guesses[:, inside]
+    n = n_left
+    m = total - n_left
     if flipped:
         n, m, hits, expected = m, n, mass - hits, mass - expected
     # The log-ratio of each size by its draws, and by the curves.
@@ -369,11 +488,19 @@ def _best_of_end(sliced: Sliced, curves: Curves, task: Task, upper: bool, flippe
     guess = curves.weights @ each
     doubtful = curves.weights @ (each - guess) ** 2 + (_WRONG * guess) ** 2 + 1e-12
     precision = 1.0 / doubtful + 1.0 / noise
-    ratio, spread = (guess / doubtful + counted / noise) / precision, 1.0 / np.sqrt(precision)
+    ratio = (guess / doubtful + counted / noise) / precision
+    spread = 1.0 / np.sqrt(precision)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     doubt = _DOUBT if total >= _FEW else _DOUBT_OF_FEW
     predicted, varies, p, q = predict_ratios(task, mass, ratio, spread, (n, m), n_fresh, doubt)
-    if isinstance(task.claim, PureDP | ApproxDP):  # what proves nothing is ranked far below, by its luck
+    # what proves nothing is ranked far below, by its luck
+    if isinstance(task.claim, PureDP | ApproxDP):
         predicted = np.where(predicted > 0.0, predicted, 1e-3 * mean_if_proved(predicted, varies))
     best = int(np.argmax(predicted))
-    return float(predicted[best]), float(shares[inside[best]]), float(p[best]), float(q[best]), float(spread[best])
+    return (
+        float(predicted[best]),
+        float(shares[inside[best]]),
+        float(p[best]),
+        float(q[best]),
+        float(spread[best]),
+    )
