@@ -1,12 +1,24 @@
-"""A second opinion on a stored result: does the bound follow from the counts, and does the file agree with itself?
+"""A second opinion on a stored result: does its bound follow from its counts, and does the file agree with itself?
 
-    python checker.py result.json [--recording draws.jsonl]      0 it holds, 1 it does not, 2 it cannot be checked
+    python checker.py result.json [--recording draws.jsonl]
 
-One file, the standard library alone, nothing of Epsilometer: copy it, read it, run it. It shares no code or rounding
-with what it checks. Binomial tails are sums of positive terms with bounded rounding or, if too many, the inequalities
-of Zubkov and Serov; suprema are over intervals, never over points. It takes for granted that + − × ÷ √ round correctly
-and that exp, log and erfc are right to 12 digits. It proves that the stored counts imply the bound, if the draws were
-independent and what was counted was chosen before them. `--recording` counts the draws again.
+The exit status is 0 if the result holds, 1 if it does not, and 2 if it cannot be checked.
+
+This is one file that needs nothing but Python's standard library and shares no code with what it checks.
+Copy it, read it, run it. It is written as an argument: every `check_…` function states in its docstring
+what it proves, and `verify`, near the end, calls them in the order in which a sceptic would ask.
+
+What is taken for granted: the operations + − × ÷ √ round correctly, and exp, log, lgamma and erfc are
+right to 12 digits. Binomial tails are sums of positive terms with bounded rounding or, where those would
+be too many, the inequalities of Zubkov and Serov. Suprema are bounded over intervals, never over points.
+
+What is proved: the stored counts imply the stored bound at the stored confidence, if the draws were
+independent and what was counted was fixed before they were drawn. No file can show those two conditions.
+With `--recording` the event is counted again on the draws themselves.
+
+Contents: reading; binomial tails; the exact test; claims; findings; events; bands; batches of bets;
+Rényi bets; the document's agreement with itself; the budget; the p-value; what weakens the reading;
+the recount on a recording; the command line.
 """
 
 from __future__ import annotations
@@ -17,27 +29,60 @@ import os
 import sys
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NoReturn
 
-Counts = tuple[int, int]  # hits, trials
-Line = tuple[float, float, bool]  # slope, shift, whether the slope was fixed before the draws
-_UP = 1.0 + 3e-6  # bounds the rounding of sums of up to a million terms, and of 1 − p for up to 1e10 trials
-_NEGLIGIBLE, _BEYOND = 1e-35, 1e-25  # smaller terms are left out of sums; all of them together are less than the latter
-_WIDEST, _BLOCKS = 400.0, 1500  # in sums over two distributions: deviations summed term by term, and terms
-_PIECES, _MOST_LOOKS, _MOST_TRIALS = 20, 800, 10**10  # first intervals and halvings of a supremum; most draws
-_NUISANCE = 1.0 / 50.0  # part of a failure probability that restricts Q(E) (Berger and Boos)
-_COARSE, _SAME = 0.005, 1e-5  # what coarseness here may add to a failure probability; by how much equal figures differ
+# Relative error that bounds the rounding of sums of up to a million positive terms, and of 1 − p for up
+# to 10^10 trials. Every tail is multiplied by 1 + this.
+_ROUNDING_OF_SUMS = 3e-6
+# Binomial weights below this fraction of the largest one are left out of sums.
+_NEGLIGIBLE_WEIGHT = 1e-35
+# All weights that were left out, together, have less probability than this.
+_LEFT_OUT = 1e-25
+# Binomials with a larger standard deviation are bounded by an inequality where sums would take too long.
+_WIDEST_SUM = 400.0
+# Blocks into which the counts of one side are gathered in sums over both sides.
+_BLOCKS = 1500
+# Intervals of the nuisance parameter with which a supremum begins.
+_FIRST_INTERVALS = 20
+# Halvings of intervals after which a supremum is content with a slightly coarser bound; after twice as
+# many it gives up.
+_MOST_HALVINGS = 800
+# The largest number of trials for which the rounding of 1 − p stays within _ROUNDING_OF_SUMS.
+_MOST_TRIALS = 10**10
+# Fraction of a failure probability that buys a range for the nuisance parameter Q(E) (Berger and Boos).
+_NUISANCE_FRACTION = 1.0 / 50.0
+# By how much, relatively, coarse arithmetic here may raise the failure probability of an honest proof.
+_COARSENESS = 0.005
+# Relative difference below which two figures that should be equal are taken for equal.
+_SAME = 1e-5
+# Absolute difference below which two probabilities that should be equal are taken for equal.
+_SAME_PROBABILITY = 1e-15
+# Larger numbers are no figures of an audit; the largest one that is stored is a wealth of e^700.
+_LARGEST_NUMBER = 1e305
+# Bets on more than this many (value, bet) pairs would take minutes.
+_MOST_BETS = 10**5
+# Shares of one batch of bets must sum to 1 up to this; the wealth is reduced by as much.
+_SAME_SHARES = 1e-9
+# Guesses and projections of bets stay this far from 0 and 1.
+_MARGIN_OF_GUESSES = 1e-9
+
 _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a result holds (None: unknown), why, and the confidence that the checker itself vouches for."""
+    """The checker's answer.
+
+    Attributes:
+        holds: True, False, or None if the result cannot be checked.
+        reason: why, in one sentence.
+        confidence: the confidence that the checker itself vouches for; None unless the result holds.
+        steps: what was proved on the way.
+    """
 
     holds: bool | None
     reason: str
@@ -45,653 +90,2382 @@ class Check:
     steps: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        word = {True: "holds", False: "does not hold", None: "cannot be checked"}[self.holds]
-        return "\n".join([f"{word}: {self.reason}", *(f"  checked: {step}" for step in self.steps)])
+        words = {True: "holds", False: "does not hold", None: "cannot be checked"}
+        lines = [f"{words[self.holds]}: {self.reason}"]
+        lines += [f"  checked: {step}" for step in self.steps]
+        return "\n".join(lines)
 
 
 class Stop(Exception):
-    """Ends a check: the file contradicts itself (False), or does not say enough in a way that can be read (None)."""
+    """Ends a check before everything is proved."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
-def _agree(condition: object, otherwise: str) -> None:
+class DoesNotHold(Stop):
+    """The file contradicts itself, or states more than its counts prove."""
+
+
+class CannotBeChecked(Stop):
+    """The file does not say enough, or says it in a way that is not known here."""
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    """Ends the check with "does not hold" unless the condition is met."""
     if not condition:
-        raise Stop(False, otherwise)
+        raise DoesNotHold(otherwise)
 
 
-def _alike(one: float, two: float, precision: float = _SAME) -> bool:
-    return abs(one - two) <= precision * max(abs(one), abs(two))
+def _cannot_check(reason: str) -> NoReturn:
+    raise CannotBeChecked(reason)
+
+
+def _are_same(one: float, other: float, precision: float = _SAME) -> bool:
+    """Whether two figures differ by no more than a fraction of the larger one."""
+    return abs(one - other) <= precision * max(abs(one), abs(other))
+
+
+# --------------------------------------------------------------------------------------------------
+# Reading: whatever is not there, or is not what it should be, "cannot be checked"
 
 
 def _get(data: Any, name: str) -> Any:
     if not isinstance(data, Mapping) or name not in data:
-        raise Stop(None, f"it lacks {name!r}")
+        _cannot_check(f"it lacks {name!r}")
     return data[name]
 
 
-def _numbers(values: Sequence[Any]) -> list[float]:
-    if not all(type(value) in (int, float) and abs(value) < 1e300 for value in values):
-        raise Stop(None, f"{values!r:.80} should be finite numbers")
-    return [float(value) for value in values]
+def _as_number(value: Any, name: str) -> float:
+    """A finite number; neither a boolean nor a text that looks like a number."""
+    if type(value) not in (int, float) or not abs(value) < _LARGEST_NUMBER:
+        _cannot_check(f"{name} = {value!r:.80} should be a finite number")
+    return float(value)
 
 
 def _number(data: Any, name: str) -> float:
-    return _numbers([_get(data, name)])[0]
+    return _as_number(_get(data, name), name)
 
 
-def _whole(value: Any) -> int:
+def _numbers(values: Any, name: str) -> list[float]:
+    if not isinstance(values, list):
+        _cannot_check(f"{name} = {values!r:.80} should be a list of numbers")
+    return [_as_number(value, name) for value in values]
+
+
+def _two_numbers(values: Any, name: str) -> tuple[float, float]:
+    numbers = _numbers(values, name)
+    if len(numbers) != 2:
+        _cannot_check(f"{name} = {values!r:.80} should be two numbers")
+    return numbers[0], numbers[1]
+
+
+def _as_whole(value: Any, name: str) -> int:
+    """A whole number that can count draws."""
     if type(value) is not int or not 0 <= value <= _MOST_TRIALS:
-        raise Stop(None, f"{value!r:.40} should be a count of at most {_MOST_TRIALS}")
+        _cannot_check(f"{name} = {value!r:.40} should be a count of at most {_MOST_TRIALS}")
     return value
 
 
+def _whole(data: Any, name: str) -> int:
+    return _as_whole(_get(data, name), name)
+
+
+def _wholes(values: Any, name: str) -> list[int]:
+    if not isinstance(values, list):
+        _cannot_check(f"{name} = {values!r:.80} should be a list of counts")
+    return [_as_whole(value, name) for value in values]
+
+
+def _truth(data: Any, name: str) -> bool:
+    value = _get(data, name)
+    if type(value) is not bool:
+        _cannot_check(f"{name} = {value!r:.40} should be true or false")
+    return value
+
+
+def _text(data: Any, name: str) -> str:
+    value = _get(data, name)
+    if not isinstance(value, str):
+        _cannot_check(f"{name} = {value!r:.40} should be a text")
+    return value
+
+
+def _list(data: Any, name: str) -> list[Any]:
+    value = _get(data, name)
+    if not isinstance(value, list):
+        _cannot_check(f"{name} = {value!r:.40} should be a list")
+    return value
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often an event happened in how many draws."""
+
+    hits: int
+    trials: int
+
+    @property
+    def frequency(self) -> float:
+        """The fraction of the draws in which the event happened."""
+        return self.hits / self.trials
+
+    def of_complement(self) -> Counts:
+        """The counts of the draws in which the event did not happen."""
+        return Counts(hits=self.trials - self.hits, trials=self.trials)
+
+    def plus(self, other: Counts) -> Counts:
+        """The counts of both sets of draws together."""
+        return Counts(hits=self.hits + other.hits, trials=self.trials + other.trials)
+
+
+_NOTHING_COUNTED = Counts(hits=0, trials=0)
+
+
 def _counts(data: Any, name: str) -> Counts:
-    hits, trials = map(_whole, _get(data, name))
-    _agree(hits <= trials, f"{name}: {hits} of {trials}")
-    return hits, trials
+    values = _wholes(_get(data, name), name)
+    if len(values) != 2:
+        _cannot_check(f"{name} = {values!r:.40} should be hits and draws")
+    counts = Counts(hits=values[0], trials=values[1])
+    _require(counts.hits <= counts.trials, f"{name}: {counts.hits} hits in {counts.trials} draws")
+    return counts
 
 
-class Binomial:
-    """X ~ Binomial(n, p). Its lower tail is the upper one of n − X ~ Binomial(n, 1 − p)."""
+# --------------------------------------------------------------------------------------------------
+# Binomial tails, bounded from above
 
-    def __init__(self, n: int, p: float, widest: float = math.inf) -> None:
-        """Sums weights relative to the largest one. All together they are 1/P(mode): no factorial is needed."""
-        self.n, self.p, self._first, self._tails = n, p, n if p >= 1.0 else 0, [1.0]
-        self._is_wide = 0.0 < p < 1.0 and n * p * (1.0 - p) > widest**2
-        if self._is_wide or not 0.0 < p < 1.0:
-            return
-        odds, mode = p / (1.0 - p), min(n, int((n + 1) * p))
-        up = accumulate(range(mode, n), lambda weight, k: weight * (n - k) / (k + 1) * odds, initial=1.0)
-        down = accumulate(range(mode, 0, -1), lambda weight, k: weight * k / ((n - k + 1) * odds), initial=1.0)
-        above, below = (list(takewhile(lambda weight: weight > _NEGLIGIBLE, each)) for each in (up, down))
-        self._first, self._tails = mode - len(below) + 1, list(accumulate([*reversed(above), *below[1:]]))[::-1]
 
-    def above(self, k: int) -> float:
-        """P(X ≥ k); if it is wide, by P(X < k) ≥ Φ(±√(2·deviance of k − 1)), as Zubkov and Serov (2012) proved."""
-        n, p = self.n, self.p
-        if k <= 0 or k > n:
-            return 1.0 if k <= 0 else 0.0
-        if not self._is_wide:
-            place = max(k - self._first, 0)
-            inside = place < len(self._tails)
-            return min(self._tails[place] / self._tails[0] * _UP + _BEYOND, 1.0) if inside else _BEYOND
+class BinomialTail:
+    """Upper bounds on P(X ≥ k) for X ~ Binomial(n, p).
+
+    The lower tail of X is the upper tail of n − X ~ Binomial(n, 1 − p).
+    """
+
+    def __init__(self, n: int, p: float, widest_sum: float = math.inf) -> None:
+        """Prepares the sums of all upper tails.
+
+        Args:
+            n: trials.
+            p: probability of a hit.
+            widest_sum: with a larger standard deviation, an inequality replaces the sums.
+        """
+        self.n = n
+        self.p = p
+        self._is_certain = not 0.0 < p < 1.0
+        self._is_wide = not self._is_certain and n * p * (1.0 - p) > widest_sum**2
+        if not self._is_certain and not self._is_wide:
+            self._sum_tails()
+
+    def _sum_tails(self) -> None:
+        """Sums weights relative to that of the mode, smallest first.
+
+        Neighbouring weights have a simple ratio, and all weights together are 1/P(X = mode): so no
+        factorial is needed.
+        """
+        n = self.n
+        odds = self.p / (1.0 - self.p)
+        mode = min(n, int((n + 1) * self.p))
+        above_mode = []
+        weight = 1.0
+        for k in range(mode, n):
+            weight *= (n - k) / (k + 1) * odds
+            if weight <= _NEGLIGIBLE_WEIGHT:
+                break
+            above_mode.append(weight)
+        from_mode_down = [1.0]
+        weight = 1.0
+        for k in range(mode, 0, -1):
+            weight *= k / ((n - k + 1) * odds)
+            if weight <= _NEGLIGIBLE_WEIGHT:
+                break
+            from_mode_down.append(weight)
+        tails = []
+        total = 0.0
+        for weight in reversed(above_mode):
+            total += weight
+            tails.append(total)
+        for weight in from_mode_down:
+            total += weight
+            tails.append(total)
+        tails.reverse()
+        self._lowest = mode - len(from_mode_down) + 1
+        self._tails = tails
+
+    def at_least(self, k: int) -> float:
+        """A bound on P(X ≥ k) from above."""
+        if k <= 0:
+            return 1.0
+        if k > self.n:
+            return 0.0
+        if self._is_certain:
+            return 1.0 if self.p >= 1.0 else _LEFT_OUT
+        if self._is_wide:
+            return self._by_inequality(k)
+        place = max(k - self._lowest, 0)
+        if place >= len(self._tails):
+            return _LEFT_OUT
+        probability = self._tails[place] / self._tails[0]
+        return min(probability * (1.0 + _ROUNDING_OF_SUMS) + _LEFT_OUT, 1.0)
+
+    def _by_inequality(self, k: int) -> float:
+        """P(X < k) ≥ Φ(±√(2·deviance of k − 1)), as Zubkov and Serov (2012) proved."""
+        n = self.n
+        p = self.p
         gap = k - 1 - n * p
-        hits = (k - 1) * math.log1p(gap / (n * p)) if k > 1 else 0.0
-        misses = (n - k + 1) * math.log1p(-gap / (n * (1.0 - p)))
-        excess = hits + misses - math.copysign(1e-12 * (abs(hits) + abs(misses) + 1.0), gap)
-        return min(0.5 * math.erfc(math.copysign(math.sqrt(max(excess, 0.0)), gap)) * _UP + _BEYOND, 1.0)
+        of_hits = (k - 1) * math.log1p(gap / (n * p)) if k > 1 else 0.0
+        of_misses = (n - k + 1) * math.log1p(-gap / (n * (1.0 - p)))
+        rounding = 1e-12 * (abs(of_hits) + abs(of_misses) + 1.0)
+        half_deviance = of_hits + of_misses - math.copysign(rounding, gap)
+        root = math.copysign(math.sqrt(max(half_deviance, 0.0)), gap)
+        return min(0.5 * math.erfc(root) * (1.0 + _ROUNDING_OF_SUMS) + _LEFT_OUT, 1.0)
 
 
-def _lower(hits: int, trials: int, failure: float) -> float:
-    """A lower bound on the probability of an event that exceeds it with at most `failure` (Clopper and Pearson)."""
-    share, z = hits / trials, _NORMAL.inv_cdf(1.0 - failure) + 2.0
-    low, high = share - z * math.sqrt(share * (1.0 - share) / trials) - z * z / trials, share
-    low = low if low > 0.0 and Binomial(trials, low, _WIDEST).above(hits) <= failure else 0.0
-    for middle in (0.5 * (low + high) for _ in range(40 if hits else 0)):
-        low, high = (middle, high) if Binomial(trials, middle, _WIDEST).above(hits) <= failure else (low, middle)
+def lower_limit(counts: Counts, failure: float) -> float:
+    """The lower Clopper–Pearson limit: above the event's probability with at most `failure`."""
+    if counts.hits == 0:
+        return 0.0
+
+    def is_refuted(p: float) -> bool:
+        return BinomialTail(counts.trials, p, _WIDEST_SUM).at_least(counts.hits) <= failure
+
+    # A normal approximation brackets the limit; the bracket is checked before it is believed.
+    frequency = counts.frequency
+    z = -_NORMAL.inv_cdf(failure) + 2.0
+    standard_error = math.sqrt(frequency * (1.0 - frequency) / counts.trials)
+    guess = frequency - z * standard_error - z * z / counts.trials
+    low = guess if guess > 0.0 and is_refuted(guess) else 0.0
+    high = frequency
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if is_refuted(middle):
+            low = middle
+        else:
+            high = middle
     return low
 
 
-# ----- the exact test of P(E) ≤ e^ε·Q(E) + δ
-class RejectionRegion:
-    """{X ≥ threshold(Y)}: all counts at least as extreme as those that were seen, in an order fixed beforehand."""
-
-    def __init__(self, n: int, m: int, threshold: Callable[[float], float], ends: tuple[float, float]) -> None:
-        """Blocks of Y with the threshold of their lowest value: a region that contains the intended one."""
-        self.n, self.m, self.ends = n, m, ends
-        start = max(math.floor(m * ends[0] - 11.0 * math.sqrt(m * ends[0])) - 8, 0)
-        stop = min(math.ceil(m * ends[1] + 11.0 * math.sqrt(m * ends[1])) + 40, m)
-        self.edges = range(start, stop + 1, max((stop - start) // _BLOCKS, 1))
-        # A threshold just above a whole number through rounding must not push that number out of the region.
-        needed = [max(math.ceil(threshold(y) * (1.0 - 1e-12) - 1e-9), 0) for y in self.edges]
-        self.needed = list(accumulate(reversed(needed), min))[::-1]  # never falling, whatever the threshold does
-
-    def probability(self, p: float, q: float) -> float:
-        """From above, for X ~ Binomial(n, p) and Y ~ Binomial(m, q): a sum of terms that are not negative."""
-        x, misses = Binomial(self.n, p, _WIDEST), Binomial(self.m, 1.0 - q, _WIDEST)
-        total, before = 0.0, 1.0
-        for edge, needed in zip(self.edges, self.needed, strict=True):
-            tail = x.above(needed)
-            if tail < before:
-                total += misses.above(self.m - edge + 1) * (before - tail)
-                before = tail
-        return min((total + before) * _UP, 1.0)
-
-    def greatest(self, slope: float, shift: float, level: float) -> float:
-        """A bound on the probability f for p = slope·q + shift with q between the ends, as sharp as the level needs.
-
-        On an interval [a, b] of q two bounds hold: the corner, p at its top with q at its bottom (f grows with p and
-        falls with q); and the chord, max(f(a), f(b)) + (b − a)²/8·I with the greatest Fisher information I about q:
-        f'' = E[(1_R − ½)(S² + S')] with the score S, S' ≤ 0, E S² = −E S' = I. Beyond p = 1 the probability only falls.
-        """
-
-        def power(q: float) -> float:
-            return min(slope * q + shift, 1.0)
-
-        low, high = math.sqrt(self.ends[0]), math.sqrt(min(self.ends[1], max((1.0 - shift) / slope, self.ends[0])))
-        points = [(low + (high - low) * number / _PIECES) ** 2 for number in range(_PIECES + 1)]
-        values = [self.probability(power(q), q) for q in points]
-        pieces = list(zip(points, points[1:], values, values[1:], strict=False))
-        worst, looks = max(values), 0
-        while pieces and worst <= level * (1.0 + 2.0 * _COARSE):
-            a, b, at_a, at_b = pieces.pop()
-            allowed = level if looks < _MOST_LOOKS else level * (1.0 + 0.9 * _COARSE)
-            p, q = (max(min(c * (1.0 - c), d * (1.0 - d)), 1e-300) for c, d in ((power(a), power(b)), (a, b)))
-            top = max(at_a, at_b) + (b - a) ** 2 / 8.0 * (slope * slope * self.n / p + self.m / q)
-            top = top if top <= allowed else min(top, self.probability(power(b), a))
-            if top <= allowed:
-                worst = max(worst, top)
-                continue
-            middle = (0.5 * (math.sqrt(a) + math.sqrt(b))) ** 2
-            between = self.probability(power(middle), middle)
-            pieces += [(a, middle, at_a, between), (middle, b, between, at_b)]
-            worst, looks = max(worst, between), looks + 1
-            if looks > 2 * _MOST_LOOKS:
-                raise Stop(None, "the test of these counts takes too long")
-        return worst
+def upper_limit(counts: Counts, failure: float) -> float:
+    """The upper Clopper–Pearson limit: one minus the lower limit of the complement."""
+    return 1.0 - lower_limit(counts.of_complement(), failure)
 
 
-def _restricted(y: int, m: int, side: float) -> tuple[float, float]:
-    return _lower(y, m, side), 1.0 - _lower(m - y, m, side)
+def check_limits_of_counts(
+    p_lower: float, q_upper: float, above: Counts, below: Counts, p_failure: float, q_failure: float
+) -> None:
+    """Proves that stored Clopper–Pearson limits are those of their counts, neither more nor less."""
+    _check_limit(p_lower, above, p_failure)
+    _check_limit(1.0 - q_upper, below.of_complement(), q_failure)
 
 
-def _prove_line(line: Line, above: Counts, below: Counts, failure: float) -> float:
-    # The p-value of p ≤ slope·q + δ, the restriction of q paid. Counts are ordered by their approximate score bound on
-    # the slope, or by the excess P̂ − slope·Q̂ for a bound on δ. What is rejected at a bound is rejected below it.
-    (x, n), (y, m), (slope, delta, by_excess), level = above, below, line, failure * (1.0 - _NUISANCE)
-    slope, z, start = slope * (1.0 + 1e-12), _NORMAL.inv_cdf(1.0 - level), n * delta
-    s = x - start
-    constant, middle = s * s - z * z * start, 2.0 * s * y + z * z * (s + y)
-    root = math.sqrt(max(middle * middle - 4.0 * y * y * constant, 0.0))
-    r = 2.0 * constant / (middle + root) if s > 0.0 else 0.0
-
-    def by_score(right: float) -> float:
-        return start + r * right + z * (0.5 * z * r + math.sqrt(r * right * (1.0 + r) + z * z * r * r / 4.0 + start))
-
-    if r <= 0.0 and not by_excess:
-        return 1.0
-    order = (lambda right: x + slope * n / m * (right - y)) if by_excess else by_score
-    region = RejectionRegion(n, m, order, _restricted(y, m, 0.5 * failure * _NUISANCE))
-    return region.greatest(slope, delta * (1.0 + 1e-12), level) + failure * _NUISANCE
+def _check_limit(limit: float, counts: Counts, failure: float) -> None:
+    if counts.hits == 0:
+        is_right = limit == 0.0
+    else:
+        tail = BinomialTail(counts.trials, limit).at_least(counts.hits)
+        is_right = _are_same(tail, failure, _SAME + _SAME_PROBABILITY / failure)
+    _require(is_right, f"a limit of {limit} from {counts.hits} hits in {counts.trials} draws")
 
 
-# ----- claims: of every notion its own parameter and the others; and what two bounds prove
-_NOTIONS: dict[str, list[str]] = {"pure": ["epsilon"], "zcdp": ["rho"], "approx": ["epsilon", "delta"]}
-_NOTIONS |= {"approx-delta": ["delta", "epsilon"], "renyi": ["epsilon", "order"]}
-_NOTIONS |= {"gaussian": ["mu", "at_delta"], "tradeoff": ["excess", "curve"]}
-_RATIO = ("pure", "approx", "approx-delta")
-_ORDERS: list[float] = [1.0 + 10.0 ** (-3.0 + 7.0 * number / 159.0) for number in range(160)]
+# --------------------------------------------------------------------------------------------------
+# The exact test of P(E) ≤ slope·Q(E) + shift
 
 
 @dataclass(frozen=True)
-class StoredClaim:
-    """A notion, the value of its own parameter, and the other parameters."""
+class Line:
+    """All pairs of probabilities with P(E) = slope·Q(E) + shift.
+
+    Attributes:
+        slope: e^ε, for a claim of (ε, δ).
+        shift: δ, for a claim of (ε, δ).
+        slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from the
+            counts; otherwise it is the other way round. It decides which counts are more extreme.
+    """
+
+    slope: float
+    shift: float
+    slope_is_fixed: bool
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval of probabilities."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An interval of q with the probability of a region at its ends."""
+
+    low: float
+    high: float
+    at_low: float
+    at_high: float
+
+
+class RejectionRegion:
+    """The counts (X, Y) with X ≥ threshold(Y): all that are at least as extreme as those observed."""
+
+    def __init__(self, n: int, m: int, threshold: Callable[[float], float], q_range: Range) -> None:
+        """Gathers the values of Y into blocks, each with the threshold of its lowest value.
+
+        That makes the region larger, never smaller.
+
+        Args:
+            n: trials of X.
+            m: trials of Y.
+            threshold: the least X of the region, as a function of Y.
+            q_range: the probabilities of a hit of Y for which the region will be evaluated.
+        """
+        self.n = n
+        self.m = m
+        self.q_range = q_range
+        least_expected = m * q_range.low
+        most_expected = m * q_range.high
+        # Beyond eleven standard deviations the counts have less probability than any sum can notice.
+        first = max(math.floor(least_expected - 11.0 * math.sqrt(least_expected)) - 8, 0)
+        last = min(math.ceil(most_expected + 11.0 * math.sqrt(most_expected)) + 40, m)
+        self.block_starts = range(first, last + 1, max((last - first) // _BLOCKS, 1))
+        self.needed: list[int] = []
+        for y in self.block_starts:
+            # A threshold that rounding put just above a whole number must not exclude that number.
+            exact = threshold(y) * (1.0 - 1e-12) - 1e-9
+            self.needed.append(max(math.ceil(exact), 0))
+        # Whatever the threshold does, it must not fall: from the right, each is at most the next.
+        for place in range(len(self.needed) - 2, -1, -1):
+            self.needed[place] = min(self.needed[place], self.needed[place + 1])
+
+    def probability(self, p: float, q: float) -> float:
+        """A bound from above on the region's probability for X ~ Binomial(n, p), Y ~ Binomial(m, q).
+
+        By Abel's summation it is a sum of terms that are not negative: P(Y < start of block) times the
+        probability by which P(X ≥ needed) falls at that block.
+        """
+        x = BinomialTail(self.n, p, _WIDEST_SUM)
+        misses_of_y = BinomialTail(self.m, 1.0 - q, _WIDEST_SUM)
+        total = 0.0
+        tail_before = 1.0
+        for block_start, needed in zip(self.block_starts, self.needed, strict=True):
+            tail = x.at_least(needed)
+            if tail < tail_before:
+                y_is_below_block = misses_of_y.at_least(self.m - block_start + 1)
+                total += y_is_below_block * (tail_before - tail)
+                tail_before = tail
+        return min((total + tail_before) * (1.0 + _ROUNDING_OF_SUMS), 1.0)
+
+    def greatest_probability(self, slope: float, shift: float, level: float) -> float:
+        """A bound on the probability f(q) for p = slope·q + shift, over all q of the range.
+
+        It is as sharp as a comparison with the level needs. On an interval [a, b] of q two bounds hold:
+
+        - the corner: p at the top with q at the bottom, because f grows with p and falls with q;
+        - the chord: max(f(a), f(b)) + (b − a)²/8·I with the greatest Fisher information I about q,
+          because f'' = E[(1_R − ½)(S² + S')] with the score S, S' ≤ 0 and E S² = −E S' = I.
+
+        Beyond p = 1 the probability only falls.
+        """
+
+        def p_at(q: float) -> float:
+            return min(slope * q + shift, 1.0)
+
+        pieces = self._first_pieces(p_at, end=(1.0 - shift) / slope)
+        worst = max(max(piece.at_low, piece.at_high) for piece in pieces)
+        halvings = 0
+        while pieces and worst <= level * (1.0 + 2.0 * _COARSENESS):
+            piece = pieces.pop()
+            allowed = level if halvings < _MOST_HALVINGS else level * (1.0 + 0.9 * _COARSENESS)
+            bound = self._chord_bound(piece, slope, p_at)
+            if bound > allowed:
+                corner = self.probability(p_at(piece.high), piece.low)
+                bound = min(bound, corner)
+            if bound <= allowed:
+                worst = max(worst, bound)
+                continue
+            middle = (0.5 * (math.sqrt(piece.low) + math.sqrt(piece.high))) ** 2
+            at_middle = self.probability(p_at(middle), middle)
+            worst = max(worst, at_middle)
+            pieces.append(Piece(piece.low, middle, piece.at_low, at_middle))
+            pieces.append(Piece(middle, piece.high, at_middle, piece.at_high))
+            halvings += 1
+            if halvings > 2 * _MOST_HALVINGS:
+                _cannot_check("the test of these counts takes too long")
+        return worst
+
+    def _first_pieces(self, p_at: Callable[[float], float], end: float) -> list[Piece]:
+        """The range, cut evenly in √q: that is where a binomial has the same variance everywhere."""
+        high = min(self.q_range.high, max(end, self.q_range.low))
+        low_root = math.sqrt(self.q_range.low)
+        high_root = math.sqrt(high)
+        points = []
+        for number in range(_FIRST_INTERVALS + 1):
+            root = low_root + (high_root - low_root) * number / _FIRST_INTERVALS
+            points.append(root**2)
+        values = [self.probability(p_at(q), q) for q in points]
+        pieces = []
+        for number in range(_FIRST_INTERVALS):
+            piece = Piece(
+                low=points[number],
+                high=points[number + 1],
+                at_low=values[number],
+                at_high=values[number + 1],
+            )
+            pieces.append(piece)
+        return pieces
+
+    def _chord_bound(self, piece: Piece, slope: float, p_at: Callable[[float], float]) -> float:
+        p_variance = _least_variance(p_at(piece.low), p_at(piece.high))
+        q_variance = _least_variance(piece.low, piece.high)
+        information = slope * slope * self.n / p_variance + self.m / q_variance
+        width = piece.high - piece.low
+        return max(piece.at_low, piece.at_high) + width**2 / 8.0 * information
+
+
+def _least_variance(low: float, high: float) -> float:
+    """The least variance of a coin whose probability lies between two values; at least 1e-300."""
+    return max(min(low * (1.0 - low), high * (1.0 - high)), 1e-300)
+
+
+def nuisance_range(below: Counts, failure: float) -> Range:
+    """The range of Q(E) that its fraction of the failure probability buys."""
+    per_side = 0.5 * failure * _NUISANCE_FRACTION
+    return Range(low=lower_limit(below, per_side), high=upper_limit(below, per_side))
+
+
+def failure_to_refute_line(line: Line, above: Counts, below: Counts, failure: float) -> float:
+    """The failure probability at which the counts refute P(E) ≤ slope·Q(E) + shift.
+
+    It is the p-value of the exact unconditional test whose rejection region holds all counts at least as
+    extreme as these, plus what the range of Q(E) costs. What is refuted at a line is refuted at every
+    lower one. Which counts are more extreme depends only on what was fixed before the draws.
+
+    Args:
+        line: the hypothesis.
+        above: counts of the event where it is likelier.
+        below: counts where it is less likely.
+        failure: the failure probability of the test, which decides the order of the counts.
+    """
+    level = failure * (1.0 - _NUISANCE_FRACTION)
+    # Rounding must not make the hypothesis smaller than what is stated.
+    slope = line.slope * (1.0 + 1e-12)
+    shift = line.shift * (1.0 + 1e-12)
+    if line.slope_is_fixed:
+        threshold = _threshold_by_excess(slope, above, below)
+    else:
+        threshold = _threshold_by_score(line.shift, above, below, level)
+    if threshold is None:
+        return 1.0
+    region = RejectionRegion(above.trials, below.trials, threshold, nuisance_range(below, failure))
+    return region.greatest_probability(slope, shift, level) + failure * _NUISANCE_FRACTION
+
+
+def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable[[float], float]:
+    """Counts ordered by the excess of frequencies, x/n − slope·y/m."""
+    grow = slope * above.trials / below.trials
+
+    def threshold(y: float) -> float:
+        return above.hits + grow * (y - below.hits)
+
+    return threshold
+
+
+def _threshold_by_score(
+    shift: float, above: Counts, below: Counts, level: float
+) -> Callable[[float], float] | None:
+    """Counts ordered by their approximate score bound on the slope; None if these have no such bound.
+
+    With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
+    """
+    z = -_NORMAL.inv_cdf(level)
+    start = above.trials * shift
+    s = above.hits - start
+    if s <= 0.0:
+        return None
+    y_seen = below.hits
+    constant = s * s - z * z * start
+    middle = 2.0 * s * y_seen + z * z * (s + y_seen)
+    root = math.sqrt(max(middle * middle - 4.0 * y_seen * y_seen * constant, 0.0))
+    r = 2.0 * constant / (middle + root)
+    if r <= 0.0:
+        return None
+
+    def threshold(y: float) -> float:
+        inside = r * y * (1.0 + r) + z * z * r * r / 4.0 + start
+        return start + r * y + z * (0.5 * z * r + math.sqrt(inside))
+
+    return threshold
+
+
+# --------------------------------------------------------------------------------------------------
+# Claims: one curve for each value of a parameter
+
+# Of every notion its own parameter, which a bound is about, and then its other parameters.
+_PARAMETERS = {
+    "pure": ["epsilon"],
+    "approx": ["epsilon", "delta"],
+    "approx-delta": ["delta", "epsilon"],
+    "renyi": ["epsilon", "order"],
+    "zcdp": ["rho"],
+    "gaussian": ["mu", "at_delta"],
+    "tradeoff": ["excess", "curve"],
+}
+# Parameters that a claim may lack.
+_OPTIONAL_PARAMETERS = {"at_delta"}
+# Parameters that are probabilities, and below 1.
+_PROBABILITIES = {"delta", "at_delta"}
+# Notions whose claims are two straight lines, P(E) ≤ e^ε·Q(E) + δ and its mirror image.
+_NOTIONS_OF_LINES = ("pure", "approx", "approx-delta")
+# e^ε is not computed beyond this ε: no event that can be drawn makes a difference there.
+_LARGEST_EXPONENT = 700.0
+# Orders at which a zero-concentrated claim is evaluated: its value is a supremum over all orders, so
+# fewer orders can only make a bound look less proved than it is.
+_ORDERS_OF_ZCDP = [1.0 + 10.0 ** (-3.0 + 7.0 * number / 159.0) for number in range(160)]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A trade-off curve by its points: type-I errors, and the least type-II error at each."""
+
+    type_one: list[float]
+    type_two: list[float]
+
+    def at(self, error: float) -> float:
+        """The type-II error on the chord between the neighbouring points."""
+        place = min(max(bisect_right(self.type_one, error), 1), len(self.type_one) - 1)
+        left = self.type_one[place - 1]
+        right = self.type_one[place]
+        part = min(max((error - left) / (right - left), 0.0), 1.0)
+        step = self.type_two[place] - self.type_two[place - 1]
+        return self.type_two[place - 1] + part * step
+
+    def most_at(self, error: float) -> float:
+        """The largest type-II error that the function behind these points can have.
+
+        A function is stored on its safe side, each point with the type-II error of the next one. So at
+        any error it is at most what is stored two places before, and at most 1 − error.
+        """
+        place = max(bisect_right(self.type_one, error) - 2, 0)
+        return min(self.type_two[place], 1.0 - error)
+
+
+def _read_curve(data: Any) -> Curve:
+    if not isinstance(data, list) or len(data) != 2:
+        _cannot_check("a trade-off curve is not two lists of numbers")
+    curve = Curve(_numbers(data[0], "type-I errors"), _numbers(data[1], "type-II errors"))
+    is_ascending = sorted(set(curve.type_one)) == curve.type_one
+    if not is_ascending or len(curve.type_one) < 2 or len(curve.type_one) != len(curve.type_two):
+        _cannot_check("a trade-off curve is not a list of points")
+    return curve
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A notion of privacy, the value of its own parameter, and its other parameters."""
 
     notion: str
     value: float
-    fixed: Mapping[str, Any]
+    epsilon: float | None = None
+    delta: float = 0.0
+    order: float | None = None
+    at_delta: float | None = None
+    curve: Curve | None = None
 
-    @classmethod
-    def _read(cls, data: Any) -> StoredClaim:
-        names = _NOTIONS.get(str(_get(data, "notion")), [])
-        if not names or not {*names} - {"at_delta"} <= set(data) - {"notion"} <= {*names}:
-            raise Stop(None, f"a claim {data!r:.80} is not known")
-        for name in set(data) - {"notion", "curve"}:
-            most = 1.0 if name in ("delta", "at_delta") else 1e300
-            _agree((name == "order") <= _number(data, name) < most, f"a claim with {name} = {data[name]}")
-        if "curve" in data and (sorted(set(data["curve"][0])) != data["curve"][0] or len(data["curve"][0]) < 2):
-            raise Stop(None, "the claimed curve is not a list of points")
-        return cls(data["notion"], float(data[names[0]]), {name: data[name] for name in names[1:] if name in data})
-
-    def at(self, value: float) -> Line:
-        """The line P(E) ≤ e^ε·Q(E) + δ at a value of the own parameter."""
-        both = {**self.fixed, _NOTIONS[self.notion][0]: value}
-        return math.exp(min(both.get("epsilon", value), 700.0)), both.get("delta", 0.0), "epsilon" in self.fixed
-
-    def least_value(self, p: float, q: float, near: Any = None) -> float:
-        """The least value of the own parameter that allows P(E) = p and Q(E) = q; `near` has more of the curve."""
-        grow, delta, _ = self.at(0.0)
-        if self.notion == "tradeoff":
-            f, (xs, ys) = _interpolated(q, *(near or self.fixed["curve"])), self.fixed["curve"]
-            return p - 1.0 + (float(min(ys[max(bisect_right(xs, q) - 2, 0)], 1.0 - q, f)) if near else f)
+    def line_at(self, value: float) -> Line:
+        """The line P(E) ≤ e^ε·Q(E) + δ of a claim of lines, at a value of its own parameter."""
         if self.notion == "approx-delta":
-            return max(p - grow * q, (1.0 - q) - grow * (1.0 - p))
-        if not 0.0 < q < p < 1.0:
-            return math.inf if q < p else 0.0
+            assert self.epsilon is not None
+            slope = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
+            return Line(slope=slope, shift=value, slope_is_fixed=True)
+        slope = math.exp(min(value, _LARGEST_EXPONENT))
+        return Line(slope=slope, shift=self.delta, slope_is_fixed=False)
+
+    def least_value(self, p: float, q: float, near: Curve | None = None) -> float:
+        """The least value of the own parameter that allows P(E) = p and Q(E) = q.
+
+        Args:
+            p: probability of the event where it is likelier.
+            q: probability where it is less likely.
+            near: for a trade-off function, more of its points than the claim holds.
+        """
+        if self.notion == "tradeoff":
+            return self._excess_of_power(p, q, near)
+        if self.notion == "approx-delta":
+            slope = self.line_at(0.0).slope
+            return max(p - slope * q, (1.0 - q) - slope * (1.0 - p))
+        if p <= q:
+            return 0.0
+        if q <= 0.0 or p >= 1.0:
+            return math.inf
         if self.notion == "gaussian":
             return _NORMAL.inv_cdf(p) - _NORMAL.inv_cdf(q)
         if self.notion == "renyi":
-            return _divergences(p, q, [self.fixed["order"]])[0]
+            assert self.order is not None
+            return greater_divergence(p, q, self.order)
         if self.notion == "zcdp":
-            divided = [each / order for each, order in zip(_divergences(p, q, _ORDERS), _ORDERS, strict=True)]
-            return max([_entropy(p, q), _entropy(q, p), *divided])
-        return math.log(max((p - delta) / q, (1.0 - q - delta) / (1.0 - p), 1.0))
+            return _least_rho(p, q)
+        there = (p - self.delta) / q
+        back = (1.0 - q - self.delta) / (1.0 - p)
+        return math.log(max(there, back, 1.0))
+
+    def _excess_of_power(self, p: float, q: float, near: Curve | None) -> float:
+        assert self.curve is not None
+        if near is None:
+            return p - 1.0 + self.curve.at(q)
+        return p - 1.0 + min(near.at(q), self.curve.most_at(q))
 
 
-def _divergences(p: float, q: float, orders: Sequence[float]) -> list[float]:
-    """The larger Rényi divergence of two coins at each order."""
-    found = [0.0] * len(orders)
-    for a, b in ((p, q), (q, p)):
-        logs = math.log(a), math.log(b), math.log1p(-a), math.log1p(-b)
-        for place, order in enumerate(orders):
-            one, two = order * logs[0] + (1.0 - order) * logs[1], order * logs[2] + (1.0 - order) * logs[3]
-            both = max(one, two) + math.log1p(math.exp(-abs(one - two)))
-            found[place] = max(found[place], both / (order - 1.0))
-    return found
+def _read_claim(data: Any) -> Claim:
+    notion = _text(data, "notion")
+    parameters = _PARAMETERS.get(notion, [])
+    given = set(data) - {"notion"}
+    required = set(parameters) - _OPTIONAL_PARAMETERS
+    if not parameters or not required <= given <= set(parameters):
+        _cannot_check(f"a claim {data!r:.80} is not known")
+    values = {name: _number(data, name) for name in given if name != "curve"}
+    for name, value in values.items():
+        if name == "order":
+            is_possible = value > 1.0
+        elif name in _PROBABILITIES:
+            is_possible = 0.0 <= value < 1.0
+        else:
+            is_possible = value >= 0.0
+        _require(is_possible, f"a claim with {name} = {value}")
+    return Claim(
+        notion=notion,
+        value=values[parameters[0]],
+        epsilon=values.get("epsilon") if notion == "approx-delta" else None,
+        delta=values.get("delta", 0.0) if notion == "approx" else 0.0,
+        order=values.get("order"),
+        at_delta=values.get("at_delta"),
+        curve=_read_curve(data["curve"]) if notion == "tradeoff" else None,
+    )
 
 
-def _entropy(p: float, q: float) -> float:
+class CoinDivergence:
+    """The Rényi divergences D(p‖q) = ln(p·e^(s·u) + (1 − p)·e^(s·v))/s of two coins, s = order − 1.
+
+    Here u = ln(p/q) and v = ln((1 − p)/(1 − q)).
+    """
+
+    def __init__(self, p: float, q: float) -> None:
+        self.p = p
+        self.u = _log_ratio(p, q)
+        self.v = _log_ratio_of_complements(p, q)
+        self.log_p = math.log(p)
+        self.log_not_p = math.log1p(-p)
+        self.largest_log_ratio = max(abs(self.u), abs(self.v))
+
+    def at(self, order: float) -> float:
+        """The divergence of this order.
+
+        For small s the logarithm is that of a number near 1, from which p + (1 − p) = 1 is taken away
+        before rounding can hide the rest.
+        """
+        s = order - 1.0
+        if s * self.largest_log_ratio <= 1.0:
+            of_hit = self.p * math.expm1(s * self.u)
+            of_miss = (1.0 - self.p) * math.expm1(s * self.v)
+            return max(math.log1p(of_hit + of_miss) / s, 0.0)
+        of_hit = self.u + self.log_p / s
+        of_miss = self.v + self.log_not_p / s
+        rest = math.log1p(math.exp(-s * abs(of_hit - of_miss))) / s
+        return max(max(of_hit, of_miss) + rest, 0.0)
+
+
+def greater_divergence(p: float, q: float, order: float) -> float:
+    """The larger of the Rényi divergences D(p‖q) and D(q‖p) of two coins."""
+    return max(CoinDivergence(p, q).at(order), CoinDivergence(q, p).at(order))
+
+
+def _log_ratio(p: float, q: float) -> float:
+    """ln(p/q), without cancellation where both are close."""
+    if abs(p - q) <= 0.5 * q:
+        return math.log1p((p - q) / q)
+    return math.log(p) - math.log(q)
+
+
+def _log_ratio_of_complements(p: float, q: float) -> float:
+    """ln((1 − p)/(1 − q)), without cancellation where both are close."""
+    if abs(p - q) <= 0.5 * (1.0 - q):
+        return math.log1p((q - p) / (1.0 - q))
+    return math.log1p(-p) - math.log1p(-q)
+
+
+def _least_rho(p: float, q: float) -> float:
+    """The least ρ with D_order ≤ ρ·order at all orders; order 1 is the relative entropy."""
+    rho = max(relative_entropy(p, q), relative_entropy(q, p))
+    there = CoinDivergence(p, q)
+    back = CoinDivergence(q, p)
+    for order in _ORDERS_OF_ZCDP:
+        rho = max(rho, there.at(order) / order, back.at(order) / order)
+    return rho
+
+
+def relative_entropy(p: float, q: float) -> float:
+    """The relative entropy KL(p‖q) of two coins."""
     return p * math.log(p / q) + (1.0 - p) * (math.log1p(-p) - math.log1p(-q))
 
 
-def _interpolated(x: float, xs: list[float], ys: list[float]) -> float:
-    place = min(max(bisect_right(xs, x), 1), len(xs) - 1)
-    part = min(max((x - xs[place - 1]) / (xs[place] - xs[place - 1]), 0.0), 1.0)
-    return ys[place - 1] + part * (ys[place] - ys[place - 1])
+# --------------------------------------------------------------------------------------------------
+# Findings: what the file states and what it was made of
 
-
-def _prove_curve(finding: StoredFinding, above: Counts, below: Counts, share: Any) -> float:
-    """The least failure probability at which two Clopper–Pearson bounds prove the bound, split as was fixed before."""
-    (x, n), (y, m), claim, bound = above, below, finding.claim, finding.bound
-    _agree(0.0 < _numbers([share])[0] < 1.0, f"a share of {share}")
-
-    def price(p: float, q: float) -> tuple[float, float]:
-        return Binomial(n, p).above(x) / share, Binomial(m, 1.0 - q).above(m - y) / (1.0 - share)
-
-    if "curve_at" in finding.details:  # a point of the curve between those of the claim
-        (q, f), (xs, ys) = finding.details["curve_at"], claim.fixed["curve"]
-        highest = min(ys[max(bisect_right(xs, q) - 2, 0)], 1.0 - q)
-        _agree(_interpolated(q, xs, ys) - 1e-9 <= f <= highest + 1e-9, f"the claimed curve is not {f} at {q}")
-        return max(price(bound + 1.0 - f, q))
-    low, best = y / m, 1.0
-    high = min(low + 12.0 * math.sqrt(low * (1.0 - low) / m) + 100.0 / m, 1.0)
-    for q in (0.5 * (low + high) for _ in range(28)):
-        allowed, refused = q, 1.0
-        for _ in range(55):
-            p = 0.5 * (allowed + refused)
-            allowed, refused = (allowed, p) if claim.least_value(p, q) >= bound else (p, refused)
-        there, back = price(refused, q)
-        best = min(best, max(there, back))
-        low, high = (q, high) if there < back else (low, q)
-    return best
-
-
-# ----- bets: a wealth whose mean is at most 1 under a claim reaches 1/f with probability at most f
-def _prove_divergence(finding: StoredFinding, divergence: float, order: float) -> float:
-    # ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) bets against D ≤ r, h constant on cells. Its mean is
-    # at most 1: Hölder's inequality, the tangent of a convex power (g = α/(α − 1)), and 1 + x ≤ e^x.
-    scores, stake = _numbers(_get(finding.witness["event"], "scores")), _number(finding.details, "stake")
-    cells = [list(map(_whole, _get(_get(finding.details, "cells"), side))) for side in ("left", "right")]
-    above, below = cells[::-1] if finding.flipped else cells
-    fits = len(above) == len(below) == len(scores) and (sum(above), sum(below)) == (finding.above[1], finding.below[1])
-    favoured = _chosen(finding.witness["event"])
-    hits = tuple(sum(counts[cell] for cell in favoured) for counts in (above, below))
-    _agree(fits and hits == (finding.above[0], finding.below[0]), "the counts of the cells do not fit the score")
-    gains = [1.0 + stake * order / (order - 1.0) * math.expm1((order - 1.0) * h) for h in scores]
-    losses = [1.0 - stake * sum(above) / sum(below) * math.expm1(divergence + order * h) for h in scores]
-    counted = [*zip(above, gains, strict=True), *zip(below, losses, strict=True)]
-    if not 0.0 < stake < (order - 1.0) / order or min(losses) < -1e-12 or any(k and f <= 0.0 for k, f in counted):
-        return 1.0
-    terms = [k * math.log(factor) for k, factor in counted if k]
-    return math.exp(-max(math.fsum(terms) - 1e-12 * (1.0 + math.fsum(map(abs, terms))), 0.0))
-
-
-def _prove_batches(claim: StoredClaim, bound: float, batches: Sequence[Any]) -> float:
-    """A sequential audit: the wealth must have reached 1/f against every value up to the bound that was bet against."""
-    bets: list[Any] = []
-    for each in batches:
-        counts, share = (_counts(each, "left"), _counts(each, "right")), _number(each, "share")
-        guess = (min(max(_number(each, name), 1e-9), 1.0 - 1e-9) for name in ("p1", "q1"))
-        _agree(0.0 < share <= 1.0 + 1e-9 and counts[0][1] * counts[1][1] > 0, f"a bet of {share} on {counts}")
-        bets.append((share, *(counts[::-1] if _get(each, "flipped") else counts), *guess))
-    rungs = [rung for rung in _ladder(claim) if rung[0] <= bound * (1.0 + 1e-12)]
-    _agree(rungs and _alike(rungs[-1][0], bound, 1e-12), f"no sequential audit bets against {bound}")
-    if len(rungs) * len(bets) > 10**5:
-        raise Stop(None, "there are too many bets")
-    worst = 0.0
-    for _, lines in rungs:
-        wealth = best = paid = won = 0.0
-        for share, *bet in bets:  # those whose shares sum to 1 are one batch
-            won, paid = won + share * math.exp(_won(lines, *bet)), paid + share
-            if paid > 1.0 - 1e-9:
-                wealth += math.log(won) - 1e-9
-                best, paid, won = max(best, wealth), 0.0, 0.0
-        worst = max(worst, math.exp(-best))
-    return worst
-
-
-def _won(lines: list[tuple[float, float]], above: Counts, below: Counts, p1: float, q1: float) -> float:
-    # The likelihood ratio of a guess to a point (p0, q0) of the best line. Its mean is at most e^(n·a·(p − p0) + m·b·
-    # (q − q0)), below the line e^((n·a·slope + m·b)·(q − q0) + n·a·(slope·q0 + shift − p0)): that is subtracted.
-    (x, n), (y, m) = above, below
-    growth, p0, q0, slope, shift = max(_projected(*line, n, m, p1, q1) for line in lines)
-    if growth <= 0.0:
-        return 0.0
-    a, b = (p1 - p0) / (p0 * (1.0 - p0)), (q1 - q0) / (q0 * (1.0 - q0))
-    terms = [x * math.log(p1 / p0), (n - x) * (math.log1p(-p1) - math.log1p(-p0))]
-    terms += [y * math.log(q1 / q0), (m - y) * (math.log1p(-q1) - math.log1p(-q0))]
-    given = abs(n * a * slope + m * b) + n * a * max(slope * q0 + shift - p0, 0.0)
-    return min(math.fsum(terms) - given - 1e-12 * math.fsum(map(abs, terms)), 700.0)
-
-
-def _projected(slope: float, shift: float, n: int, m: int, p1: float, q1: float) -> tuple[float, ...]:
-    """The least n·KL(p1‖p) + m·KL(q1‖q) on a line (0 if the guess is below), and where."""
-    low = max(q1, (1e-9 - shift) / slope)
-    high = min((1.0 - 1e-9 - shift) / slope, (p1 - shift) / slope, 1.0 - 1e-9)
-    if p1 <= slope * q1 + shift or high <= low:
-        return 0.0, p1, q1, slope, shift
-    for q in (0.5 * (low + high) for _ in range(44)):
-        p = min(max(slope * q + shift, 5e-10), 1.0 - 5e-10)
-        rising = n * slope * (p - p1) / (p * (1.0 - p)) + m * (q - q1) / (q * (1.0 - q)) > 0.0
-        low, high = (low, q) if rising else (q, high)
-    return (n * _entropy(p1, p) + m * _entropy(q1, q) if p < p1 else 0.0), p, q, slope, shift
-
-
-def _ladder(claim: StoredClaim) -> list[tuple[float, list[tuple[float, float]]]]:
-    """The values that a sequential audit bets against, and slope and shift of lines above all that each allows."""
-    if claim.notion not in (*_RATIO, "gaussian"):
-        raise Stop(None, f"bets against {claim.notion} claims are not checked here")
-    grid = [number / 40.0 for number in range(81)] + [2.1 + number / 10.0 for number in range(40)]
-    grid = grid[:81:2] + grid[81:] if claim.notion == "gaussian" else grid + [6.25 + each / 4.0 for each in range(32)]
-    if claim.notion == "approx-delta":
-        grid = [0.0, *(1e-5 * 95000.0 ** (number / 59.0) for number in range(60))]
-    found = []
-    for value in sorted([*grid, claim.value * (1.0 + 1e-9) + 1e-12]):
-        grow, delta, _ = claim.at(value)
-        lines = [(grow, delta), (1.0 / grow, 1.0 - (1.0 - delta) / grow)]
-        if claim.notion == "gaussian":
-            slopes = {z: math.exp(-value * z - 0.5 * value * value) for z in (0.3 * each - 4.2 for each in range(29))}
-            lines = [(s, _NORMAL.cdf(z + value) - s * _NORMAL.cdf(z) + 1e-11) for z, s in slopes.items()]
-        found.append((value, lines))
-    return found
+# Methods whose bounds are always exact, whoever runs them.
+_ALWAYS_EXACT = ("events", "bits", "profile", "sequential", "renyi-bet")
+# Methods whose bounds never are.
+_NEVER_EXACT = ("local", "renyi-floored", "ldp-histogram")
+_EXACT = "exact"
+_IF_GAUSSIAN = "conditional: if the noise is Gaussian"
 
 
 @dataclass(frozen=True)
-class StoredFinding:
-    """One stored finding; `above` and `below` are the counts of its witness under the likelier side and the other."""
+class Finding:
+    """One stored finding.
+
+    Attributes:
+        method: which method certified it.
+        bound: the lower bound on the claim's own parameter.
+        guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
+        failure: the probability with which the bound may be wrong.
+        claim: the notion with its parameters.
+        details: what the proof needs besides the counts.
+        witness: the pair, the event and its counts as they are stored; None if there are none.
+        flipped: whether the event is likelier under the right input.
+        above: counts of the event where it is likelier.
+        below: counts where it is less likely.
+    """
 
     method: str
     bound: float
     guarantee: str
     failure: float
-    claim: StoredClaim
+    claim: Claim
     details: Mapping[str, Any]
-    witness: Any
+    witness: Mapping[str, Any] | None = None
     flipped: bool = False
-    above: Counts = (0, 0)
-    below: Counts = (0, 0)
+    above: Counts = _NOTHING_COUNTED
+    below: Counts = _NOTHING_COUNTED
 
-    @classmethod
-    def _read(cls, data: Any) -> StoredFinding:
-        bound, confidence = _number(data, "lower_bound"), _number(data, "confidence")
-        method, guarantee, details, witness = map(data.__getitem__, ("method", "guarantee", "details", "witness"))
-        known = guarantee in ("exact", "asymptotic") or guarantee.startswith(("conditional: ", "none: "))
-        _agree(bound >= 0.0 < confidence < 1.0 and known, f"{guarantee} bound {bound} at confidence {confidence}")
-        always = method in ("events", "bits", "profile", "sequential", "renyi-bet") and "Gaussian" not in guarantee
-        never = method in ("local", "renyi-floored", "ldp-histogram")
-        _agree(not (always if guarantee != "exact" else never), f"the guarantee of {method} is not {guarantee}")
-        found = method, bound, guarantee, 1.0 - confidence, StoredClaim._read(_get(data, "claim")), details, witness
-        if witness is None:
-            return cls(*found)
+    @property
+    def left(self) -> Counts:
+        """The counts of the left input."""
+        return self.below if self.flipped else self.above
+
+    @property
+    def right(self) -> Counts:
+        """The counts of the right input."""
+        return self.above if self.flipped else self.below
+
+    @property
+    def is_above_claim(self) -> bool:
+        """Whether the bound refutes the claim."""
+        return self.bound > self.claim.value
+
+
+def _read_finding(data: Any) -> Finding:
+    details = _get(data, "details")
+    if not isinstance(details, Mapping):
+        _cannot_check("the details of a finding are not named")
+    bound = _number(data, "lower_bound")
+    confidence = _number(data, "confidence")
+    _require(bound >= 0.0, f"a bound of {bound}")
+    _require(0.0 < confidence < 1.0, f"a confidence of {confidence}")
+    witness = _get(data, "witness")
+    flipped = False
+    above = below = _NOTHING_COUNTED
+    if witness is not None:
         side = _get(witness, "likelier_under")
-        _agree(side in ("left", "right"), f"likelier under {side!r:.40}")
-        counts = _counts(witness, "left_counts"), _counts(witness, "right_counts")
-        return cls(*found, side == "right", *(counts[::-1] if side == "right" else counts))
-
-    def needed(self) -> float:
-        """The failure probability that the proof of the bound takes; also checks all parts of the proof."""
-        proofs = {"profile": self._needed_by_band, "sequential": self._needed_by_batches}
-        proofs |= dict.fromkeys(("renyi-bet", "renyi-variational"), self._needed_by_bet)
-        proofs |= dict.fromkeys(("events", "bits", "hockey-stick", "poisson-histogram"), self._needed_by_event)
-        if self.witness is None or self.method not in proofs or "certificate" in self.details:
-            raise Stop(None, f"the counts in the file are not what a bound of {self.method:.40} is made of")
-        if self.method not in ("profile", "sequential"):
-            bounds = [self.witness.get("p_lower"), self.witness.get("q_upper")]
-            self._check_tails(bounds, self.above, self.below, 0.5, self.failure)
-        return proofs[self.method]()
-
-    def _needed_by_event(self) -> float:
-        if self.bound == 0.0 or self.above[0] * self.below[1] <= self.below[0] * self.above[1]:
-            return float(self.bound > 0.0)  # no bound, or the event was not seen more often where it should be
-        if self.claim.notion in _RATIO:
-            return _prove_line(self.claim.at(self.bound), self.above, self.below, self.failure)
-        share = self.details.get("left_share")  # of two bounds, in results of earlier versions
-        return self._needed_by_line() if share is None else _prove_curve(self, self.above, self.below, share)
-
-    def _needed_by_line(self) -> float:
-        # A refuted line refutes the curves below it; values grow with p and fall with q, so corners prove least.
-        slope, shift = _numbers(_get(self.details, "line"))
-        turned, sides = (False, True).index(_get(self.details, "complement")), (self.above, self.below)
-        above, below = ((n - k, n) for k, n in sides[::-1]) if turned else sides
-        low, high = map(math.sqrt, _restricted(*below, 0.5 * self.failure * _NUISANCE))
-        q = [(low + (high - low) * number / 1024.0) ** 2 for number in range(1025)]
-        corners = [(min(slope * left + shift, 1.0), right) for left, right in pairwise(q)]
-        near, by_excess = self.details.get("curve_near"), {"shift": False, "slope": True}[self.details["fixed"]]
-        values = (self.claim.least_value(*((1.0 - b, 1.0 - a) if turned else (a, b)), near) for a, b in corners)
-        _agree(shift >= 0.0 and all(v >= self.bound * (1.0 - _SAME) for v in values), "the line proves less")
-        return _prove_line((slope, shift, by_excess), above, below, self.failure)
-
-    def _check_tails(self, bounds: Sequence[Any], above: Counts, below: Counts, share: float, failure: float) -> None:
-        """Whether stored Clopper–Pearson bounds are those of their counts, neither more nor less."""
-        p, q = _numbers(bounds)
-        below = below[1] - below[0], below[1]
-        for bound, counts, price in ((p, above, failure * share), (1.0 - q, below, failure * (1.0 - share))):
-            there = Binomial(counts[1], bound).above(counts[0]) if counts[0] else price * (bound == 0.0)
-            _agree(_alike(there, price, _SAME + 1e-15 / price), f"a bound of {bound} from {counts[0]} of {counts[1]}")
-
-    def _needed_by_band(self) -> float:
-        """Nested events, each bounded at its part of the failure probability; the witness proves the bound."""
-        names = ("left_hits", "right_hits", "left_shares", "p_lower", "q_upper")
-        rows, shares = list(zip(*(_get(self.details, name) for name in names), strict=True)), []
-        for left, right, share, *bounds in rows:
-            hits, misses = (right, left) if self.flipped else (left, right)
-            above, below = (_whole(hits), self.above[1]), (_whole(misses), self.below[1])
-            self._check_tails(bounds, above, below, _numbers([share])[0], self.failure / len(rows))
-            if (above, below, bounds) == (self.above, self.below, [self.witness["p_lower"], self.witness["q_upper"]]):
-                shares.append(share)
-        _agree(shares and self.details.get("flipped") is self.flipped, "the witness is none of the band's events")
-        return len(rows) * _prove_curve(self, self.above, self.below, shares[0]) if self.bound > 0.0 else 0.0
-
-    def _needed_by_batches(self) -> float:
-        batches = _get(self.details, "batches")
-        last = [(*each["left"], *each["right"]) for each in batches[::-1] if each["stake"] == 0]
-        sums = zip(*(accumulate(column) for column in zip(*last, strict=True)), strict=True)
-        stored = (*self.witness["left_counts"], *self.witness["right_counts"])
-        _agree(stored in sums, "the witness was not counted in the last batches")
-        return _prove_batches(self.claim, self.bound, batches) if self.bound > 0.0 else 0.0
-
-    def _needed_by_bet(self) -> float:
-        order, divergence = _number(self.details, "order"), _number(self.details, "divergence_lower")
-        proved = self.bound * (order if self.claim.notion == "zcdp" else 1.0)
-        if self.claim.notion == "pure":  # randomized response has the greatest divergence
-            logs = [part * self.bound + math.log1p(math.exp(-2.0 * part * self.bound)) for part in (order - 0.5, 0.5)]
-            proved = (logs[0] - logs[1]) / (order - 1.0)
-        same = order == self.claim.fixed.get("order", order) == _get(self.witness["event"], "order")
-        same = same and (_alike(proved, divergence) or proved + divergence < 1e-9)
-        _agree(same, f"the divergence {divergence} of order {order} does not give the bound")
-        return _prove_divergence(self, divergence, order) if divergence > 0.0 else 0.0
+        _require(side in ("left", "right"), f"an event likelier under {side!r:.40}")
+        flipped = side == "right"
+        left = _counts(witness, "left_counts")
+        right = _counts(witness, "right_counts")
+        above = right if flipped else left
+        below = left if flipped else right
+    return Finding(
+        method=_text(data, "method"),
+        bound=bound,
+        guarantee=_text(data, "guarantee"),
+        failure=1.0 - confidence,
+        claim=_read_claim(_get(data, "claim")),
+        details=details,
+        witness=witness,
+        flipped=flipped,
+        above=above,
+        below=below,
+    )
 
 
-# ----- what the file says twice, or what follows from something else in it
-def _check_document(document: Any, findings: list[StoredFinding]) -> None:
-    first, settings = findings[0], _get(document, "settings")
-    for name in ("lower_bound", "guarantee", "claim", "witness"):
-        _agree(_get(document, name) == document["findings"][0][name], f"result and first finding differ in {name}")
-    _agree(settings.get("confidence", asked := document["confidence"]) == asked, "another confidence was asked for")
-    certain = first.above[0] == first.above[1] > 0 == first.below[0] < first.below[1]
-    doubtful = first.guarantee.startswith("none") or any(each["untrusted"] is not False for each in document["health"])
-    expected = "refuted" if first.bound > first.claim.value else "not refuted"
-    expected = "inconclusive" if doubtful and not (certain and expected == "refuted") else expected
-    verdict, detectable = _get(document, "verdict"), _get(document, "detectable")
-    if verdict is None:
-        _agree(first.claim.value == 0.0 and detectable is None, "a measurement without a verdict has a claim")
+def check_guarantee(finding: Finding) -> None:
+    """Proves that the guarantee is one that exists, and one that this method can give."""
+    guarantee = finding.guarantee
+    is_known = guarantee in (_EXACT, "asymptotic") or guarantee.startswith(
+        ("conditional: ", "none: ")
+    )
+    _require(is_known, f"a guarantee {guarantee!r:.80} does not exist")
+    if guarantee == _EXACT:
+        is_possible = finding.method not in _NEVER_EXACT
     else:
-        _agree(verdict == expected, f"the verdict is {verdict!r:.40}, and should be {expected!r}")
-        low = isinstance(detectable, float | int) and detectable < first.claim.value * (1.0 - _SAME)
-        _agree(not low, f"a claim of {first.claim.value} cannot be refuted at {detectable}")
-    used = list(map(_whole, _get(document, "samples_used")))
-    most = _whole(settings.get("samples", max(used)))
-    _agree("finder" in settings or max(used) <= most, f"{max(used)} draws were used, {most} asked for")
-    for each in findings:
-        trials = (each.below[1], each.above[1]) if each.flipped else (each.above[1], each.below[1])
-        _agree(all(n <= min(m, most) for n, m in zip(trials, used, strict=True)), f"{trials} of {used} draws counted")
-    _check_budget(findings, 1.0 - _number(document, "confidence"), settings)
+        is_possible = finding.method not in _ALWAYS_EXACT or guarantee == _IF_GAUSSIAN
+    _require(is_possible, f"the guarantee of {finding.method:.40} is not {guarantee:.80}")
 
 
-def _check_budget(findings: list[StoredFinding], failure: float, settings: Any) -> None:
-    """Which findings there must be, and what all of them together may get wrong."""
-    first, at_delta = findings[0], findings[0].claim.fixed.get("at_delta", -1.0)
-    implied = [each for each in findings if each.guarantee == "conditional: if the noise is Gaussian"]
-    paid = [each for each in findings if each not in implied]
-    _agree(len(implied) == (at_delta >= 0.0), "findings along the Gaussian curve: too many or too few")
-    for each in implied:
-        fits = (each.claim.fixed, each.failure, each.method) == ({"delta": at_delta}, first.failure, first.method)
-        for mu, epsilon in ((first.bound, each.bound), (first.claim.value, each.claim.value)):
-            z = [(side * 0.5 * mu - epsilon / mu if mu > 0.0 else -math.inf) for side in (1.0, -1.0)]
-            there = _NORMAL.cdf(z[0]) - math.exp(epsilon) * _NORMAL.cdf(z[1])
-            fits = fits and (_alike(there, at_delta, 1e-4) or (epsilon == 0.0 and there <= at_delta))
-        _agree(fits, "a finding is off the Gaussian curve")
-    prices = _numbers([price for _, price in first.details.get("paid", [])]) or [each.failure for each in paid]
-    same = len(prices) == len(paid) and all(map(_alike, sorted(prices), sorted(each.failure for each in paid)))
-    _agree(same and all(each.claim == first.claim for each in paid), "the findings are not those that were paid for")
-    spent, spare = math.fsum(each.failure for each in paid), 1e-9 * failure + 1e-15
-    if "paid" not in first.details:
-        _agree(len(paid) == 1 + (settings.get("representation") == "all"), "findings: too many or too few")
-        _agree(spent >= failure - spare, "the findings have more confidence than the result")
-    _agree(spent <= failure + spare, f"the findings may err with {spent:.6g}, the result with {failure:.6g}")
+@dataclass(frozen=True)
+class Proof:
+    """What the counts of a finding prove.
+
+    Attributes:
+        failure: the failure probability at which they prove the bound.
+        refutes_claim: whether they refute the claim at the finding's own failure probability, if that is
+            clear; None where it is too close to call or was not looked at.
+    """
+
+    failure: float
+    refutes_claim: bool | None = None
 
 
-# ----- counting the event again on the draws that `record=draws.jsonl` kept
-def _recount(finding: StoredFinding, path: Path) -> str:
-    """Counts the witness's event on the draws that proved it: the last ones that were drawn of each input."""
-    event, wanted = finding.witness["event"], [finding.witness["pair"][side] for side in ("left", "right")]
-    stored = [finding.witness[f"{side}_counts"] for side in ("left", "right")]
+def prove(finding: Finding, document: Any) -> Proof:
+    """Recomputes the proof of an exact finding from its counts."""
+    if finding.witness is None or "certificate" in finding.details:
+        _cannot_check(f"a bound of {finding.method:.40} is not made of counts that the file holds")
+    if finding.method == "sequential":
+        return prove_by_bets(finding, document)
+    _require(
+        finding.above.trials > 0 and finding.below.trials > 0,
+        "a bound without draws of both inputs",
+    )
+    if finding.method == "profile":
+        return prove_by_band(finding)
+    if finding.method in ("renyi-bet", "renyi-variational"):
+        check_witness_limits(finding)
+        return prove_by_score(finding)
+    if finding.method in ("events", "bits", "hockey-stick", "poisson-histogram"):
+        check_witness_limits(finding)
+        return prove_by_event(finding)
+    _cannot_check(f"the proofs of the method {finding.method:.40} are not known here")
+
+
+def check_witness_limits(finding: Finding) -> None:
+    """Proves that `p_lower` and `q_upper` are the limits of the counts, each at half the price."""
+    assert finding.witness is not None
+    check_limits_of_counts(
+        p_lower=_number(finding.witness, "p_lower"),
+        q_upper=_number(finding.witness, "q_upper"),
+        above=finding.above,
+        below=finding.below,
+        p_failure=0.5 * finding.failure,
+        q_failure=0.5 * finding.failure,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Events: one event, counted on fresh draws
+
+
+def prove_by_event(finding: Finding) -> Proof:
+    """Proves that the counts of one event refute every value of the claim's parameter up to the bound."""
+    if finding.claim.notion in _NOTIONS_OF_LINES:
+        return _prove_by_claimed_line(finding)
+    if finding.bound == 0.0:
+        return Proof(failure=0.0)
+    if not _is_seen_more_often_above(finding):
+        return Proof(failure=1.0)
+    if "left_share" in finding.details:  # two separate bounds, in results of earlier versions
+        share = _number(finding.details, "left_share")
+        return Proof(_failure_of_two_limits(finding, finding.above, finding.below, share))
+    return Proof(_failure_of_stored_line(finding))
+
+
+def _is_seen_more_often_above(finding: Finding) -> bool:
+    above = finding.above
+    below = finding.below
+    return above.hits * below.trials > below.hits * above.trials
+
+
+def _prove_by_claimed_line(finding: Finding) -> Proof:
+    """The bound, with the notion's fixed parameter, is itself the line that the counts must refute."""
+    if not _is_seen_more_often_above(finding):
+        return Proof(failure=1.0 if finding.bound > 0.0 else 0.0, refutes_claim=False)
+    needed = 0.0
+    if finding.bound > 0.0:
+        line = finding.claim.line_at(finding.bound)
+        needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
+    return Proof(failure=needed, refutes_claim=_clearly_refutes_more(finding))
+
+
+def _clearly_refutes_more(finding: Finding) -> bool | None:
+    """Whether a bound that does not refute the claim hides that the counts clearly do.
+
+    An audit looks for the largest bound with some patience only. So what counts as clear is a value well
+    above the claim: a quarter of the way to the value that the frequencies themselves suggest, and at
+    least 0.02.
+    """
+    claimed = finding.claim.value
+    if finding.is_above_claim:
+        return True
+    suggested = _suggested_value(finding)
+    clear = claimed + max(0.25 * (suggested - claimed), 0.02)
+    if clear >= suggested:
+        return None
+    line = finding.claim.line_at(clear)
+    needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
+    return True if needed <= finding.failure * (1.0 - 4.0 * _COARSENESS) else None
+
+
+def _suggested_value(finding: Finding) -> float:
+    """The value at which the line runs through the observed frequencies; of no hits, half a hit."""
+    p = finding.above.frequency
+    q = max(finding.below.hits, 0.5) / finding.below.trials
+    if finding.claim.notion == "approx-delta":
+        return p - finding.claim.line_at(0.0).slope * q
+    if p <= finding.claim.delta:
+        return 0.0
+    return math.log((p - finding.claim.delta) / q)
+
+
+# Intervals of q on which a curve is compared with a line.
+_PIECES_OF_LINE = 1024
+
+
+def _failure_of_stored_line(finding: Finding) -> float:
+    """The failure probability of a bound on a curve, by the line that was stored with it.
+
+    A refuted line refutes all curves below it. On each interval of q the corner with the least p and the
+    greatest q is checked: values grow with p and fall with q, so no point of the line proves less.
+    """
+    line = _read_line(finding)
+    above = finding.above
+    below = finding.below
+    is_of_complement = _truth(finding.details, "complement")
+    if is_of_complement:  # the line is about 1 − Q(E) and 1 − P(E)
+        above = finding.below.of_complement()
+        below = finding.above.of_complement()
+    near = finding.details.get("curve_near")
+    near_curve = None if near is None else _read_curve(near)
+    q_range = nuisance_range(below, finding.failure)
+    low_root = math.sqrt(q_range.low)
+    high_root = math.sqrt(q_range.high)
+    q_left = q_range.low
+    for number in range(1, _PIECES_OF_LINE + 1):
+        root = low_root + (high_root - low_root) * number / _PIECES_OF_LINE
+        q_right = root**2
+        p_left = min(line.slope * q_left + line.shift, 1.0)
+        if is_of_complement:
+            value = finding.claim.least_value(1.0 - q_right, 1.0 - p_left, near_curve)
+        else:
+            value = finding.claim.least_value(p_left, q_right, near_curve)
+        _require(
+            value >= finding.bound * (1.0 - _SAME), "the stored line proves less than the bound"
+        )
+        q_left = q_right
+    return failure_to_refute_line(line, above, below, finding.failure)
+
+
+def _read_line(finding: Finding) -> Line:
+    slope, shift = _two_numbers(_get(finding.details, "line"), "line")
+    fixed = _get(finding.details, "fixed")
+    if fixed not in ("slope", "shift"):
+        _cannot_check(f"a line with a fixed {fixed!r:.40} is not known")
+    _require(slope > 0.0 and shift >= 0.0, f"a line of slope {slope} from {shift}")
+    return Line(slope=slope, shift=shift, slope_is_fixed=fixed == "slope")
+
+
+def _failure_of_two_limits(finding: Finding, above: Counts, below: Counts, share: float) -> float:
+    """The least failure probability at which two Clopper–Pearson limits prove the bound.
+
+    Args:
+        share: the fraction of the failure probability that bounds P(E), fixed before the draws.
+    """
+    _require(0.0 < share < 1.0, f"a share of {share}")
+    claim = finding.claim
+    bound = finding.bound
+
+    def failure_above(p: float) -> float:
+        return BinomialTail(above.trials, p).at_least(above.hits) / share
+
+    def failure_below(q: float) -> float:
+        misses = below.of_complement()
+        return BinomialTail(below.trials, 1.0 - q).at_least(misses.hits) / (1.0 - share)
+
+    if "curve_at" in finding.details:  # a point of the claimed function between those of the file
+        q, type_two = _two_numbers(_get(finding.details, "curve_at"), "curve_at")
+        check_point_of_curve(claim, q, type_two)
+        p = bound + 1.0 - type_two
+        return max(failure_above(p), failure_below(q))
+
+    # Bisection over q for the place where both failures are equal; at each q the least p that the bound
+    # does not allow.
+    low = below.frequency
+    high = min(low + 12.0 * math.sqrt(low * (1.0 - low) / below.trials) + 100.0 / below.trials, 1.0)
+    best = 1.0
+    for _ in range(28):
+        q = 0.5 * (low + high)
+        allowed = q
+        refused = 1.0
+        for _ in range(55):
+            p = 0.5 * (allowed + refused)
+            if claim.least_value(p, q) >= bound:
+                refused = p
+            else:
+                allowed = p
+        of_p = failure_above(refused)
+        of_q = failure_below(q)
+        best = min(best, max(of_p, of_q))
+        if of_p < of_q:
+            low = q
+        else:
+            high = q
+    return best
+
+
+def check_point_of_curve(claim: Claim, type_one: float, type_two: float) -> None:
+    """Proves that a further point of a claimed trade-off function fits the points in the file."""
+    assert claim.curve is not None
+    least = claim.curve.at(type_one)
+    most = claim.curve.most_at(type_one)
+    _require(
+        least - 1e-9 <= type_two <= most + 1e-9,
+        f"the claimed curve is not {type_two} at {type_one}",
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Bands: many nested events, bounded together
+
+
+@dataclass(frozen=True)
+class BandEvent:
+    """One of the nested events of a band, with its limits."""
+
+    above: Counts
+    below: Counts
+    share: float
+    p_lower: float
+    q_upper: float
+
+
+def prove_by_band(finding: Finding) -> Proof:
+    """Proves every limit of a band, that its events are nested, and that its witness gives the bound."""
+    _require(
+        _truth(finding.details, "flipped") == finding.flipped,
+        "band and witness have different sides",
+    )
+    events = _read_band(finding)
+    check_events_are_nested(events)
+    check_band_limits(events, finding.failure)
+    witness = _event_of_witness(finding, events)
+    needed = 0.0
+    if finding.bound > 0.0:
+        # Every event of the band may spend one part of the failure probability.
+        of_event = _failure_of_two_limits(finding, witness.above, witness.below, witness.share)
+        needed = len(events) * of_event
+    check_band_is_not_understated(finding, events)
+    return Proof(failure=needed)
+
+
+def _read_band(finding: Finding) -> list[BandEvent]:
+    left_hits = _wholes(_get(finding.details, "left_hits"), "left_hits")
+    right_hits = _wholes(_get(finding.details, "right_hits"), "right_hits")
+    shares = _numbers(_get(finding.details, "left_shares"), "left_shares")
+    p_lower = _numbers(_get(finding.details, "p_lower"), "p_lower")
+    q_upper = _numbers(_get(finding.details, "q_upper"), "q_upper")
+    sizes = {len(left_hits), len(right_hits), len(shares), len(p_lower), len(q_upper)}
+    _require(len(sizes) == 1 and len(left_hits) > 0, "the columns of the band differ in length")
+    events = []
+    for number in range(len(left_hits)):
+        left = Counts(left_hits[number], finding.left.trials)
+        right = Counts(right_hits[number], finding.right.trials)
+        event = BandEvent(
+            above=right if finding.flipped else left,
+            below=left if finding.flipped else right,
+            share=shares[number],
+            p_lower=p_lower[number],
+            q_upper=q_upper[number],
+        )
+        events.append(event)
+    return events
+
+
+def check_events_are_nested(events: Sequence[BandEvent]) -> None:
+    """Proves that no event of a band has fewer hits than one that it contains, or more than draws."""
+    above = 0
+    below = 0
+    for event in events:
+        _require(above <= event.above.hits <= event.above.trials, "the events are not nested")
+        _require(below <= event.below.hits <= event.below.trials, "the events are not nested")
+        above = event.above.hits
+        below = event.below.hits
+
+
+def check_band_limits(events: Sequence[BandEvent], failure: float) -> None:
+    """Proves that the limits of all events are those of their counts, at equal parts of the price."""
+    per_event = failure / len(events)
+    for event in events:
+        _require(0.0 < event.share < 1.0, f"a share of {event.share}")
+        check_limits_of_counts(
+            p_lower=event.p_lower,
+            q_upper=event.q_upper,
+            above=event.above,
+            below=event.below,
+            p_failure=per_event * event.share,
+            q_failure=per_event * (1.0 - event.share),
+        )
+
+
+def _event_of_witness(finding: Finding, events: Sequence[BandEvent]) -> BandEvent:
+    assert finding.witness is not None
+    p_lower = _number(finding.witness, "p_lower")
+    q_upper = _number(finding.witness, "q_upper")
+    for event in events:
+        has_same_counts = event.above == finding.above and event.below == finding.below
+        if has_same_counts and event.p_lower == p_lower and event.q_upper == q_upper:
+            return event
+    raise DoesNotHold("the witness is none of the band's events")
+
+
+def check_band_is_not_understated(finding: Finding, events: Sequence[BandEvent]) -> None:
+    """Proves that no event of the band gives a larger bound than the one that is stated."""
+    if finding.claim.notion == "tradeoff":
+        return  # of a function the file holds too few points to say
+    best = 0.0
+    for event in events:
+        if event.p_lower > event.q_upper:
+            best = max(best, finding.claim.least_value(event.p_lower, event.q_upper))
+    _require(
+        finding.bound >= best * (1.0 - _SAME) - 1e-12,
+        f"the band proves {best:.6g}, and the stated bound is only {finding.bound:.6g}",
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Batches of bets: audits that may stop at any time
+#
+# A wealth that starts at 1, is staked anew on every batch of draws, and has a mean of at most 1 whenever
+# the claim is true, ever reaches 1/f with a probability of at most f (Ville's inequality).
+
+
+@dataclass(frozen=True)
+class Bet:
+    """A part of the wealth, staked on one event in one batch of draws.
+
+    Attributes:
+        batch: the number of the batch, from 1.
+        stake: the number of the event within its batch, from 0.
+        share: the part of the wealth that is staked on it.
+        flipped: whether the event is likelier under the right input.
+        p: the guessed probability of the event where it is likelier.
+        q: the guessed probability where it is less likely.
+        left: its counts of the left input.
+        right: its counts of the right input.
+    """
+
+    batch: int
+    stake: int
+    share: float
+    flipped: bool
+    p: float
+    q: float
+    left: Counts
+    right: Counts
+
+    @property
+    def above(self) -> Counts:
+        """The counts where the event should be likelier."""
+        return self.right if self.flipped else self.left
+
+    @property
+    def below(self) -> Counts:
+        """The counts where it should be less likely."""
+        return self.left if self.flipped else self.right
+
+
+Batch = list[Bet]
+
+
+def _read_bet(data: Any) -> Bet:
+    return Bet(
+        batch=_whole(data, "batch"),
+        stake=_whole(data, "stake"),
+        share=_number(data, "share"),
+        flipped=_truth(data, "flipped"),
+        p=min(max(_number(data, "p1"), _MARGIN_OF_GUESSES), 1.0 - _MARGIN_OF_GUESSES),
+        q=min(max(_number(data, "q1"), _MARGIN_OF_GUESSES), 1.0 - _MARGIN_OF_GUESSES),
+        left=_counts(data, "left"),
+        right=_counts(data, "right"),
+    )
+
+
+def prove_by_bets(finding: Finding, document: Any) -> Proof:
+    """Proves that the bets were fair, and that they won against every value up to the bound."""
+    if "batches" not in finding.details:
+        _cannot_check("there were too many bets to be stored")
+    bets = [_read_bet(data) for data in _list(finding.details, "batches")]
+    batches = check_bets_are_fair(bets)
+    check_every_draw_counts_once(finding, batches, document)
+    n_of_witness = check_witness_was_bet_on(finding, batches)
+    check_choices_of_events(finding, n_batches=len(batches), n_of_witness=n_of_witness)
+    check_anytime_limits(finding)
+    check_why_it_stopped(finding, document)
+    ladder = _ladder_of(finding.claim)
+    if len(ladder) * len(bets) > _MOST_BETS:
+        _cannot_check("there are too many bets")
+    check_curve_over_time(finding, batches, ladder)
+    return _prove_on_ladder(finding, batches, ladder)
+
+
+def check_bets_are_fair(bets: Sequence[Bet]) -> list[Batch]:
+    """Proves that each batch was drawn once, and that no more than the whole wealth was staked on it.
+
+    Batches are numbered one after the other. The bets of a batch are about the same draws, so they have
+    the same numbers of trials, and their shares of the wealth sum to 1.
+    """
+    batches: list[Batch] = []
+    for bet in bets:
+        if batches and bet.batch == batches[-1][0].batch:
+            batches[-1].append(bet)
+        else:
+            batches.append([bet])
+    for number, batch in enumerate(batches, start=1):
+        first = batch[0]
+        _require(first.batch == number, f"batch {first.batch} stands where batch {number} should")
+        _require(first.left.trials == first.right.trials, f"batch {number} has unequal sides")
+        _require(first.left.trials > 0, f"batch {number} has no draws")
+        for place, bet in enumerate(batch):
+            _require(bet.stake == place, f"the bets of batch {number} are out of order")
+            _require(bet.share > 0.0, f"a bet of {bet.share} of the wealth")
+            has_same_draws = (
+                bet.left.trials == first.left.trials and bet.right.trials == first.right.trials
+            )
+            _require(has_same_draws, f"the bets of batch {number} are about different draws")
+        staked = math.fsum(bet.share for bet in batch)
+        _require(
+            abs(staked - 1.0) <= _SAME_SHARES,
+            f"{staked} times the wealth is staked on batch {number}",
+        )
+    return batches
+
+
+def check_every_draw_counts_once(finding: Finding, batches: Sequence[Batch], document: Any) -> None:
+    """Proves that pilot and batches together are all draws: none was bet on several times."""
+    pilot = _whole(finding.details, "pilot")
+    counted = pilot + sum(batch[0].left.trials for batch in batches)
+    _require(
+        counted == _whole(finding.details, "pairs_of_draws"),
+        f"the pilot and all batches have {counted} draws, not {finding.details['pairs_of_draws']}",
+    )
+    used = _samples_used(document)
+    lost = _lost_draws(document)
+    for side, n_used, n_lost in (("left", used.left, lost.left), ("right", used.right, lost.right)):
+        _require(
+            n_used in (counted, counted + n_lost),
+            f"the pilot and all batches have {counted} draws, but {n_used} were drawn on the {side}",
+        )
+
+
+def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
+    """Proves that the witness's counts are those of the first event in the last batches, on its side.
+
+    Returns:
+        In how many batches the event was bet on. None, if events were chosen anew and time ran out before
+        their first batch was complete.
+    """
+    left = _NOTHING_COUNTED
+    right = _NOTHING_COUNTED
+    n_batches = 0
+    for batch in reversed(batches):
+        if left.trials >= finding.left.trials:
+            break
+        bet = batch[0]
+        _require(
+            bet.flipped == finding.flipped, "the witness and the bets on it have different sides"
+        )
+        left = left.plus(bet.left)
+        right = right.plus(bet.right)
+        n_batches += 1
+    _require(
+        left == finding.left and right == finding.right,
+        "the witness was not counted in the last batches",
+    )
+    return n_batches
+
+
+def check_choices_of_events(finding: Finding, n_batches: int, n_of_witness: int) -> None:
+    """Proves that the number of times that events were chosen fits the batches.
+
+    It is the price of the witness's limits. Every choice but the last was bet on in some batch.
+    """
+    choices = _whole(finding.details, "choices_of_events")
+    earlier = n_batches - n_of_witness
+    least = 1 if earlier == 0 else 2
+    most = 1 + earlier
+    _require(least <= choices <= most, f"{choices} choices of events in {n_batches} batches")
+
+
+def check_anytime_limits(finding: Finding) -> None:
+    """Proves that the limits of a sequential witness are those of its counts.
+
+    The events of the k-th choice may spend 6/(π·k)² of the failure probability, which sums to 1 over all
+    k, half of it on each limit.
+    """
+    assert finding.witness is not None
+    choices = _whole(finding.details, "choices_of_events")
+    failure = finding.failure * 3.0 / (math.pi * choices) ** 2
+    p_lower = _number(finding.witness, "p_lower")
+    q_upper = _number(finding.witness, "q_upper")
+    _check_anytime_limit(p_lower, finding.above, failure)
+    _check_anytime_limit(1.0 - q_upper, finding.below.of_complement(), failure)
+
+
+def _check_anytime_limit(limit: float, counts: Counts, failure: float) -> None:
+    """The limit is where the Jeffreys mixture is 1/failure times as likely as the limit itself."""
+    if counts.hits == 0:
+        is_right = limit == 0.0
+    elif not 0.0 < limit < 1.0:
+        is_right = False
+    else:
+        misses = counts.trials - counts.hits
+        of_hits = math.lgamma(counts.hits + 0.5)
+        of_misses = math.lgamma(misses + 0.5)
+        of_trials = math.lgamma(counts.trials + 1.0)
+        log_mixture = of_hits + of_misses - of_trials - math.log(math.pi)
+        log_likelihood = counts.hits * math.log(limit) + misses * math.log1p(-limit)
+        difference = log_mixture + math.log(failure) - log_likelihood
+        rounding = 1e-13 * (abs(of_hits) + abs(of_misses) + abs(of_trials) + abs(log_likelihood))
+        is_right = abs(difference) <= _SAME + rounding
+    _require(is_right, f"a limit of {limit} from {counts.hits} hits in {counts.trials} draws")
+
+
+def check_why_it_stopped(finding: Finding, document: Any) -> None:
+    """Proves that the audit stopped at a refutation exactly if its bound refutes what was claimed."""
+    stopped = _get(finding.details, "stopped")
+    _require(stopped in ("refuted", "samples", "seconds"), f"an audit stopped by {stopped!r:.40}")
+    is_judged = _get(document, "verdict") is not None
+    is_refuted = is_judged and finding.is_above_claim
+    _require(
+        (stopped == "refuted") == is_refuted,
+        f"an audit stopped by {stopped!r} with a bound of {finding.bound} on a claim of {finding.claim.value}",
+    )
+
+
+@dataclass(frozen=True)
+class BoundingLine:
+    """A line p = slope·q + shift that the curve of a claim never exceeds."""
+
+    slope: float
+    shift: float
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A value that is bet against, with lines above everything that a claim of this value allows."""
+
+    value: float
+    lines: list[BoundingLine]
+
+
+def _ladder_of(claim: Claim) -> list[Rung]:
+    """The values that a sequential audit bets against: a fixed grid, and one just above the claim."""
+    if claim.notion not in (*_NOTIONS_OF_LINES, "gaussian"):
+        _cannot_check(f"bets against {claim.notion} claims are not recomputed here")
+    if claim.notion == "approx-delta":
+        grid = [0.0]
+        grid += [1e-5 * 95000.0 ** (number / 59.0) for number in range(60)]
+    elif claim.notion == "gaussian":
+        grid = [number / 20.0 for number in range(41)]
+        grid += [2.1 + number / 10.0 for number in range(40)]
+    else:
+        grid = [number / 40.0 for number in range(81)]
+        grid += [2.1 + number / 10.0 for number in range(40)]
+        grid += [6.25 + number / 4.0 for number in range(32)]
+    values = sorted([*grid, _just_above(claim)])
+    return [Rung(value, _bounding_lines(claim, value)) for value in values]
+
+
+def _just_above(claim: Claim) -> float:
+    """The value that an audit bets against in order to refute the claim itself."""
+    return claim.value * (1.0 + 1e-9) + 1e-12
+
+
+def _bounding_lines(claim: Claim, value: float) -> list[BoundingLine]:
+    if claim.notion != "gaussian":
+        line = claim.line_at(value)
+        mirrored = BoundingLine(slope=1.0 / line.slope, shift=1.0 - (1.0 - line.shift) / line.slope)
+        return [BoundingLine(line.slope, line.shift), mirrored]
+    # Tangents of a Gaussian curve; a concave curve lies below each of them.
+    lines = []
+    for number in range(29):
+        z = 0.3 * number - 4.2
+        slope = math.exp(-value * z - 0.5 * value * value)
+        shift = _NORMAL.cdf(z + value) - slope * _NORMAL.cdf(z) + 1e-11
+        lines.append(BoundingLine(slope, shift))
+    return lines
+
+
+def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]) -> Proof:
+    """The bound must be the last value up to which the bets against every value won."""
+    up_to_bound = [rung for rung in ladder if rung.value <= finding.bound * (1.0 + 1e-12)]
+    last = up_to_bound[-1].value
+    _require(
+        finding.bound == 0.0 or _are_same(last, finding.bound, 1e-12),
+        f"no sequential audit bets against {finding.bound}",
+    )
+    log_needed = -math.log(finding.failure)
+    worst = 0.0
+    if finding.bound > 0.0:
+        for rung in up_to_bound:
+            worst = max(worst, math.exp(-_best_log_wealth(rung, batches)))
+    # Of a bound of 0 it is not known whether the bets against 0 itself won.
+    next_rungs = ladder[len(up_to_bound) : len(up_to_bound) + 1]
+    could_go_on = worst <= finding.failure
+    if finding.bound == 0.0:
+        could_go_on = _best_log_wealth(ladder[0], batches) > log_needed + _SAME
+    for rung in next_rungs:
+        is_won = could_go_on and _best_log_wealth(rung, batches) > log_needed + _SAME
+        _require(
+            not is_won,
+            f"the bets won against {rung.value:.6g}, and the stated bound is only {finding.bound:.6g}",
+        )
+    return Proof(failure=worst)
+
+
+def _best_log_wealth(rung: Rung, batches: Sequence[Batch]) -> float:
+    """The largest logarithm that the wealth ever had, at least 0."""
+    return max([0.0, *_log_wealth_over_time(rung, batches)])
+
+
+def _log_wealth_over_time(rung: Rung, batches: Sequence[Batch]) -> list[float]:
+    """The logarithm of the wealth after each batch."""
+    log_wealth = 0.0
+    over_time = []
+    for batch in batches:
+        factor = math.fsum(bet.share * math.exp(_log_payoff(rung, bet)) for bet in batch)
+        log_wealth += math.log(factor) - _SAME_SHARES
+        over_time.append(log_wealth)
+    return over_time
+
+
+def _log_payoff(rung: Rung, bet: Bet) -> float:
+    """What a bet pays: the likelihood ratio of the guess to the nearest point (p0, q0) of a line.
+
+    With a = (p − p0)/(p0(1 − p0)) and b = (q − q0)/(q0(1 − q0)) of the guess, the mean of that ratio is at
+    most e^(n·a·(P − p0) + m·b·(Q − q0)). Below the line that is at most
+    e^((n·a·slope + m·b)·(Q − q0) + n·a·(slope·q0 + shift − p0)). At the nearest point the first bracket is
+    0; whatever rounding leaves of both is subtracted.
+    """
+    n = bet.above.trials
+    m = bet.below.trials
+    point = _nearest_point(rung, bet)
+    if point.growth <= 0.0:
+        return 0.0
+    p0 = point.p
+    q0 = point.q
+    a = (bet.p - p0) / (p0 * (1.0 - p0))
+    b = (bet.q - q0) / (q0 * (1.0 - q0))
+    terms = [
+        bet.above.hits * math.log(bet.p / p0),
+        (n - bet.above.hits) * (math.log1p(-bet.p) - math.log1p(-p0)),
+        bet.below.hits * math.log(bet.q / q0),
+        (m - bet.below.hits) * (math.log1p(-bet.q) - math.log1p(-q0)),
+    ]
+    unfair = abs(n * a * point.line.slope + m * b)
+    unfair += n * a * max(point.line.slope * q0 + point.line.shift - p0, 0.0)
+    rounding = 1e-12 * math.fsum(abs(term) for term in terms)
+    return min(math.fsum(terms) - unfair - rounding, 700.0)
+
+
+@dataclass(frozen=True)
+class NearestPoint:
+    """The point of a line with the least n·KL(guess‖p) + m·KL(guess‖q), and that divergence."""
+
+    line: BoundingLine
+    p: float
+    q: float
+    growth: float
+
+
+def _nearest_point(rung: Rung, bet: Bet) -> NearestPoint:
+    """The nearest point of the line from which the guess is farthest.
+
+    Many lines are compared roughly first, and only those near the best one exactly.
+    """
+    lines = rung.lines
+    if len(lines) > 2:
+        rough = [_project(line, bet, halvings=12).growth for line in lines]
+        enough = 0.9 * max(rough)
+        lines = [line for line, growth in zip(lines, rough, strict=True) if growth >= enough]
+    points = [_project(line, bet, halvings=44) for line in lines]
+    return max(points, key=lambda point: point.growth)
+
+
+def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
+    """Bisection for the zero of the derivative along the line; a guess below the line grows by 0."""
+    n = bet.above.trials
+    m = bet.below.trials
+    slope = line.slope
+    shift = line.shift
+    low = max(bet.q, (_MARGIN_OF_GUESSES - shift) / slope)
+    high = min(
+        (1.0 - _MARGIN_OF_GUESSES - shift) / slope,
+        (bet.p - shift) / slope,
+        1.0 - _MARGIN_OF_GUESSES,
+    )
+    if bet.p <= slope * bet.q + shift or high <= low:
+        return NearestPoint(line, p=bet.p, q=bet.q, growth=0.0)
+    p = q = 0.0
+    for _ in range(halvings):
+        q = 0.5 * (low + high)
+        p = min(max(slope * q + shift, 5e-10), 1.0 - 5e-10)
+        derivative = n * slope * (p - bet.p) / (p * (1.0 - p)) + m * (q - bet.q) / (q * (1.0 - q))
+        if derivative > 0.0:
+            high = q
+        else:
+            low = q
+    growth = 0.0
+    if p < bet.p:
+        growth = n * relative_entropy(bet.p, p) + m * relative_entropy(bet.q, q)
+    return NearestPoint(line, p=p, q=q, growth=growth)
+
+
+def check_curve_over_time(
+    finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]
+) -> None:
+    """Proves that the stored wealth against the claim and the bounds over time are those of the bets."""
+    drawn = _whole(finding.details, "pilot")
+    claimed = _just_above(finding.claim)
+    rung = next(rung for rung in ladder if rung.value == claimed)
+    log_wealth_at = {}
+    for batch, log_wealth in zip(batches, _log_wealth_over_time(rung, batches), strict=True):
+        drawn += batch[0].left.trials
+        log_wealth_at[drawn] = log_wealth
+    for point in _list(finding.details, "wealth"):
+        n, wealth = _two_numbers(point, "wealth")
+        _require(n in log_wealth_at, f"no batch ended after {n} draws")
+        recomputed = min(log_wealth_at[int(n)], 700.0)
+        stored = math.log(wealth) if wealth > 0.0 else -math.inf
+        is_right = abs(stored - recomputed) <= 1e-4 * (1.0 + abs(recomputed))
+        is_right = is_right or (recomputed < -700.0 and wealth < 1e-300)
+        _require(is_right, f"a wealth of {wealth} after {n} draws")
+    previous = 0.0
+    for point in _list(finding.details, "bound_over_time"):
+        n, bound = _two_numbers(point, "bound_over_time")
+        _require(n in log_wealth_at, f"no batch ended after {n} draws")
+        _require(bound >= previous, "a bound that holds at any time fell")
+        previous = bound
+    _require(previous == finding.bound, "the last bound over time is not the bound")
+
+
+# --------------------------------------------------------------------------------------------------
+# Rényi bets: one bet on a score that is constant on cells
+
+
+@dataclass(frozen=True)
+class ScoreBet:
+    """A bet against a Rényi divergence of at most some value.
+
+    Attributes:
+        order: of the divergence.
+        stake: the part of the wealth that is staked.
+        scores: of the cells.
+        above: draws in each cell where the score should be larger.
+        below: draws in each cell under the other input.
+    """
+
+    order: float
+    stake: float
+    scores: list[float]
+    above: list[int]
+    below: list[int]
+
+    def failure(self, divergence: float) -> float:
+        """The failure probability at which the bet refutes a divergence: one over its wealth.
+
+        The wealth is ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) for the order α, the
+        stake λ, the score h, the divergence r and g = α/(α − 1). Its mean is at most 1 if the divergence
+        is at most r: by Hölder's inequality, the tangent of a convex power, and 1 + x ≤ e^x.
+        """
+        s = self.order - 1.0
+        if not 0.0 < self.stake < s / self.order:
+            return 1.0
+        ratio = sum(self.above) / sum(self.below)
+        terms = []
+        for score, count in zip(self.scores, self.above, strict=True):
+            gain = 1.0 + self.stake * self.order / s * math.expm1(s * score)
+            if count and gain <= 0.0:
+                return 1.0
+            if count:
+                terms.append(count * math.log(gain))
+        for score, count in zip(self.scores, self.below, strict=True):
+            loss = 1.0 - self.stake * ratio * math.expm1(divergence + self.order * score)
+            # No output may lose more than everything, whether it was drawn or not.
+            if loss < -1e-12 or (count and loss <= 0.0):
+                return 1.0
+            if count:
+                terms.append(count * math.log(loss))
+        rounding = 1e-12 * (1.0 + math.fsum(abs(term) for term in terms))
+        return math.exp(-max(math.fsum(terms) - rounding, 0.0))
+
+
+def prove_by_score(finding: Finding) -> Proof:
+    """Proves that the bet on a score won against the divergence that the bound stands for."""
+    bet = _read_score_bet(finding)
+    check_cells_fit_witness(finding, bet)
+    divergence = _number(finding.details, "divergence_lower")
+    check_divergence_gives_bound(finding, bet.order, divergence)
+    _require(divergence >= 0.0, f"a divergence of {divergence}")
+    slightly_more = divergence * 1.001 + 1e-6
+    _require(
+        bet.failure(slightly_more) > finding.failure * (1.0 - _COARSENESS),
+        f"the bet won against a divergence of {slightly_more}, and only {divergence} is stated",
+    )
+    return Proof(failure=bet.failure(divergence) if divergence > 0.0 else 0.0)
+
+
+def _read_score_bet(finding: Finding) -> ScoreBet:
+    assert finding.witness is not None
+    cells = _get(finding.details, "cells")
+    left = _wholes(_get(cells, "left"), "cells")
+    right = _wholes(_get(cells, "right"), "cells")
+    return ScoreBet(
+        order=_number(finding.details, "order"),
+        stake=_number(finding.details, "stake"),
+        scores=_numbers(_get(_get(finding.witness, "event"), "scores"), "scores"),
+        above=right if finding.flipped else left,
+        below=left if finding.flipped else right,
+    )
+
+
+def check_cells_fit_witness(finding: Finding, bet: ScoreBet) -> None:
+    """Proves that the cells have a score each, and that their counts add up to those of the witness."""
+    assert finding.witness is not None
+    event = _get(finding.witness, "event")
+    _require(bet.order == _get(event, "order"), "score and bet have different orders")
+    fits = len(bet.above) == len(bet.below) == len(bet.scores)
+    _require(fits, "the counts of the cells do not fit the score")
+    favoured = _chosen_cells(event)
+    _require(favoured <= set(range(len(bet.scores))), "the score favours cells that do not exist")
+    above = Counts(hits=sum(bet.above[cell] for cell in favoured), trials=sum(bet.above))
+    below = Counts(hits=sum(bet.below[cell] for cell in favoured), trials=sum(bet.below))
+    fits = above == finding.above and below == finding.below
+    _require(fits, "the counts of the cells do not fit the witness")
+
+
+def check_divergence_gives_bound(finding: Finding, order: float, divergence: float) -> None:
+    """Proves that the bound is what a divergence of this order means in the claim's own parameter."""
+    claim = finding.claim
+    _require(order > 1.0, f"a divergence of order {order}")
+    _require(
+        claim.order is None or claim.order == order, f"a claim about another order than {order}"
+    )
+    if claim.notion == "renyi":
+        implied = finding.bound
+    elif claim.notion == "zcdp":
+        implied = finding.bound * order
+    elif claim.notion == "pure" and finding.details.get("threshold") == "published":
+        implied = min(finding.bound, 2.0 * order * finding.bound**2)
+    elif claim.notion == "pure":
+        implied = _greatest_divergence(finding.bound, order)
+    else:
+        _cannot_check(f"bets on scores do not bound {claim.notion} claims")
+    is_same = _are_same(implied, divergence) or implied + divergence < 1e-9
+    _require(is_same, f"the divergence {divergence} of order {order} does not give the bound")
+
+
+def _greatest_divergence(epsilon: float, order: float) -> float:
+    """The greatest Rényi divergence under ε-privacy: that of randomized response.
+
+    It is (ln cosh((α − ½)ε) − ln cosh(ε/2))/(α − 1), for a small (α − 1)ε in a form that does not cancel.
+    """
+    s = order - 1.0
+    half = 0.5 * epsilon
+    step = s * epsilon
+    if step <= 1.0:
+        return math.log1p(2.0 * math.sinh(0.5 * step) ** 2 + math.tanh(half) * math.sinh(step)) / s
+    larger = half + step + math.log1p(math.exp(-2.0 * (half + step)))
+    smaller = half + math.log1p(math.exp(-2.0 * half))
+    return (larger - smaller) / s
+
+
+# --------------------------------------------------------------------------------------------------
+# The document's agreement with itself
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A number for each input."""
+
+    left: int
+    right: int
+
+
+def _samples_used(document: Any) -> Sides:
+    values = _wholes(_get(document, "samples_used"), "samples_used")
+    if len(values) != 2:
+        _cannot_check("samples_used should be two counts")
+    return Sides(left=values[0], right=values[1])
+
+
+def _lost_draws(document: Any) -> Sides:
+    """Draws that were begun, lost in an interruption and drawn again."""
+    return _read_sides(_get(document, "settings"), "redrawn") or Sides(left=0, right=0)
+
+
+def _read_sides(settings: Any, name: str) -> Sides | None:
+    """A fact about both inputs; None if the settings do not hold it."""
+    if name not in settings:
+        return None
+    values = _wholes(settings[name], name)
+    if len(values) != 2:
+        _cannot_check(f"{name} should be two counts")
+    return Sides(left=values[0], right=values[1])
+
+
+def check_version(document: Any) -> None:
+    """Proves that the file is a result in a form that this checker reads."""
+    version = _get(document, "schema_version")
+    if type(version) is not int or version != 1:
+        _cannot_check(f"schema_version = {version!r:.40} is not known; this checker reads 1")
+    if "findings" not in document and document.get("kind") == "profile":
+        _cannot_check(
+            "a profile holds a band without its counts; audit with method='profile' stores them"
+        )
+    if not _list(document, "findings"):
+        _cannot_check("it has no findings")
+
+
+def check_result_repeats_first_finding(document: Any) -> None:
+    """Proves that bound, guarantee, claim and witness of the result are those of its first finding."""
+    first = document["findings"][0]
+    for name in ("lower_bound", "guarantee", "claim", "witness"):
+        _require(
+            _get(document, name) == _get(first, name), f"result and first finding differ in {name}"
+        )
+
+
+def check_confidence(document: Any) -> None:
+    """Proves that the result has the confidence that was asked for."""
+    confidence = _number(document, "confidence")
+    _require(0.0 < confidence < 1.0, f"a confidence of {confidence}")
+    asked = _get(document, "settings").get("confidence", confidence)
+    _require(
+        asked == confidence,
+        f"a confidence of {asked!r:.40} was asked for, and {confidence} is stated",
+    )
+
+
+def check_verdict(document: Any, first: Finding) -> None:
+    """Proves that the verdict follows from claim, bound, guarantee and the health of the draws.
+
+    Untrusted draws and bounds without a guarantee decide nothing, not even about an event that always
+    happened for one input and never for the other. A measurement has no claim, and no verdict.
+    """
+    is_trusted = not first.guarantee.startswith("none")
+    for report in _list(document, "health"):
+        if _truth(report, "untrusted"):
+            is_trusted = False
+    if not is_trusted:
+        expected = "inconclusive"
+    elif first.is_above_claim:
+        expected = "refuted"
+    else:
+        expected = "not refuted"
+    verdict = _get(document, "verdict")
+    if verdict is None:
+        _require(first.claim.value == 0.0, "a measurement without a verdict has a claim")
+    else:
+        _require(verdict == expected, f"the verdict is {verdict!r:.40}, and should be {expected!r}")
+
+
+def check_detectable(document: Any, first: Finding) -> None:
+    """Proves that the least detectable value is one that an audit with this verdict can state.
+
+    It is estimated by rehearsals, which are not repeated here. But no leak is refuted that the claim
+    allows, and what was refuted or only measured has no such value.
+    """
+    detectable = _get(document, "detectable")
+    if detectable is None:
+        return
+    is_infinite = detectable in ("inf", math.inf)
+    least = math.inf if is_infinite else _as_number(detectable, "detectable")
+    verdict = document["verdict"]
+    _require(verdict is not None, "a measurement cannot have detected anything")
+    if first.method in _ALWAYS_EXACT:
+        _require(
+            verdict == "not refuted",
+            f"an audit with the verdict {verdict!r:.40} detects nothing more",
+        )
+    claimed = first.claim.value
+    _require(least >= claimed * (1.0 - _SAME), f"a claim of {claimed} cannot be refuted at {least}")
+
+
+def check_draws(document: Any, findings: Sequence[Finding]) -> None:
+    """Proves that no more was counted than drawn, and no more drawn than asked for.
+
+    A search may draw more: its trials have draws of their own.
+    """
+    used = _samples_used(document)
+    lost = _lost_draws(document)
+    settings = document["settings"]
+    asked = _as_whole(settings.get("samples", max(used.left, used.right)), "samples")
+    if "finder" not in settings:
+        _require(
+            used.left <= asked + lost.left, f"{used.left} draws on the left, {asked} asked for"
+        )
+        _require(
+            used.right <= asked + lost.right, f"{used.right} draws on the right, {asked} asked for"
+        )
+    for finding in findings:
+        for counts, n_used in ((finding.left, used.left), (finding.right, used.right)):
+            most = min(n_used, asked)
+            _require(counts.trials <= most, f"{counts.trials} draws were counted, of {most}")
+
+
+# --------------------------------------------------------------------------------------------------
+# The budget: what all findings together may get wrong
+
+
+def check_known_methods(findings: Iterable[Finding]) -> None:
+    """Leaves the findings of methods that are not known here unchecked."""
+    for finding in findings:
+        if finding.method not in _KNOWN_METHODS:
+            _cannot_check(f"the method {finding.method:.40} is not known here")
+
+
+_KNOWN_METHODS = (
+    *_ALWAYS_EXACT,
+    *_NEVER_EXACT,
+    "hockey-stick",
+    "poisson-histogram",
+    "renyi-variational",
+    "mmd",
+)
+
+
+def check_budget(document: Any, findings: Sequence[Finding]) -> None:
+    """Proves that all findings together err with at most the failure probability of the result.
+
+    What follows from the first finding along the Gaussian curve costs nothing.
+    """
+    failure = 1.0 - _number(document, "confidence")
+    first = findings[0]
+    implied = [finding for finding in findings if finding.guarantee == _IF_GAUSSIAN]
+    certified = [finding for finding in findings if finding.guarantee != _IF_GAUSSIAN]
+    check_gaussian_findings(first, implied)
+    has_bits = document["settings"].get("representation") == "all"
+    if "paid" in first.details:
+        check_ledger(first, certified, failure, has_bits)
+        check_search_decided(document, certified, has_bits)
+    else:
+        check_one_certificate(certified, failure, has_bits)
+
+
+def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits: bool) -> None:
+    """Proves that a result without a search has one finding, or a second one about bits if asked for."""
+    expected = 2 if has_bits else 1
+    _require(
+        len(certified) == expected, f"{len(certified)} findings where there should be {expected}"
+    )
+    _require(
+        all(finding.claim == certified[0].claim for finding in certified),
+        "the findings are about different claims",
+    )
+    spent = math.fsum(finding.failure for finding in certified)
+    spare = 1e-9 * failure + _SAME_PROBABILITY
+    _require(
+        spent <= failure + spare,
+        f"the findings may err with {spent:.6g}, the result with {failure:.6g}",
+    )
+    _require(spent >= failure - spare, "the findings have more confidence than the result")
+
+
+def check_ledger(
+    first: Finding, certified: Sequence[Finding], failure: float, has_bits: bool
+) -> None:
+    """Proves that every certificate of a search was paid for, and all of them from one budget.
+
+    The ledger may name certificates without a finding: one beyond the domain is only remarked on, and
+    one that time cut off is paid for and never happened.
+    """
+    prices = []
+    for entry in _list(first.details, "paid"):
+        if not isinstance(entry, list) or len(entry) != 2:
+            _cannot_check("the ledger of a search should hold purposes and prices")
+        price = _as_number(entry[1], "paid")
+        _require(price > 0.0, f"a certificate at the price of {price}")
+        prices.append(price)
+    spent = math.fsum(prices)
+    _require(
+        spent <= failure * (1.0 + 1e-9) + _SAME_PROBABILITY,
+        f"the certificates may err with {spent:.6g}, the result with {failure:.6g}",
+    )
+    for cost in sorted(_costs_of_certificates(certified, has_bits), reverse=True):
+        fitting = [price for price in prices if _is_price_of(cost, price, has_bits)]
+        _require(bool(fitting), "a finding was not paid for, or not at its price")
+        prices.remove(min(fitting))
+
+
+def _costs_of_certificates(certified: Sequence[Finding], has_bits: bool) -> list[float]:
+    """What each certificate may err with; that of the first finding includes the one about its bits."""
+    costs = [finding.failure for finding in certified]
+    if has_bits:
+        _require(len(costs) >= 2, "the finding about bits is missing")
+        return [costs[0] + costs[1], *costs[2:]]
+    return costs
+
+
+def _is_price_of(cost: float, price: float, has_bits: bool) -> bool:
+    """Whether a certificate at this price may err with this cost.
+
+    If bits are looked at, too, only the first finding still has its part about bits with it.
+    """
+    if has_bits:
+        return cost <= price * (1.0 + 1e-9) + _SAME_PROBABILITY
+    return _are_same(cost, price, _SAME)
+
+
+def check_search_decided(document: Any, certified: Sequence[Finding], has_bits: bool) -> None:
+    """Proves that the finding that decides is the one that should.
+
+    A search ends with the first certificate that refutes its claim. So no other finding does, and if
+    none refutes, the first one has the largest bound of those about the same claim. Each finding is
+    compared with its own claim; all are of one notion.
+    """
+    first = certified[0]
+    others = certified[2:] if has_bits else certified[1:]
+    for other in others:
+        _require(
+            other.claim.notion == first.claim.notion, "the findings are about different notions"
+        )
+        if document["verdict"] is not None:
+            _require(
+                not other.is_above_claim, "a finding that refutes its claim is not the first one"
+            )
+        if document["verdict"] == "not refuted" and other.claim == first.claim:
+            _require(
+                other.bound <= first.bound,
+                "the finding with the largest bound is not the first one",
+            )
+
+
+def check_gaussian_findings(first: Finding, implied: Sequence[Finding]) -> None:
+    """Proves that an ε stated along the Gaussian curve is the one that belongs to the bound on μ.
+
+    There is one exactly if the claim was made as an ε at some δ.
+    """
+    delta = first.claim.at_delta
+    expected = 0 if delta is None else 1
+    _require(len(implied) == expected, "findings along the Gaussian curve: too many or too few")
+    for finding in implied:
+        assert delta is not None
+        _require(
+            finding.claim.notion == "approx", "a finding along the Gaussian curve is not about ε"
+        )
+        _require(finding.claim.delta == delta, "a finding along the Gaussian curve has another δ")
+        _require(
+            finding.failure == first.failure and finding.method == first.method,
+            "a finding along the Gaussian curve does not follow from the first one",
+        )
+        _check_on_gaussian_curve(mu=first.bound, epsilon=finding.bound, delta=delta)
+        _check_on_gaussian_curve(mu=first.claim.value, epsilon=finding.claim.value, delta=delta)
+
+
+def _check_on_gaussian_curve(mu: float, epsilon: float, delta: float) -> None:
+    """δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ); for a small μ, ε is 0 and δ more than is needed."""
+    if mu > 0.0:
+        there = _NORMAL.cdf(0.5 * mu - epsilon / mu)
+        back = _NORMAL.cdf(-0.5 * mu - epsilon / mu)
+        on_curve = there - math.exp(epsilon) * back
+    else:
+        on_curve = 0.0
+    is_right = _are_same(on_curve, delta, 1e-4) or (epsilon == 0.0 and on_curve <= delta)
+    _require(is_right, "a finding is off the Gaussian curve")
+
+
+# --------------------------------------------------------------------------------------------------
+# The p-value
+
+
+def check_p_value(document: Any, first: Finding) -> None:
+    """Proves that the p-value agrees with the verdict.
+
+    It is at most 1 − confidence exactly if the claim is refuted. Measurements and results that cannot be
+    trusted have none.
+    """
+    value = document.get("p_value")
+    if value is None:
+        return
+    p_value = _as_number(value, "p_value")
+    verdict = document["verdict"]
+    _require(verdict in ("refuted", "not refuted"), f"a p-value with the verdict {verdict!r:.40}")
+    _require(0.0 < p_value <= 1.0, f"a p-value of {p_value}")
+    failure = 1.0 - _number(document, "confidence")
+    text = f"the claim is {verdict} with a p-value of {p_value:.6g}"
+    if verdict == "refuted":
+        _require(p_value <= failure * (1.0 + 1e-9), text)
+    else:
+        _require(p_value >= failure * (1.0 - 1e-9), text)
+
+
+def check_not_understated(document: Any, first: Finding, proof: Proof) -> None:
+    """Proves that a claim that is said not to be refuted is not clearly refuted by the counts."""
+    if document["verdict"] == "not refuted":
+        _require(
+            proof.refutes_claim is not True,
+            f"the counts refute the claim of {first.claim.value:.6g}, and the verdict does not say so",
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# What weakens the reading, as the settings state it
+
+
+def weakening_facts(settings: Mapping[str, Any]) -> list[str]:
+    """What the reader of a result should know before believing it, one phrase each."""
+    facts = []
+    suppressed = settings.get("suppress")
+    if suppressed:
+        names = (
+            [str(name) for name in suppressed]
+            if isinstance(suppressed, list)
+            else [str(suppressed)]
+        )
+        word = "check" if len(names) == 1 else "checks"
+        facts.append(f"with the {_listed(names)} {word} switched off")
+    failed = _read_sides(settings, "failed")
+    if failed is not None:
+        facts.append(f"{_on_both_sides(failed, 'run', 'runs')} failed and counted as outcomes")
+    elif settings.get("on_error") == "outcome":
+        facts.append("failed runs count as outcomes")
+    retried = _read_sides(settings, "retried")
+    if retried is not None:
+        facts.append(f"{_on_both_sides(retried, 'request', 'requests')} were sent again")
+    redrawn = _read_sides(settings, "redrawn")
+    if redrawn is not None:
+        facts.append(f"{_on_both_sides(redrawn, 'draw', 'draws')} were lost and drawn again")
+    if settings.get("features"):
+        facts.append("what its features compute is not checked")
+    distance = settings.get("distance", 1)
+    if distance != 1:
+        facts.append(f"the inputs are {distance!r:.20} neighbouring steps apart")
+    if settings.get("recording"):
+        facts.append("the draws were recorded before")
+    return facts
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A, B and C."""
+    if len(names) == 1:
+        return names[0]
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def _on_both_sides(counts: Sides, one: str, many: str) -> str:
+    word = one if counts.left == 1 else many
+    return f"{counts.left} {word} on the left and {counts.right} on the right"
+
+
+# --------------------------------------------------------------------------------------------------
+# The recount: the event on the draws that `record="draws.jsonl"` kept
+
+
+def recount(finding: Finding, path: Path) -> str:
+    """Proves that the witness's event happened as often as stated in the draws that proved it.
+
+    Those are the last ones that were drawn of each input, as many as were counted.
+    """
+    if finding.witness is None:
+        _cannot_check("there is no event to count again")
+    event = _get(finding.witness, "event")
+    pair = _get(finding.witness, "pair")
+    cell_of = _cell_finder(_get(event, "partition"))
+    chosen = _chosen_cells(event)
     with path.open(encoding="utf-8") as lines:
-        pairs = _get(json.loads(next(lines)), "pairs")
-        keys = list(dict.fromkeys(json.dumps(pair[side]) for pair in pairs for side in ("left", "right")))
-        places = [keys.index(json.dumps(each)) if json.dumps(each) in keys else -1 for each in wanted]
-        if -1 in places or places[0] == places[1]:
-            raise Stop(None, f"{path} does not distinguish the draws of the two inputs")
-        last = {place: deque[int](maxlen=trials) for place, (_, trials) in zip(places, stored, strict=True)}
-        cell_of = _cells(_get(event, "partition"))
-        for chunk in map(json.loads, lines):
-            for block in chunk["blocks"] if chunk.get("dataset") in last else ():
-                rows = zip(*map(_column, block["columns"]), strict=True) if block["columns"] else [()] * block["size"]
-                last[chunk["dataset"]] += [cell_of(block["shape"], row) for row in rows]
-    chosen = _chosen(event)
-    counted = [[sum(cell in chosen for cell in last[place]), len(last[place])] for place in places]
-    _agree(counted == stored, f"in {path} the event was seen {counted} times (left, right), not {stored}")
+        header = json.loads(next(lines))
+        left_place, right_place = _places_of_inputs(header, pair, path)
+        # Of each input the cells of its last draws.
+        last_left: deque[int] = deque(maxlen=finding.left.trials)
+        last_right: deque[int] = deque(maxlen=finding.right.trials)
+        cells_of = {left_place: last_left, right_place: last_right}
+        for line in lines:
+            chunk = json.loads(line)
+            cells = cells_of.get(chunk.get("dataset"))
+            if cells is None:
+                continue
+            for block in chunk["blocks"]:
+                for row in _rows(block):
+                    cells.append(cell_of(block["shape"], row))
+    left = Counts(hits=sum(cell in chosen for cell in last_left), trials=len(last_left))
+    right = Counts(hits=sum(cell in chosen for cell in last_right), trials=len(last_right))
+    _require(
+        left == finding.left and right == finding.right,
+        f"in {path} the event happened in {left.hits} of {left.trials} draws on the left and in "
+        f"{right.hits} of {right.trials} on the right, not as stated",
+    )
     return f"the event happened as often in the draws of {path}"
 
 
-def _chosen(event: Any) -> set[int]:
+def _places_of_inputs(header: Any, pair: Any, path: Path) -> tuple[int, int]:
+    """The numbers by which a recording refers to the two inputs."""
+    datasets: list[str] = []
+    for recorded in _get(header, "pairs"):
+        for side in ("left", "right"):
+            text = json.dumps(recorded[side])
+            if text not in datasets:
+                datasets.append(text)
+    left = json.dumps(_get(pair, "left"))
+    right = json.dumps(_get(pair, "right"))
+    if left == right or left not in datasets or right not in datasets:
+        _cannot_check(f"{path} does not distinguish the draws of the two inputs")
+    return datasets.index(left), datasets.index(right)
+
+
+def _rows(block: Any) -> Iterable[Sequence[Any]]:
+    """The outputs of one shape, each as the values of its columns."""
+    if not block["columns"]:
+        return [()] * block["size"]
+    columns = [_column(column) for column in block["columns"]]
+    return zip(*columns, strict=True)
+
+
+def _column(data: Any) -> list[Any]:
+    """The values of a column.
+
+    A name becomes a tuple, so that none passes for a number; all NaN become one, which equals itself.
+    """
+    if "labels" in data:
+        labels = data["labels"]
+        codes = data.get("codes", range(len(labels)))
+        return [(labels[code],) for code in codes]
+    values = []
+    for part in data.values():
+        for item in part:
+            value = float(item)
+            values.append(math.nan if math.isnan(value) else value)
+    return values
+
+
+def _chosen_cells(event: Any) -> set[int]:
     """The cells of an event; those of a score are the ones above its mean over both distributions."""
-    if _get(event, "kind") == "cells":
+    kind = _get(event, "kind")
+    if kind == "cells":
         return set(event["chosen"])
-    if event["kind"] != "log-ratio":
-        raise Stop(None, f"events of the kind {event['kind']!r:.40} are not counted again here")
-    middle = 0.5 * math.fsum((p + q) * h for p, q, h in zip(event["p"], event["q"], event["scores"], strict=True))
+    if kind != "log-ratio":
+        _cannot_check(f"events of the kind {kind!r:.40} are not counted again here")
+    weighted = []
+    for p, q, score in zip(event["p"], event["q"], event["scores"], strict=True):
+        weighted.append((p + q) * score)
+    middle = 0.5 * math.fsum(weighted)
     return {cell for cell, score in enumerate(event["scores"]) if score > middle}
 
 
-def _cells(partition: Any) -> Callable[[str, Sequence[Any]], int]:
+@dataclass(frozen=True)
+class Group:
+    """The cells of outputs with the same repeated values: one cell, or the intervals of a line."""
+
+    first_cell: int
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The cells of outputs of one shape.
+
+    Attributes:
+        codes: of each column its repeated values, with their codes.
+        groups: by the codes of all columns, −1 for a value that is not repeated.
+        rest: the cell of outputs of no group.
+    """
+
+    codes: list[dict[Any, int]]
+    groups: dict[tuple[int, ...], Group]
+    rest: int
+
+
+def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
     """Finds the cell of an output: by its shape, then by its repeated values, then by its place on a line."""
-    blocks: dict[str, tuple[Any, dict[tuple[int, ...], tuple[int, Any]], int]] = {}
-    first = 0
+    shapes: dict[str, Shape] = {}
+    n_cells = 0
     for block in partition:
         groups = {}
-        for group in block["groups"]:
-            groups[tuple(group["signature"])] = first, group
-            first += len(group["edges"]) + 2 if "edges" in group else 1
-        atoms = [{value: code for code, value in enumerate(_column(each or {}))} for each in block["atoms"]]
-        blocks[block["shape"]] = atoms, groups, first
-        first += 1
+        for data in block["groups"]:
+            groups[tuple(data["signature"])] = Group(first_cell=n_cells, data=data)
+            # On a line: one interval more than there are edges, and a cell for NaN.
+            n_cells += len(data["edges"]) + 2 if "edges" in data else 1
+        codes = []
+        for atoms in block["atoms"]:
+            values = _column(atoms or {})
+            codes.append({value: code for code, value in enumerate(values)})
+        shapes[block["shape"]] = Shape(codes=codes, groups=groups, rest=n_cells)
+        n_cells += 1
+    outside = n_cells
+    looks_at_features = any("featured{" in name for name in shapes)
 
-    def cell_of(shape: str, values: Sequence[Any]) -> int:
-        if shape not in blocks:
-            if any("featured{" in known for known in blocks) and "featured{" not in shape:
-                raise Stop(None, "the event looks at features of the outputs, which were not recorded beside them")
-            return first
-        atoms, groups, rest = blocks[shape]
-        signature = tuple(codes.get(value, -1) for codes, value in zip(atoms, values, strict=True)) or (0,)
-        start, group = groups.get(signature, (rest, {}))
-        if "edges" not in group:
-            return start
-        value = _score(group["score"], values) if "score" in group else values[group["column"]]
-        return start + _on_line(group["edges"], value)
+    def cell_of(name: str, values: Sequence[Any]) -> int:
+        if name not in shapes:
+            if looks_at_features and "featured{" not in name:
+                _cannot_check(
+                    "the event looks at features of the outputs, which were not recorded beside them"
+                )
+            return outside
+        shape = shapes[name]
+        signature = []
+        for codes, value in zip(shape.codes, values, strict=True):
+            signature.append(codes.get(value, -1))
+        group = shape.groups.get(tuple(signature) or (0,))
+        if group is None:
+            return shape.rest
+        if "edges" not in group.data:
+            return group.first_cell
+        edges = group.data["edges"]
+        if "score" in group.data:
+            return group.first_cell + _interval(edges, _score(group.data["score"], values))
+        return group.first_cell + _interval(edges, values[group.data["column"]])
 
     return cell_of
 
 
-def _column(data: Any) -> list[Any]:
-    """The values of a column: names as tuples, so that none passes for a number, and one NaN, which equals itself."""
-    if "labels" in data:
-        return [(data["labels"][code],) for code in data.get("codes", range(len(data["labels"])))]
-    numbers = (float(value) for values in data.values() for value in values)
-    return [math.nan if math.isnan(value) else value for value in numbers]
-
-
-def _on_line(edges: Sequence[Any], value: float) -> int:
-    return len(edges) + 1 if math.isnan(value) else bisect_right(edges, value, key=float)
+def _interval(edges: Sequence[Any], value: float) -> int:
+    """The number of the interval between edges; NaN has one of its own, the last."""
+    if math.isnan(value):
+        return len(edges) + 1
+    return bisect_right(edges, value, key=float)
 
 
 def _score(score: Any, values: Sequence[Any]) -> float:
-    if score.get("kind", "additive") != "additive":
-        raise Stop(None, f"scores of the kind {score['kind']!r:.40} are not evaluated here")
+    """The additive score of an output, summed in the order in which the audit sums it."""
+    kind = score.get("kind", "additive")
+    if kind != "additive":
+        _cannot_check(f"scores of the kind {kind!r:.40} are not evaluated here")
     total = 0.0
     for term in score["terms"]:
-        mixed = (share * value for share, value in zip(term.get("mix", ()), values, strict=False) if share)
-        x = [*accumulate(mixed, initial=0.0)][-1] if "mix" in term else values[term["column"]]  # rounds as the audit
-        total += term["weights"][_on_line(term["edges"], x) if "edges" in term else [*term["labels"], *x].index(*x)]
+        if "mix" in term:
+            x: Any = 0.0
+            for weight, value in zip(term["mix"], values, strict=False):
+                if weight:
+                    x += weight * value
+        else:
+            x = values[term["column"]]
+        if "edges" in term:
+            place = _interval(term["edges"], x)
+        else:
+            # A name is a tuple of one; an unknown one comes after all known ones.
+            name = x[0]
+            place = term["labels"].index(name) if name in term["labels"] else len(term["labels"])
+        total += term["weights"][place]
     return total
 
 
+# --------------------------------------------------------------------------------------------------
+# The whole argument
+
+
 def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Check:
-    """Checks an `AuditResult`, its plain data, its JSON text or its file; given the draws, counts the event again.
+    """Checks an `AuditResult`, its plain data, its JSON text or its file.
+
+    Args:
+        result: what to check.
+        recording: the draws of the audit, on which the event is counted again.
 
     >>> em.verify(em.audit(em.zoo.dp_mean(), samples=1000, seed=0)).holds
     True
     """
     try:
-        return _verified(_read(result), recording)
-    except Stop as stop:
-        return Check(*stop.args)
+        return _verify(_read(result), recording)
+    except DoesNotHold as stop:
+        return Check(False, stop.reason)
+    except CannotBeChecked as stop:
+        return Check(None, stop.reason)
     except OSError as error:
         return Check(None, f"{error.filename}: {error.strerror}")
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError, MemoryError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+        MemoryError,
+    ) as error:
         return Check(None, f"this is not what an audit stores: {error!r:.200}")
 
 
 def _read(result: Any) -> Any:
-    text = result.to_json() if hasattr(result, "to_json") else result
-    if isinstance(text, os.PathLike) or (isinstance(text, str) and not text.lstrip().startswith("{")):
-        text = Path(text).read_text(encoding="utf-8")
-    return json.loads(json.dumps(text) if isinstance(text, Mapping) else text)
+    if hasattr(result, "to_json"):
+        return json.loads(result.to_json())
+    if isinstance(result, Mapping):
+        return json.loads(json.dumps(result))
+    is_path = isinstance(result, os.PathLike)
+    if is_path or (isinstance(result, str) and not result.lstrip().startswith("{")):
+        return json.loads(Path(result).read_text(encoding="utf-8"))
+    return json.loads(result)
 
 
-def _verified(document: Any, recording: str | os.PathLike[str] | None) -> Check:
-    if _get(document, "schema_version") != 1:
-        raise Stop(None, f"schema_version = {document['schema_version']!r:.40} is not known; this checker reads 1")
-    findings = [StoredFinding._read(each) for each in _get(document, "findings")]
-    _check_document(document, findings)
-    steps, total = ["verdict, claim, bound, confidence, findings and draws agree"], 0.0
-    for each in findings:
-        if each.guarantee == "exact":
-            needed = max(each.needed(), each.failure)
-            proved = f"that {each.method} proves {each.claim.notion} {each.bound:.6g} at confidence {1.0 - needed:.6g}"
-            _agree(needed <= each.failure * (1.0 + _COARSE) + 1e-15, f"the counts show only {proved}")
-            total, steps = total + needed, [*steps, f"the counts show {proved}"]
-    steps += [_recount(findings[0], Path(recording))] if recording is not None else []
-    if findings[0].guarantee != "exact":
-        raise Stop(None, f"the guarantee is {findings[0].guarantee!r:.80}: no count proves that")
-    level = 1.0 - max(total, 1.0 - document["confidence"])
-    whose = " (what its features compute is not checked)" if document["settings"].get("features") else ""
-    return Check(True, f"the bound {findings[0].bound:.6g} at confidence {level:.6g}{whose}", level, tuple(steps))
+def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
+    """The argument, in the order in which a sceptic would ask."""
+    # Is it a result, and does it say the same thing everywhere?
+    check_version(document)
+    if not isinstance(_get(document, "settings"), Mapping):
+        _cannot_check("the settings are not named")
+    check_result_repeats_first_finding(document)
+    check_confidence(document)
+    findings = [_read_finding(data) for data in document["findings"]]
+    first = findings[0]
+    for finding in findings:
+        check_guarantee(finding)
+
+    # Does the verdict follow from the bound?
+    check_verdict(document, first)
+    check_detectable(document, first)
+    check_p_value(document, first)
+
+    # Was more counted than drawn, or more risked than allowed?
+    check_draws(document, findings)
+    check_known_methods(findings)
+    check_budget(document, findings)
+    steps = ["verdict, claim, bound, confidence, findings and draws agree"]
+
+    # Do the counts prove the bounds?
+    total_failure = 0.0
+    for finding in findings:
+        if finding.guarantee != _EXACT:
+            continue
+        proof = prove(finding, document)
+        needed = max(proof.failure, finding.failure)
+        proved = f"{finding.method} proves {finding.claim.notion} {finding.bound:.6g} at confidence {1.0 - needed:.6g}"
+        is_proved = needed <= finding.failure * (1.0 + _COARSENESS) + _SAME_PROBABILITY
+        _require(is_proved, f"the counts show only that {proved}")
+        if finding is first:
+            check_not_understated(document, first, proof)
+        total_failure += needed
+        steps.append(f"the counts show that {proved}")
+
+    # Are the counts those of the draws?
+    if recording is not None:
+        steps.append(recount(first, Path(recording)))
+
+    facts = weakening_facts(document["settings"])
+    if first.guarantee != _EXACT:
+        _cannot_check(
+            "; ".join([f"the guarantee is {first.guarantee!r:.80}: no count proves that", *facts])
+        )
+    confidence = 1.0 - max(total_failure, 1.0 - document["confidence"])
+    reason = f"the bound {first.bound:.6g} at confidence {confidence:.6g}"
+    if facts:
+        reason += ", " + "; ".join(facts)
+    return Check(True, reason, confidence, tuple(steps))
+
+
+# --------------------------------------------------------------------------------------------------
+# The command line
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the answer; the exit status is 0, 1 or 2."""
-    fits, usage = [*arguments[1:2]] in ([], ["--recording"]), "usage: checker.py result.json [--recording draws.jsonl]"
-    check = verify(Path(arguments[0]), *arguments[2:]) if fits and len(arguments) in (1, 3) else Check(None, usage)
+    """Prints the answer and returns the exit status: 0, 1 or 2."""
+    recording = None
+    if len(arguments) == 3 and arguments[1] == "--recording":
+        recording = arguments[2]
+    if len(arguments) == 1 or recording is not None:
+        check = verify(Path(arguments[0]), recording)
+    else:
+        check = Check(None, "usage: checker.py result.json [--recording draws.jsonl]")
     sys.stdout.write(f"{check}\n")
     return {True: 0, False: 1, None: 2}[check.holds]
 
