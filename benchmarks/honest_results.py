@@ -396,7 +396,7 @@ def _search_cut_off(seed: int, hangs: bool) -> AuditResult:
         seed += 1000  # not every seed makes two certificates
         domain = em.domains.Category([0.0, 1.0])
         finder = em.finders.Random(domain, trials=6, samples=600, seed=seed)
-        noise = _Hanging(5800, scale=0.85) if hangs else _Failing(5800, 6400, scale=0.85)
+        noise = _Hanging(5800, scale=0.85) if hangs else _Failing(5800, scale=0.85)
         mechanism = em.from_batch(noise, name="cut off")
         options = {"max_seconds": limit} if hangs else {}
         try:
@@ -413,17 +413,18 @@ def _search_cut_off(seed: int, hangs: bool) -> AuditResult:
 
 
 class _Failing:
-    """Laplace noise that fails between two numbers of draws of both sides together."""
+    """Laplace noise that fails once, after so many draws of both sides together."""
 
-    def __init__(self, first: int, last: int, scale: float) -> None:
+    def __init__(self, most: int, scale: float) -> None:
         self.drawn = 0
-        self.first = first
-        self.last = last
+        self.most = most
         self.scale = scale
+        self.has_failed = False
 
     def __call__(self, x: float, n: int, rng: np.random.Generator) -> Any:
         self.drawn += n
-        if self.first < self.drawn < self.last:
+        if self.drawn > self.most and not self.has_failed:
+            self.has_failed = True
             raise ValueError("out of order")
         return x + rng.laplace(0.0, self.scale, n)
 
