@@ -204,7 +204,10 @@ def _(document: Document, rng: Generator) -> bool:
     is_known = document["claim"]["notion"] in ("pure", "approx")
     if not _is_exact(document) or document["verdict"] != "refuted" or not is_known:
         return False
-    if _first(document)["method"] in ("renyi-variational",) or document["lower_bound"] < 1.5 * _claimed(document) + 0.2:
+    if (
+        _first(document)["method"] in ("renyi-variational",)
+        or document["lower_bound"] < 1.5 * _claimed(document) + 0.2
+    ):
         return False
     _set_bound(document, _claimed(document) * 0.98)
     return True
@@ -341,13 +344,19 @@ def _(document: Document, rng: Generator) -> bool:
     if counts["left_counts"][0] == counts["right_counts"][0]:
         return False
     for witness in _witnesses(document):
-        witness["left_counts"], witness["right_counts"] = witness["right_counts"], witness["left_counts"]
+        witness["left_counts"], witness["right_counts"] = (
+            witness["right_counts"],
+            witness["left_counts"],
+        )
     return True
 
 
 @_forgery("the side where the event is likelier swapped")
 def _(document: Document, rng: Generator) -> bool:
-    if not _is_exact(document) or document["witness"]["left_counts"] == document["witness"]["right_counts"]:
+    if (
+        not _is_exact(document)
+        or document["witness"]["left_counts"] == document["witness"]["right_counts"]
+    ):
         return False
     for witness in _witnesses(document):
         witness["likelier_under"] = "left" if witness["likelier_under"] == "right" else "right"
@@ -501,7 +510,12 @@ def _(document: Document, rng: Generator) -> bool:
     method = _first(document)["method"]
     if not _is_exact(document) or document["lower_bound"] == 0.0:
         return False
-    other = {"events": "profile", "profile": "renyi-bet", "renyi-bet": "sequential", "sequential": "profile"}
+    other = {
+        "events": "profile",
+        "profile": "renyi-bet",
+        "renyi-bet": "sequential",
+        "sequential": "profile",
+    }
     if method not in other:
         return False
     _first(document)["method"] = other[method]
@@ -539,7 +553,11 @@ def _(document: Document, rng: Generator) -> bool:
 def _(document: Document, rng: Generator) -> bool:
     """The finding of a smaller bound decides, and the result says so everywhere."""
     findings = document["findings"]
-    if len(findings) < 2 or "paid" not in _details(document) or document["verdict"] == "inconclusive":
+    if (
+        len(findings) < 2
+        or "paid" not in _details(document)
+        or document["verdict"] == "inconclusive"
+    ):
         return False
     if findings[1]["guarantee"] != "exact" or findings[1]["method"] == "bits":
         return False
@@ -634,6 +652,49 @@ def _(document: Document, rng: Generator) -> bool:
     if document["verdict"] != "not refuted":
         return False
     document["p_value"] = 1e-9
+    return True
+
+
+def _has_checked_p_value(document: Document) -> bool:
+    """Whether the p-value is recomputed: not for whole curves, which events and bands test by a line."""
+    if not _is_exact(document) or document.get("p_value") is None:
+        return False
+    notion = document["claim"]["notion"]
+    method = _first(document)["method"]
+    if method in ("renyi-bet", "renyi-variational"):
+        return True
+    if method == "profile":
+        return notion not in ("zcdp", "tradeoff")
+    return notion in ("pure", "approx") or (method == "sequential" and notion == "gaussian")
+
+
+@_forgery("p-value: far smaller than the counts say")
+def _(document: Document, rng: Generator) -> bool:
+    if not _has_checked_p_value(document) or not 1e-14 < document["p_value"] < 1.0:
+        return False
+    document["p_value"] *= 1e-5
+    return document["verdict"] == "refuted"
+
+
+@_forgery("p-value: a little smaller, not refuted")
+def _(document: Document, rng: Generator) -> bool:
+    failure = 1.0 - document["confidence"]
+    if not _has_checked_p_value(document) or document["verdict"] != "not refuted":
+        return False
+    if document["p_value"] < 1.5 * failure:
+        return False
+    document["p_value"] = failure * 1.001
+    return True
+
+
+@_forgery("p-value: close to refuting, said to be far from it")
+def _(document: Document, rng: Generator) -> bool:
+    failure = 1.0 - document["confidence"]
+    if not _has_checked_p_value(document) or document["verdict"] != "not refuted":
+        return False
+    if document["p_value"] > 0.3 or failure > 0.2:
+        return False
+    document["p_value"] = 0.99
     return True
 
 
@@ -830,7 +891,10 @@ def _(document: Document, rng: Generator) -> bool:
 
 @_forgery("bets: fewer choices of events")
 def _(document: Document, rng: Generator) -> bool:
-    if _details(document).get("choices_of_events", 1) < 2 or document["witness"]["left_counts"][1] == 0:
+    if (
+        _details(document).get("choices_of_events", 1) < 2
+        or document["witness"]["left_counts"][1] == 0
+    ):
         return False
     _details(document)["choices_of_events"] = 1
     return True
@@ -866,7 +930,9 @@ def _(document: Document, rng: Generator) -> bool:
     if not _has_bets(document) or document["claim"]["notion"] != "pure":
         return False
     bound = document["lower_bound"]
-    _set_bound(document, (math.floor(bound * 40.0 + 1e-9) + 2.0) / 40.0 if bound < 1.9 else bound + 0.5)
+    _set_bound(
+        document, (math.floor(bound * 40.0 + 1e-9) + 2.0) / 40.0 if bound < 1.9 else bound + 0.5
+    )
     return True
 
 
@@ -1103,7 +1169,9 @@ def _(document: Document, rng: Generator) -> bool:
     if document["verdict"] != "inconclusive" or not _is_exact(document):
         return False
     document["health"] = []
-    document["verdict"] = "refuted" if document["lower_bound"] > _claimed(document) else "not refuted"
+    document["verdict"] = (
+        "refuted" if document["lower_bound"] > _claimed(document) else "not refuted"
+    )
     return True
 
 

@@ -1,4 +1,4 @@
-"""A second opinion on a stored result: does its bound follow from its counts, and does the file agree with itself?
+"""A second opinion on a stored result: does its bound follow from its counts?
 
     python checker.py result.json [--recording draws.jsonl]
 
@@ -17,8 +17,8 @@ independent and what was counted was fixed before they were drawn. No file can s
 With `--recording` the event is counted again on the draws themselves.
 
 Contents: reading; binomial tails; the exact test; claims; findings; events; bands; batches of bets;
-Rényi bets; the document's agreement with itself; the budget; the p-value; what weakens the reading;
-the recount on a recording; the command line.
+Rényi bets; the document's agreement with itself; the budget; the p-value; recorded draws; what weakens
+the reading; the recount on a recording; the whole argument; the command line.
 """
 
 from __future__ import annotations
@@ -380,11 +380,14 @@ class Line:
         shift: δ, for a claim of (ε, δ).
         slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from the
             counts; otherwise it is the other way round. It decides which counts are more extreme.
+        has_binomial_variance: whether the order of the counts takes the variance of the left count at
+            q = 0 for n·δ·(1 − δ) instead of n·δ.
     """
 
     slope: float
     shift: float
     slope_is_fixed: bool
+    has_binomial_variance: bool = False
 
 
 @dataclass(frozen=True)
@@ -533,7 +536,13 @@ def nuisance_range(below: Counts, failure: float) -> Range:
     return Range(low=lower_limit(below, per_side), high=upper_limit(below, per_side))
 
 
-def failure_to_refute_line(line: Line, above: Counts, below: Counts, failure: float) -> float:
+def failure_to_refute_line(
+    line: Line,
+    above: Counts,
+    below: Counts,
+    failure: float,
+    order_failure: float | None = None,
+) -> float:
     """The failure probability at which the counts refute P(E) ≤ slope·Q(E) + shift.
 
     It is the p-value of the exact unconditional test whose rejection region holds all counts at least as
@@ -544,16 +553,21 @@ def failure_to_refute_line(line: Line, above: Counts, below: Counts, failure: fl
         line: the hypothesis.
         above: counts of the event where it is likelier.
         below: counts where it is less likely.
-        failure: the failure probability of the test, which decides the order of the counts.
+        failure: the failure probability of the test. It buys the range of Q(E), and the answer is sharp
+            where it is near.
+        order_failure: the failure probability that decided the order of the counts, if it is another one.
     """
     level = failure * (1.0 - _NUISANCE_FRACTION)
+    order_level = level
+    if order_failure is not None:
+        order_level = order_failure * (1.0 - _NUISANCE_FRACTION)
     # Rounding must not make the hypothesis smaller than what is stated.
     slope = line.slope * (1.0 + 1e-12)
     shift = line.shift * (1.0 + 1e-12)
     if line.slope_is_fixed:
         threshold = _threshold_by_excess(slope, above, below)
     else:
-        threshold = _threshold_by_score(line.shift, above, below, level)
+        threshold = _threshold_by_score(line, above, below, order_level)
     if threshold is None:
         return 1.0
     region = RejectionRegion(above.trials, below.trials, threshold, nuisance_range(below, failure))
@@ -571,14 +585,17 @@ def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable
 
 
 def _threshold_by_score(
-    shift: float, above: Counts, below: Counts, level: float
+    line: Line, above: Counts, below: Counts, level: float
 ) -> Callable[[float], float] | None:
     """Counts ordered by their approximate score bound on the slope; None if these have no such bound.
 
-    With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
+    With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift). Any z
+    that depends on nothing but shift and level gives regions that are nested in r, hence a sound order.
     """
     z = -_NORMAL.inv_cdf(level)
-    start = above.trials * shift
+    if line.has_binomial_variance:
+        z *= math.sqrt(1.0 - line.shift)
+    start = above.trials * line.shift
     s = above.hits - start
     if s <= 0.0:
         return None
@@ -671,14 +688,19 @@ class Claim:
     at_delta: float | None = None
     curve: Curve | None = None
 
-    def line_at(self, value: float) -> Line:
+    def line_at(self, value: float, has_binomial_variance: bool = False) -> Line:
         """The line P(E) ≤ e^ε·Q(E) + δ of a claim of lines, at a value of its own parameter."""
         if self.notion == "approx-delta":
             assert self.epsilon is not None
             slope = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
             return Line(slope=slope, shift=value, slope_is_fixed=True)
         slope = math.exp(min(value, _LARGEST_EXPONENT))
-        return Line(slope=slope, shift=self.delta, slope_is_fixed=False)
+        return Line(
+            slope=slope,
+            shift=self.delta,
+            slope_is_fixed=False,
+            has_binomial_variance=has_binomial_variance,
+        )
 
     def least_value(self, p: float, q: float, near: Curve | None = None) -> float:
         """The least value of the own parameter that allows P(E) = p and Q(E) = q.
@@ -917,10 +939,16 @@ class Proof:
         failure: the failure probability at which they prove the bound.
         refutes_claim: whether they refute the claim at the finding's own failure probability, if that is
             clear; None where it is too close to call or was not looked at.
+        refutes_claim_at: whether they refute the claim at another failure probability; None where that is
+            not recomputed here.
+        refuted_by_earlier_versions: the same as versions before 0.1.0 understood it, in files of which the
+            order of the counts changed with the failure probability.
     """
 
     failure: float
     refutes_claim: bool | None = None
+    refutes_claim_at: Callable[[float], bool] | None = None
+    refuted_by_earlier_versions: Callable[[float], bool] | None = None
 
 
 def prove(finding: Finding, document: Any) -> Proof:
@@ -983,13 +1011,28 @@ def _is_seen_more_often_above(finding: Finding) -> bool:
 
 def _prove_by_claimed_line(finding: Finding) -> Proof:
     """The bound, with the notion's fixed parameter, is itself the line that the counts must refute."""
-    if not _is_seen_more_often_above(finding):
-        return Proof(failure=1.0 if finding.bound > 0.0 else 0.0, refutes_claim=False)
     needed = 0.0
-    if finding.bound > 0.0:
-        line = finding.claim.line_at(finding.bound)
+    if finding.bound > 0.0 and not _is_seen_more_often_above(finding):
+        needed = 1.0
+    elif finding.bound > 0.0:
+        line = finding.claim.line_at(finding.bound, _has_binomial_variance(finding))
         needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
-    return Proof(failure=needed, refutes_claim=_clearly_refutes_more(finding))
+
+    claimed = finding.claim.line_at(finding.claim.value, _has_binomial_variance(finding))
+
+    def refutes_claim_at(failure: float, order_failure: float = finding.failure) -> bool:
+        # The order of the counts is the one of the audit, whatever the failure probability.
+        needed = failure_to_refute_line(
+            claimed, finding.above, finding.below, failure, order_failure
+        )
+        return needed <= failure * (1.0 + _COARSENESS)
+
+    return Proof(
+        failure=needed,
+        refutes_claim=_clearly_refutes_more(finding),
+        refutes_claim_at=refutes_claim_at,
+        refuted_by_earlier_versions=lambda failure: refutes_claim_at(failure, failure),
+    )
 
 
 def _clearly_refutes_more(finding: Finding) -> bool | None:
@@ -1006,7 +1049,7 @@ def _clearly_refutes_more(finding: Finding) -> bool | None:
     clear = claimed + max(0.25 * (suggested - claimed), 0.02)
     if clear >= suggested:
         return None
-    line = finding.claim.line_at(clear)
+    line = finding.claim.line_at(clear, _has_binomial_variance(finding))
     needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
     return True if needed <= finding.failure * (1.0 - 4.0 * _COARSENESS) else None
 
@@ -1066,7 +1109,20 @@ def _read_line(finding: Finding) -> Line:
     if fixed not in ("slope", "shift"):
         _cannot_check(f"a line with a fixed {fixed!r:.40} is not known")
     _require(slope > 0.0 and shift >= 0.0, f"a line of slope {slope} from {shift}")
-    return Line(slope=slope, shift=shift, slope_is_fixed=fixed == "slope")
+    return Line(
+        slope=slope,
+        shift=shift,
+        slope_is_fixed=fixed == "slope",
+        has_binomial_variance=_has_binomial_variance(finding),
+    )
+
+
+def _has_binomial_variance(finding: Finding) -> bool:
+    """Which order of the counts the finding was made with; files of earlier versions do not say."""
+    variance = finding.details.get("variance")
+    if variance not in (None, "binomial"):
+        _cannot_check(f"an order of counts by the variance {variance!r:.40} is not known")
+    return variance == "binomial"
 
 
 def _failure_of_two_limits(finding: Finding, above: Counts, below: Counts, share: float) -> float:
@@ -1159,7 +1215,34 @@ def prove_by_band(finding: Finding) -> Proof:
         of_event = _failure_of_two_limits(finding, witness.above, witness.below, witness.share)
         needed = len(events) * of_event
     check_band_is_not_understated(finding, events)
-    return Proof(failure=needed)
+    if finding.claim.notion in ("zcdp", "tradeoff"):  # too slow, and too few points of a function
+        return Proof(failure=needed)
+
+    def refutes_claim_at(failure: float) -> bool:
+        # Most promising events first: usually the first one answers.
+        by_promise = sorted(events, key=_standardized_difference, reverse=True)
+        return any(
+            _event_refutes(event, finding.claim, failure / len(events)) for event in by_promise
+        )
+
+    return Proof(failure=needed, refutes_claim_at=refutes_claim_at)
+
+
+def _standardized_difference(event: BandEvent) -> float:
+    """The difference of the frequencies in units of its approximate standard error."""
+    p = event.above.frequency
+    q = event.below.frequency
+    p_variance = (p * (1.0 - p) + 1.0 / event.above.trials) / event.above.trials
+    q_variance = (q * (1.0 - q) + 1.0 / event.below.trials) / event.below.trials
+    return (p - q) / math.sqrt(p_variance + q_variance)
+
+
+def _event_refutes(event: BandEvent, claim: Claim, failure: float) -> bool:
+    """Whether the limits of one event, at this failure probability, are more than the claim allows."""
+    spent = failure * (1.0 + _COARSENESS)
+    p = lower_limit(event.above, spent * event.share)
+    q = upper_limit(event.below, spent * (1.0 - event.share))
+    return p > q and claim.least_value(p, q) > claim.value * (1.0 - 1e-9)
 
 
 def _read_band(finding: Finding) -> list[BandEvent]:
@@ -1500,36 +1583,58 @@ def _bounding_lines(claim: Claim, value: float) -> list[BoundingLine]:
     return lines
 
 
+class BestWealth:
+    """The largest logarithm that the wealth against each value ever had, computed when asked for."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self.batches = batches
+        self._known: dict[float, float] = {}
+
+    def against(self, rung: Rung) -> float:
+        """The largest log-wealth against this value; at least 0, with which every bet begins."""
+        if rung.value not in self._known:
+            over_time = _log_wealth_over_time(rung, self.batches)
+            self._known[rung.value] = max([0.0, *over_time])
+        return self._known[rung.value]
+
+
 def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]) -> Proof:
     """The bound must be the last value up to which the bets against every value won."""
+    best = BestWealth(batches)
     up_to_bound = [rung for rung in ladder if rung.value <= finding.bound * (1.0 + 1e-12)]
     last = up_to_bound[-1].value
     _require(
         finding.bound == 0.0 or _are_same(last, finding.bound, 1e-12),
         f"no sequential audit bets against {finding.bound}",
     )
-    log_needed = -math.log(finding.failure)
     worst = 0.0
     if finding.bound > 0.0:
-        for rung in up_to_bound:
-            worst = max(worst, math.exp(-_best_log_wealth(rung, batches)))
+        worst = max(math.exp(-best.against(rung)) for rung in up_to_bound)
+    check_next_bets_lost(finding, best, ladder, n_won=len(up_to_bound))
+
+    def refutes_claim_at(failure: float) -> bool:
+        up_to_claim = [rung for rung in ladder if rung.value <= _just_above(finding.claim)]
+        log_needed = -math.log(failure * (1.0 + _COARSENESS))
+        return all(best.against(rung) >= log_needed for rung in up_to_claim)
+
+    return Proof(failure=worst, refutes_claim_at=refutes_claim_at)
+
+
+def check_next_bets_lost(
+    finding: Finding, best: BestWealth, ladder: Sequence[Rung], n_won: int
+) -> None:
+    """Proves that the bets did not win against the next value, too: the bound is not understated."""
+    log_won = -math.log(finding.failure) + _SAME
+    if n_won == len(ladder):
+        return
     # Of a bound of 0 it is not known whether the bets against 0 itself won.
-    next_rungs = ladder[len(up_to_bound) : len(up_to_bound) + 1]
-    could_go_on = worst <= finding.failure
-    if finding.bound == 0.0:
-        could_go_on = _best_log_wealth(ladder[0], batches) > log_needed + _SAME
-    for rung in next_rungs:
-        is_won = could_go_on and _best_log_wealth(rung, batches) > log_needed + _SAME
-        _require(
-            not is_won,
-            f"the bets won against {rung.value:.6g}, and the stated bound is only {finding.bound:.6g}",
-        )
-    return Proof(failure=worst)
-
-
-def _best_log_wealth(rung: Rung, batches: Sequence[Batch]) -> float:
-    """The largest logarithm that the wealth ever had, at least 0."""
-    return max([0.0, *_log_wealth_over_time(rung, batches)])
+    if finding.bound == 0.0 and best.against(ladder[0]) <= log_won:
+        return
+    next_rung = ladder[n_won]
+    _require(
+        best.against(next_rung) <= log_won,
+        f"the bets won against {next_rung.value:.6g}, and the stated bound is only {finding.bound:.6g}",
+    )
 
 
 def _log_wealth_over_time(rung: Rung, batches: Sequence[Batch]) -> list[float]:
@@ -1716,7 +1821,13 @@ def prove_by_score(finding: Finding) -> Proof:
         bet.failure(slightly_more) > finding.failure * (1.0 - _COARSENESS),
         f"the bet won against a divergence of {slightly_more}, and only {divergence} is stated",
     )
-    return Proof(failure=bet.failure(divergence) if divergence > 0.0 else 0.0)
+
+    def refutes_claim_at(failure: float) -> bool:
+        claimed = _divergence_of(finding, finding.claim.value, bet.order)
+        return bet.failure(claimed) <= failure * (1.0 + _COARSENESS)
+
+    needed = bet.failure(divergence) if divergence > 0.0 else 0.0
+    return Proof(failure=needed, refutes_claim_at=refutes_claim_at)
 
 
 def _read_score_bet(finding: Finding) -> ScoreBet:
@@ -1755,18 +1866,23 @@ def check_divergence_gives_bound(finding: Finding, order: float, divergence: flo
     _require(
         claim.order is None or claim.order == order, f"a claim about another order than {order}"
     )
-    if claim.notion == "renyi":
-        implied = finding.bound
-    elif claim.notion == "zcdp":
-        implied = finding.bound * order
-    elif claim.notion == "pure" and finding.details.get("threshold") == "published":
-        implied = min(finding.bound, 2.0 * order * finding.bound**2)
-    elif claim.notion == "pure":
-        implied = _greatest_divergence(finding.bound, order)
-    else:
-        _cannot_check(f"bets on scores do not bound {claim.notion} claims")
+    implied = _divergence_of(finding, finding.bound, order)
     is_same = _are_same(implied, divergence) or implied + divergence < 1e-9
     _require(is_same, f"the divergence {divergence} of order {order} does not give the bound")
+
+
+def _divergence_of(finding: Finding, value: float, order: float) -> float:
+    """The greatest divergence of this order that a claim of this value allows."""
+    notion = finding.claim.notion
+    if notion == "renyi":
+        return value
+    if notion == "zcdp":
+        return value * order
+    if notion == "pure" and finding.details.get("threshold") == "published":
+        return min(value, 2.0 * order * value**2)
+    if notion == "pure":
+        return _greatest_divergence(value, order)
+    _cannot_check(f"bets on scores do not bound {notion} claims")
 
 
 def _greatest_divergence(epsilon: float, order: float) -> float:
@@ -2104,6 +2220,41 @@ def check_p_value(document: Any, first: Finding) -> None:
         _require(p_value >= failure * (1.0 - 1e-9), text)
 
 
+# Below this, rounding and left-out tails hide by how much a p-value is smaller.
+_LEAST_P_VALUE = 1e-20
+# An honest p-value may be larger than the least possible one, but not by this factor.
+_CAREFUL_P_VALUE = 2.0
+
+
+def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None:
+    """Proves that the p-value is one of these counts: they refute the claim at it, and not far below it.
+
+    A search pays several certificates from one failure probability: the p-value of the result is that of
+    its certificate, divided by the certificate's share. Not far below is asked of claims that are said not
+    to be refuted, unless the p-value is just on its side of 1 − confidence.
+    """
+    if document.get("p_value") is None or proof.refutes_claim_at is None:
+        return
+    p_value = _number(document, "p_value")
+    failure = 1.0 - _number(document, "confidence")
+    share = first.failure / failure
+    if p_value < 1.0:
+        stated = max(p_value, _LEAST_P_VALUE) * share
+        is_refuted = proof.refutes_claim_at(stated)
+        if not is_refuted and proof.refuted_by_earlier_versions is not None:
+            is_refuted = proof.refuted_by_earlier_versions(stated)
+        _require(
+            is_refuted,
+            f"the counts do not refute the claim with a p-value as small as {p_value:.6g}",
+        )
+    smaller = p_value / _CAREFUL_P_VALUE
+    if document["verdict"] == "not refuted" and smaller > failure:
+        _require(
+            not proof.refutes_claim_at(smaller * share),
+            f"the counts refute the claim with a p-value below half of {p_value:.6g}",
+        )
+
+
 def check_not_understated(document: Any, first: Finding, proof: Proof) -> None:
     """Proves that a claim that is said not to be refuted is not clearly refuted by the counts."""
     if document["verdict"] == "not refuted":
@@ -2114,21 +2265,96 @@ def check_not_understated(document: Any, first: Finding, proof: Proof) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
+# Recorded draws: which rows chose what to certify, and which certified it
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a recording: from `first` up to, but without, `behind`."""
+
+    first: int
+    behind: int
+
+
+@dataclass(frozen=True)
+class UsedRows:
+    """The rows of one input that an audit has used, counted from 0."""
+
+    chose: list[Rows]
+    proved: list[Rows]
+    is_shuffled: bool
+
+
+def _used_rows(document: Any, side: str) -> UsedRows | None:
+    """The rows of the left or of the right input; None if the result does not say."""
+    recording = document["settings"].get("recording")
+    if recording is None:
+        return None
+    for entry in recording.get("draws", []):
+        if _get(entry, "input") == side:
+            return UsedRows(
+                chose=_read_rows(entry, "chose"),
+                proved=_read_rows(entry, "proved"),
+                is_shuffled=entry.get("shuffled", False) is True,
+            )
+    return None
+
+
+def _read_rows(entry: Any, name: str) -> list[Rows]:
+    ranges = []
+    for values in _list(entry, name):
+        numbers = _wholes(values, name)
+        if len(numbers) != 2:
+            _cannot_check(
+                f"{name} should hold the first row of each range and the one behind its last"
+            )
+        rows = Rows(first=numbers[0], behind=numbers[1])
+        _require(rows.first < rows.behind, f"{name}: rows {rows.first} to {rows.behind}")
+        _require(not ranges or ranges[-1].behind <= rows.first, f"{name}: rows out of order")
+        ranges.append(rows)
+    return ranges
+
+
+def check_recorded_rows(document: Any, first: Finding) -> None:
+    """Proves that as many recorded rows proved as were counted, and that none of them chose the event.
+
+    Early stops and searches choose again on what has proved something before; of them only the
+    number is checked.
+    """
+    may_choose_again = first.method == "sequential" or "finder" in document["settings"]
+    for side, counts in (("left", first.left), ("right", first.right)):
+        used = _used_rows(document, side)
+        if used is None or first.witness is None:
+            continue
+        n_proved = sum(rows.behind - rows.first for rows in used.proved)
+        if may_choose_again:
+            _require(
+                n_proved >= counts.trials,
+                f"{n_proved} rows proved on the {side}, fewer than counted",
+            )
+            continue
+        _require(
+            n_proved == counts.trials,
+            f"{n_proved} rows proved on the {side}, and {counts.trials} were counted",
+        )
+        for chose in used.chose:
+            for proved in used.proved:
+                is_apart = chose.behind <= proved.first or proved.behind <= chose.first
+                _require(is_apart, f"some rows on the {side} chose the event and proved it")
+
+
+# --------------------------------------------------------------------------------------------------
 # What weakens the reading, as the settings state it
 
 
-def weakening_facts(settings: Mapping[str, Any]) -> list[str]:
+def weakening_facts(document: Any) -> list[str]:
     """What the reader of a result should know before believing it, one phrase each."""
+    settings = document["settings"]
     facts = []
-    suppressed = settings.get("suppress")
+    suppressed = _names(settings, "suppress")
     if suppressed:
-        names = (
-            [str(name) for name in suppressed]
-            if isinstance(suppressed, list)
-            else [str(suppressed)]
-        )
-        word = "check" if len(names) == 1 else "checks"
-        facts.append(f"with the {_listed(names)} {word} switched off")
+        word = "check" if len(suppressed) == 1 else "checks"
+        facts.append(f"with the {_listed(suppressed)} {word} switched off")
     failed = _read_sides(settings, "failed")
     if failed is not None:
         facts.append(f"{_on_both_sides(failed, 'run', 'runs')} failed and counted as outcomes")
@@ -2140,14 +2366,48 @@ def weakening_facts(settings: Mapping[str, Any]) -> list[str]:
     redrawn = _read_sides(settings, "redrawn")
     if redrawn is not None:
         facts.append(f"{_on_both_sides(redrawn, 'draw', 'draws')} were lost and drawn again")
+    statuses = _names(settings, "statuses")
+    if statuses:
+        facts.append(f"the exit statuses {_listed(statuses)} were taken for success")
+    columns = _names(settings, "columns")
+    if columns:
+        facts.append(f"only the columns {_listed(columns)} were looked at")
+    if settings.get("representation") == "bits":
+        facts.append("only the bits of floating-point numbers were looked at")
     if settings.get("features"):
         facts.append("what its features compute is not checked")
     distance = settings.get("distance", 1)
     if distance != 1:
         facts.append(f"the inputs are {distance!r:.20} neighbouring steps apart")
     if settings.get("recording"):
-        facts.append("the draws were recorded before")
+        facts.append(_fact_about_recorded_rows(document))
     return facts
+
+
+def _fact_about_recorded_rows(document: Any) -> str:
+    """Which recorded rows proved the bound; people count rows from 1."""
+    left = _used_rows(document, "left")
+    right = _used_rows(document, "right")
+    if left is None or right is None or left.is_shuffled or right.is_shuffled:
+        return "it is about recorded draws"
+    if left.proved == right.proved:
+        return f"proved by {_ranges(left.proved)} of the recorded draws of each input"
+    return f"proved by recorded draws: {_ranges(left.proved)} left, {_ranges(right.proved)} right"
+
+
+def _ranges(ranges: Sequence[Rows]) -> str:
+    """Rows 1 to 20 and 41 to 60."""
+    if not ranges:
+        return "no rows"
+    return "rows " + _listed([f"{rows.first + 1} to {rows.behind}" for rows in ranges])
+
+
+def _names(settings: Mapping[str, Any], name: str) -> list[str]:
+    """A fact that is a list of names; empty if the settings do not hold it."""
+    values = settings.get(name) or []
+    if not isinstance(values, list):
+        _cannot_check(f"{name} = {values!r:.40} should be a list of names")
+    return [f"{value!s:.40}" for value in values]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -2166,10 +2426,37 @@ def _on_both_sides(counts: Sides, one: str, many: str) -> str:
 # The recount: the event on the draws that `record="draws.jsonl"` kept
 
 
-def recount(finding: Finding, path: Path) -> str:
+class LastCells:
+    """The cells of the last draws of one input, among those that proved something."""
+
+    def __init__(self, n: int, used: UsedRows | None) -> None:
+        """Keeps the last n draws.
+
+        Args:
+            n: how many were counted.
+            used: which rows proved; None if the result does not say, and all may have.
+        """
+        self.cells: deque[int] = deque(maxlen=n)
+        self._row = 0
+        self._proved = None if used is None or used.is_shuffled else used.proved
+
+    def add(self, cell: int) -> None:
+        """Takes the cell of the next row."""
+        row = self._row
+        self._row += 1
+        if self._proved is None or any(rows.first <= row < rows.behind for rows in self._proved):
+            self.cells.append(cell)
+
+    def counts(self, chosen: set[int]) -> Counts:
+        """How often the event happened."""
+        return Counts(hits=sum(cell in chosen for cell in self.cells), trials=len(self.cells))
+
+
+def recount(document: Any, finding: Finding, path: Path) -> str:
     """Proves that the witness's event happened as often as stated in the draws that proved it.
 
-    Those are the last ones that were drawn of each input, as many as were counted.
+    Those are the rows which the result says proved, or all rows if it does not say; of them the last
+    ones of each input, as many as were counted.
     """
     if finding.witness is None:
         _cannot_check("there is no event to count again")
@@ -2177,23 +2464,21 @@ def recount(finding: Finding, path: Path) -> str:
     pair = _get(finding.witness, "pair")
     cell_of = _cell_finder(_get(event, "partition"))
     chosen = _chosen_cells(event)
+    last_left = LastCells(finding.left.trials, _used_rows(document, "left"))
+    last_right = LastCells(finding.right.trials, _used_rows(document, "right"))
     with path.open(encoding="utf-8") as lines:
         header = json.loads(next(lines))
         left_place, right_place = _places_of_inputs(header, pair, path)
-        # Of each input the cells of its last draws.
-        last_left: deque[int] = deque(maxlen=finding.left.trials)
-        last_right: deque[int] = deque(maxlen=finding.right.trials)
         cells_of = {left_place: last_left, right_place: last_right}
         for line in lines:
             chunk = json.loads(line)
             cells = cells_of.get(chunk.get("dataset"))
             if cells is None:
                 continue
-            for block in chunk["blocks"]:
-                for row in _rows(block):
-                    cells.append(cell_of(block["shape"], row))
-    left = Counts(hits=sum(cell in chosen for cell in last_left), trials=len(last_left))
-    right = Counts(hits=sum(cell in chosen for cell in last_right), trials=len(last_right))
+            for cell in _cells_of_chunk(chunk, cell_of):
+                cells.add(cell)
+    left = last_left.counts(chosen)
+    right = last_right.counts(chosen)
     _require(
         left == finding.left and right == finding.right,
         f"in {path} the event happened in {left.hits} of {left.trials} draws on the left and in "
@@ -2215,6 +2500,22 @@ def _places_of_inputs(header: Any, pair: Any, path: Path) -> tuple[int, int]:
     if left == right or left not in datasets or right not in datasets:
         _cannot_check(f"{path} does not distinguish the draws of the two inputs")
     return datasets.index(left), datasets.index(right)
+
+
+def _cells_of_chunk(chunk: Any, cell_of: Callable[[str, Sequence[Any]], int]) -> list[int]:
+    """The cells of some outputs of one input, in the order in which they were drawn.
+
+    Outputs of different shapes are stored in different blocks, each with the places of its outputs.
+    """
+    cells: dict[int, int] = {}
+    for block in chunk["blocks"]:
+        outputs = list(_rows(block))
+        places = block.get("rows")
+        if places is None:
+            places = range(len(outputs))
+        for place, output in zip(places, outputs, strict=True):
+            cells[place] = cell_of(block["shape"], output)
+    return [cells[place] for place in sorted(cells)]
 
 
 def _rows(block: Any) -> Iterable[Sequence[Any]]:
@@ -2418,6 +2719,7 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
 
     # Was more counted than drawn, or more risked than allowed?
     check_draws(document, findings)
+    check_recorded_rows(document, first)
     check_known_methods(findings)
     check_budget(document, findings)
     steps = ["verdict, claim, bound, confidence, findings and draws agree"]
@@ -2434,14 +2736,15 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
         _require(is_proved, f"the counts show only that {proved}")
         if finding is first:
             check_not_understated(document, first, proof)
+            check_p_value_of_counts(document, first, proof)
         total_failure += needed
         steps.append(f"the counts show that {proved}")
 
     # Are the counts those of the draws?
     if recording is not None:
-        steps.append(recount(first, Path(recording)))
+        steps.append(recount(document, first, Path(recording)))
 
-    facts = weakening_facts(document["settings"])
+    facts = weakening_facts(document)
     if first.guarantee != _EXACT:
         _cannot_check(
             "; ".join([f"the guarantee is {first.guarantee!r:.80}: no count proves that", *facts])
