@@ -60,20 +60,23 @@ class Forged:
 def forged_results(
     sources: Sequence[tuple[str, Document]], kinds: Mapping[str, Change], n: int, rng: Generator
 ) -> Iterator[Forged]:
-    """Yields n forgeries; every kind in turn, each on a random source to which it applies."""
-    names = list(kinds)
+    """Yields n forgeries; every kind in turn, each on a random source to which it applies.
+
+    Kinds that apply to none of the sources are left out.
+    """
+    applicable = list(kinds)
     number = 0
-    while number < n:
-        name = names[number % len(names)]
+    while number < n and applicable:
+        name = applicable[number % len(applicable)]
         for place in rng.permutation(len(sources)):
             source, document = sources[place]
             forged = forge(document, kinds[name], rng)
             if forged is not None:
                 yield Forged(source, name, forged)
+                number += 1
                 break
         else:
-            raise ValueError(f"the forgery {name!r} applies to none of the results")
-        number += 1
+            applicable.remove(name)
 
 
 # What most forgeries need.

@@ -15,10 +15,35 @@ from benchmarks.tampering import run_tampering
 import epsilometer as em
 
 KINDS = {kind.name: kind for kind in kinds()}
-# Every second kind is forged: all methods, entries and endings are among them.
-FORGED = list(KINDS)[::2]
+# All entries, methods, settings and endings, and every fourth combination of claim, output and method:
+# `make sound` and the command above run all of them.
+PLAIN = ("auto, ", "events, ", "profile, ", "sequential, ", "outputs: ", "representation ")
+TRIED = [name for number, name in enumerate(KINDS) if number % 4 == 0 or not name.startswith(PLAIN)]
+# What is forged first; the others if a kind of forgery applies to none of these.
+FORGED = [
+    "outputs: dependent",
+    "events, pure, leaky",
+    "events, pure, private",
+    "events, approx, leaky",
+    "representation all, auto, pure",
+    "sequential, pure, leaky",
+    "sequential, approx, private",
+    "sequential, gaussian, leaky",
+    "profile, pure, leaky",
+    "profile, gaussian, private",
+    "renyi-bet, renyi",
+    "renyi-bet, zcdp",
+    "measure pure",
+    "measure pure, stop_early",
+    "local",
+    "random search, near the claim",
+    "random search, refuted",
+    "search with a failed certificate",
+    "compare gaussian",
+    "replay pure",
+]
 # Forgeries of each kind, each of another result.
-PER_KIND = 3
+PER_KIND = 2
 
 
 @functools.cache
@@ -27,7 +52,7 @@ def honest(name):
     return stored(KINDS[name].make(seed=zlib.crc32(name.encode()) % 10_000))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", TRIED)
 def test_honest_results_are_never_turned_down(name):
     check = em.verify(honest(name))
     assert check.holds is KINDS[name].holds, check.reason
@@ -37,11 +62,12 @@ def _forged(changes, kind):
     """Some forgeries of a kind, with the names of what they were made from."""
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     found = []
-    for place in rng.permutation(len(FORGED)):
-        document = forge(honest(FORGED[place]), changes[kind], rng)
+    others = [name for name in TRIED if name not in FORGED]
+    for name in [*rng.permutation(FORGED), *others]:
+        document = forge(honest(str(name)), changes[kind], rng)
         if document is not None:
-            found.append((FORGED[place], document))
-        if len(found) == PER_KIND:
+            found.append((name, document))
+        if len(found) == PER_KIND or (found and name in others):
             break
     assert found, "this forgery applies to nothing"
     return found
