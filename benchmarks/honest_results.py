@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.errors import MechanismError
-from epsilometer.result import AuditResult, changed
+from epsilometer.result import AuditResult, OnRequest
 
 Document = dict[str, Any]
 
@@ -465,7 +465,10 @@ def stored(result: AuditResult, rehearsed: bool = False) -> Document:
         rehearsed: whether to find out what the audit could have detected, which takes as long as many
             audits; otherwise that figure is left unknown.
     """
-    kept = result if rehearsed else changed(result, detectable=None)
+    kept = result
+    if not rehearsed:  # what it could have found takes long
+        on_request = OnRequest(p_value=result.p_value, identity=result.identity)
+        kept = replace(result, on_request=on_request)
     document: Document = json.loads(kept.to_json())
     return document
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import NamedTuple
 
 # A run tells whether the event happened, which should be rare; None if the program refused by name to do it.
@@ -58,13 +57,9 @@ Case = Rate | Figure
 
 def all_cases() -> dict[str, Case]:
     """Every row by its name, in the order of the table; made anew in every process."""
-    from benchmarks.sound import enumerations, rates, seams
+    from benchmarks.sound import enumerations, rates, seams, tampering
 
-    parts = [enumerations, seams, rates]
-    if find_spec("benchmarks.forgeries") is not None:
-        from benchmarks.sound import tampering
-
-        parts.insert(1, tampering)
+    parts = [enumerations, tampering, seams, rates]
     cases: dict[str, Case] = {}
     for case in (case for part in parts for case in part.cases()):
         if case.name in cases:

@@ -590,7 +590,9 @@ def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable
     return threshold
 
 
-def _threshold_by_score(line: Line, above: Counts, below: Counts, level: float) -> Callable[[float], float] | None:
+def _threshold_by_score(
+    line: Line, above: Counts, below: Counts, level: float
+) -> Callable[[float], float] | None:
     """Counts ordered by their approximate score bound on the slope; None if these have no such bound.
 
     With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift). Any z
@@ -924,7 +926,9 @@ def _read_finding(data: Any) -> Finding:
 def check_guarantee(finding: Finding) -> None:
     """Proves that the guarantee is one that exists, and one that this method can give."""
     guarantee = finding.guarantee
-    is_known = guarantee in (_EXACT, "asymptotic") or guarantee.startswith(("conditional: ", "none: "))
+    is_known = guarantee in (_EXACT, "asymptotic") or guarantee.startswith(
+        ("conditional: ", "none: ")
+    )
     _require(is_known, f"a guarantee {guarantee!r:.80} does not exist")
     if guarantee == _EXACT:
         is_possible = finding.method not in _NEVER_EXACT
@@ -943,14 +947,11 @@ class Proof:
             clear; None where it is too close to call or was not looked at.
         refutes_claim_at: whether they refute the claim at another failure probability; None where that is
             not recomputed here.
-        refuted_by_earlier_versions: the same as versions before 0.1.0 understood it, in files of which the
-            order of the counts changed with the failure probability.
     """
 
     failure: float
     refutes_claim: bool | None = None
     refutes_claim_at: Callable[[float], bool] | None = None
-    refuted_by_earlier_versions: Callable[[float], bool] | None = None
 
 
 def prove(finding: Finding, document: Any) -> Proof:
@@ -1022,18 +1023,19 @@ def _prove_by_claimed_line(finding: Finding) -> Proof:
 
     claimed = finding.claim.line_at(finding.claim.value, _has_binomial_variance(finding))
 
-    def refutes_claim_at(failure: float, order_failure: float = finding.failure) -> bool:
+    def refutes_claim_at(failure: float) -> bool:
         # The order of the counts is the one of the audit, whatever the failure probability. A p-value is
         # by its nature at the edge of what is refuted; a little more makes the comparison easy.
         slightly_more = failure * (1.0 + _COARSENESS)
-        needed = failure_to_refute_line(claimed, finding.above, finding.below, slightly_more, order_failure)
+        needed = failure_to_refute_line(
+            claimed, finding.above, finding.below, slightly_more, finding.failure
+        )
         return needed <= slightly_more * (1.0 + _COARSENESS)
 
     return Proof(
         failure=needed,
         refutes_claim=_clearly_refutes_more(finding),
         refutes_claim_at=refutes_claim_at,
-        refuted_by_earlier_versions=lambda failure: refutes_claim_at(failure, failure),
     )
 
 
@@ -1098,7 +1100,9 @@ def _failure_of_stored_line(finding: Finding) -> float:
             value = finding.claim.least_value(1.0 - q_right, 1.0 - p_left, near_curve)
         else:
             value = finding.claim.least_value(p_left, q_right, near_curve)
-        _require(value >= finding.bound * (1.0 - _SAME), "the stored line proves less than the bound")
+        _require(
+            value >= finding.bound * (1.0 - _SAME), "the stored line proves less than the bound"
+        )
         q_left = q_right
     return failure_to_refute_line(line, above, below, finding.failure)
 
@@ -1221,7 +1225,9 @@ def prove_by_band(finding: Finding) -> Proof:
     def refutes_claim_at(failure: float) -> bool:
         # Most promising events first: usually the first one answers.
         by_promise = sorted(events, key=_standardized_difference, reverse=True)
-        return any(_event_refutes(event, finding.claim, failure / len(events)) for event in by_promise)
+        return any(
+            _event_refutes(event, finding.claim, failure / len(events)) for event in by_promise
+        )
 
     return Proof(failure=needed, refutes_claim_at=refutes_claim_at)
 
@@ -1413,7 +1419,9 @@ def check_bets_are_fair(bets: Sequence[Bet]) -> list[Batch]:
         for place, bet in enumerate(batch):
             _require(bet.stake == place, f"the bets of batch {number} are out of order")
             _require(bet.share > 0.0, f"a bet of {bet.share} of the wealth")
-            has_same_draws = bet.left.trials == first.left.trials and bet.right.trials == first.right.trials
+            has_same_draws = (
+                bet.left.trials == first.left.trials and bet.right.trials == first.right.trials
+            )
             _require(has_same_draws, f"the bets of batch {number} are about different draws")
         staked = math.fsum(bet.share for bet in batch)
         _require(
@@ -1454,7 +1462,9 @@ def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
         if left.trials >= finding.left.trials:
             break
         bet = batch[0]
-        _require(bet.flipped == finding.flipped, "the witness and the bets on it have different sides")
+        _require(
+            bet.flipped == finding.flipped, "the witness and the bets on it have different sides"
+        )
         left = left.plus(bet.left)
         right = right.plus(bet.right)
         n_batches += 1
@@ -1614,7 +1624,9 @@ def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequenc
     return Proof(failure=worst, refutes_claim_at=refutes_claim_at)
 
 
-def check_next_bets_lost(finding: Finding, best: BestWealth, ladder: Sequence[Rung], n_won: int) -> None:
+def check_next_bets_lost(
+    finding: Finding, best: BestWealth, ladder: Sequence[Rung], n_won: int
+) -> None:
     """Proves that the bets did not win against the next value, too: the bound is not understated."""
     log_won = -math.log(finding.failure) + _SAME
     if n_won == len(ladder):
@@ -1722,7 +1734,9 @@ def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
     return NearestPoint(line, p=p, q=q, growth=growth)
 
 
-def check_curve_over_time(finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]) -> None:
+def check_curve_over_time(
+    finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]
+) -> None:
     """Proves that the stored wealth against the claim and the bounds over time are those of the bets."""
     drawn = _whole(finding.details, "pilot")
     claimed = _just_above(finding.claim)
@@ -1853,7 +1867,9 @@ def check_divergence_gives_bound(finding: Finding, order: float, divergence: flo
     """Proves that the bound is what a divergence of this order means in the claim's own parameter."""
     claim = finding.claim
     _require(order > 1.0, f"a divergence of order {order}")
-    _require(claim.order is None or claim.order == order, f"a claim about another order than {order}")
+    _require(
+        claim.order is None or claim.order == order, f"a claim about another order than {order}"
+    )
     implied = _divergence_of(finding, finding.bound, order)
     is_same = _are_same(implied, divergence) or implied + divergence < 1e-9
     _require(is_same, f"the divergence {divergence} of order {order} does not give the bound")
@@ -1928,7 +1944,9 @@ def check_version(document: Any) -> None:
     if type(version) is not int or version != 1:
         _cannot_check(f"schema_version = {version!r:.40} is not known; this checker reads 1")
     if "findings" not in document and document.get("kind") == "profile":
-        _cannot_check("a profile holds a band without its counts; audit with method='profile' stores them")
+        _cannot_check(
+            "a profile holds a band without its counts; audit with method='profile' stores them"
+        )
     if not _list(document, "findings"):
         _cannot_check("it has no findings")
 
@@ -1937,7 +1955,9 @@ def check_result_repeats_first_finding(document: Any) -> None:
     """Proves that bound, guarantee, claim and witness of the result are those of its first finding."""
     first = document["findings"][0]
     for name in ("lower_bound", "guarantee", "claim", "witness"):
-        _require(_get(document, name) == _get(first, name), f"result and first finding differ in {name}")
+        _require(
+            _get(document, name) == _get(first, name), f"result and first finding differ in {name}"
+        )
 
 
 def check_confidence(document: Any) -> None:
@@ -2006,8 +2026,12 @@ def check_draws(document: Any, findings: Sequence[Finding]) -> None:
     settings = document["settings"]
     asked = _as_whole(settings.get("samples", max(used.left, used.right)), "samples")
     if "finder" not in settings:
-        _require(used.left <= asked + lost.left, f"{used.left} draws on the left, {asked} asked for")
-        _require(used.right <= asked + lost.right, f"{used.right} draws on the right, {asked} asked for")
+        _require(
+            used.left <= asked + lost.left, f"{used.left} draws on the left, {asked} asked for"
+        )
+        _require(
+            used.right <= asked + lost.right, f"{used.right} draws on the right, {asked} asked for"
+        )
     for finding in findings:
         for counts, n_used in ((finding.left, used.left), (finding.right, used.right)):
             most = min(n_used, asked)
@@ -2056,7 +2080,9 @@ def check_budget(document: Any, findings: Sequence[Finding]) -> None:
 def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits: bool) -> None:
     """Proves that a result without a search has one finding, or a second one about bits if asked for."""
     expected = 2 if has_bits else 1
-    _require(len(certified) == expected, f"{len(certified)} findings where there should be {expected}")
+    _require(
+        len(certified) == expected, f"{len(certified)} findings where there should be {expected}"
+    )
     _require(
         all(finding.claim == certified[0].claim for finding in certified),
         "the findings are about different claims",
@@ -2070,7 +2096,9 @@ def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits
     _require(spent >= failure - spare, "the findings have more confidence than the result")
 
 
-def check_ledger(first: Finding, certified: Sequence[Finding], failure: float, has_bits: bool) -> None:
+def check_ledger(
+    first: Finding, certified: Sequence[Finding], failure: float, has_bits: bool
+) -> None:
     """Proves that every certificate of a search was paid for, and all of them from one budget.
 
     The ledger may name certificates without a finding: one beyond the domain is only remarked on, and
@@ -2123,9 +2151,13 @@ def check_search_decided(document: Any, certified: Sequence[Finding], has_bits: 
     first = certified[0]
     others = certified[2:] if has_bits else certified[1:]
     for other in others:
-        _require(other.claim.notion == first.claim.notion, "the findings are about different notions")
+        _require(
+            other.claim.notion == first.claim.notion, "the findings are about different notions"
+        )
         if document["verdict"] is not None:
-            _require(not other.is_above_claim, "a finding that refutes its claim is not the first one")
+            _require(
+                not other.is_above_claim, "a finding that refutes its claim is not the first one"
+            )
         if document["verdict"] == "not refuted" and other.claim == first.claim:
             _require(
                 other.bound <= first.bound,
@@ -2143,7 +2175,9 @@ def check_gaussian_findings(first: Finding, implied: Sequence[Finding]) -> None:
     _require(len(implied) == expected, "findings along the Gaussian curve: too many or too few")
     for finding in implied:
         assert delta is not None
-        _require(finding.claim.notion == "approx", "a finding along the Gaussian curve is not about ε")
+        _require(
+            finding.claim.notion == "approx", "a finding along the Gaussian curve is not about ε"
+        )
         _require(finding.claim.delta == delta, "a finding along the Gaussian curve has another δ")
         _require(
             finding.failure == first.failure and finding.method == first.method,
@@ -2210,11 +2244,8 @@ def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None
     share = first.failure / failure
     if p_value < 1.0:
         stated = max(p_value, _LEAST_P_VALUE) * share
-        is_refuted = proof.refutes_claim_at(stated)
-        if not is_refuted and proof.refuted_by_earlier_versions is not None:
-            is_refuted = proof.refuted_by_earlier_versions(stated)
         _require(
-            is_refuted,
+            proof.refutes_claim_at(stated),
             f"the counts do not refute the claim with a p-value as small as {p_value:.6g}",
         )
     smaller = p_value / _CAREFUL_P_VALUE
@@ -2275,7 +2306,9 @@ def _read_rows(entry: Any, name: str) -> list[Rows]:
     for values in _list(entry, name):
         numbers = _wholes(values, name)
         if len(numbers) != 2:
-            _cannot_check(f"{name} should hold the first row of each range and the one behind its last")
+            _cannot_check(
+                f"{name} should hold the first row of each range and the one behind its last"
+            )
         rows = Rows(first=numbers[0], behind=numbers[1])
         _require(rows.first < rows.behind, f"{name}: rows {rows.first} to {rows.behind}")
         _require(not ranges or ranges[-1].behind <= rows.first, f"{name}: rows out of order")
@@ -2570,7 +2603,9 @@ def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
     def cell_of(name: str, values: Sequence[Any]) -> int:
         if name not in shapes:
             if looks_at_features and "featured{" not in name:
-                _cannot_check("the event looks at features of the outputs, which were not recorded beside them")
+                _cannot_check(
+                    "the event looks at features of the outputs, which were not recorded beside them"
+                )
             return outside
         shape = shapes[name]
         signature = []
@@ -2713,7 +2748,9 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
 
     facts = weakening_facts(document)
     if first.guarantee != _EXACT:
-        _cannot_check("; ".join([f"the guarantee is {first.guarantee!r:.80}: no count proves that", *facts]))
+        _cannot_check(
+            "; ".join([f"the guarantee is {first.guarantee!r:.80}: no count proves that", *facts])
+        )
     confidence = 1.0 - max(total_failure, 1.0 - document["confidence"])
     reason = f"the bound {first.bound:.6g} at confidence {confidence:.6g}"
     if facts:
