@@ -7,5 +7,17 @@ from epsilometer.outputs.lines import Line
 from epsilometer.outputs.partition import BlockPartition, Group, Partition
 from epsilometer.outputs.reading import read_outputs
 
-__all__ = ["BitsEvent", "Block", "BlockPartition", "Event", "Group", "Labels", "Line", "Numbers", "Outputs"]
-__all__ += ["Partition", "concatenate", "read_outputs"]
+__all__ = [
+    "BitsEvent",
+    "Block",
+    "BlockPartition",
+    "Event",
+    "Group",
+    "Labels",
+    "Line",
+    "Numbers",
+    "Outputs",
+    "Partition",
+    "concatenate",
+    "read_outputs",
+]

@@ -1,189 +1,44 @@
 """Outputs as columns: what every mechanism's answers become when they are read."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
-
-# The shape of an output beside features of it, which a user's function computed: `featured{features: …, output: …}`.
-FEATURED = "featured"
-# Words that a shape uses itself: a user's class of that name is written in quotes.
-RESERVED = {
+from epsilometer.outputs.shapes import (
+    EXACT,
     FEATURED,
-    *("None", "bool", "int", "bigint", "hugeint", "float", "longdouble", "complex", "Decimal", "str", "bytes"),
-    *("list", "tuple", "set", "frozenset", "array", "object"),
-    *("date", "datetime", "time", "timedelta", "datetime64", "timedelta64", "Fraction"),
-}
+    Leaf,
+    has_digit,
+    is_long_number,
+    leaves_of,
+    n_of_features,
+    record_text,
+    sequence_text,
+    whole_number,
+)
 
-
-def name_text(name: str) -> str:
-    """A class or key: as it is if it is an identifier, else as a quoted ASCII literal (which can be read back)."""
-    return name if name.isidentifier() and name not in RESERVED else ascii(name)
-
-
-def key_text(key: str) -> str:
-    """A key of a record; a colon follows it, so that no word is reserved."""
-    return key if key.isidentifier() else ascii(key)
-
-
-def runs_text(children: Iterable[str]) -> str:
-    """Shapes in a row, equal neighbours counted: `2 × bool, float`."""
-    runs = ((shape, sum(1 for _ in same)) for shape, same in groupby(children))
-    return ", ".join(shape if count == 1 else f"{count} × {shape}" for shape, count in runs)
-
-
-def sequence_text(name: str, children: Iterable[str]) -> str:
-    """`list(3 × float)`."""
-    return f"{name}({runs_text(children)})"
-
-
-def record_text(name: str, keys: Sequence[str], children: Sequence[str]) -> str:
-    """`{count: int, name: str}`, or `Point{x: float, y: float}` for a dataclass; `keys` are texts already."""
-    pairs = ", ".join(f"{key}: {child}" for key, child in zip(keys, children, strict=True))
-    return f"{name}{{{pairs}}}"
-
-
-def array_text(dimensions: Sequence[int], children: Sequence[str], empty: str = "object") -> str:
-    """`array(2 × 3 × float)`; cells of several kinds follow a colon: `array(3: 2 × int, bigint)`.
-
-    Args:
-        dimensions: of one output, at least one.
-        children: the shapes of the cells in C order, as many as the product of the dimensions.
-        empty: the shape that a cell would have, for an array without cells.
-    """
-    sizes, kinds = " × ".join(map(str, dimensions)), set(children) or {empty}
-    return f"array({sizes} × {kinds.pop()})" if len(kinds) == 1 else f"array({sizes}: {runs_text(children)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A value without parts inside an output: where it is, in the words of whoever made the output, and its kind."""
-
-    path: str
-    kind: str
-    # How many columns hold it: none for a missing value, two for a number that one cannot hold.
-    n_columns: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        n_columns = 0 if self.is_missing else 2 if self.kind == "complex" or is_long_number(self.kind) else 1
-        object.__setattr__(self, "n_columns", n_columns)
-
-    @property
-    def is_missing(self) -> bool:
-        """Whether it stands for no value."""
-        return self.kind in ("None", "NA", "object") or self.kind.startswith("NaT")
-
-
-# Sequences of several parts; any other name before parentheses is a class around one value.
-_SEQUENCES = ("list", "tuple", "set", "frozenset")
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_NAME, _KEY = re.compile(rf"{_QUOTED}|[^'\"(){{}},]*"), re.compile(rf"{_QUOTED}|\w+|\[(?:{_QUOTED}|[^\]'\"])*'?\]")
-_DIMENSIONS, _TIMES = re.compile(r"\d+(?: × \d+)*(?=: | × )"), re.compile(r"(\d+) × ")
-
-
-@lru_cache(maxsize=64)
-def leaves_of(shape: str) -> tuple[Leaf, ...]:
-    """The leaves of a shape in the order of its columns; a shape that cannot be read is one leaf."""
-    try:
-        leaves, end = _parse(shape, 0, "output")
-    except (ValueError, AttributeError, IndexError, RecursionError):
-        end = -1
-    return tuple(leaves) if end == len(shape) else (Leaf("output", shape),)
-
-
-def _parse(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
-    """The leaves of the shape that begins at `start`, and where it ends."""
-    name = _NAME.match(text, start).group()  # type: ignore[union-attr]  # matches at least nothing
-    end = start + len(name)
-    follows = text[end : end + 1]
-    if follows == "{":
-        return _parse_fields(text, end + 1, path)
-    if follows != "(":
-        return [Leaf(path, name)], end
-    if name == "array":
-        return _parse_array(text, end + 1, path)
-    if name in _SEQUENCES:
-        return _parse_run(text, end + 1, f"{path} member " + "{}" if "set" in name else path + "[{}]")
-    leaves, end = _parse(text, end + 1, path)
-    while text[end] == ",":  # a complex number of long parts
-        more, end = _parse(text, end + 2, f"imaginary part of {path}")
-        leaves += more
-    return leaves, end + 1
-
-
-def _parse_run(text: str, start: int, step: str, names: Sequence[str] | None = None) -> tuple[list[Leaf], int]:
-    """Parts in a row, like `2 × bool, float`, up to a closing parenthesis."""
-    leaves: list[Leaf] = []
-    place = 0
-    while text[start] != ")":
-        times = _TIMES.match(text, start)
-        first = start = times.end() if times else start
-        for _ in range(int(times.group(1)) if times else 1):
-            inside, start = _parse(text, first, step.format(names[place] if names else place))
-            leaves, place = leaves + inside, place + 1
-        start += 2 if text[start] == "," else 0
-    return leaves, start + 1
-
-
-def _parse_array(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
-    sizes = _DIMENSIONS.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
-    names = [", ".join(map(str, place)) for place in np.ndindex(*map(int, sizes.split(" × ")))]
-    start += len(sizes)
-    if text[start] == ":":
-        return _parse_run(text, start + 2, path + "[{}]", names)
-    leaves: list[Leaf] = []
-    end = _parse(text, start + 3, path)[1]
-    for name in names:
-        leaves += _parse(text, start + 3, f"{path}[{name}]")[0]
-    return leaves, end + 1
-
-
-def _parse_fields(text: str, start: int, path: str) -> tuple[list[Leaf], int]:
-    leaves: list[Leaf] = []
-    while text[start] != "}":
-        key = _KEY.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
-        if key.isidentifier():
-            step = key if path == "output" else f"{path}.{key}"
-        else:
-            step = path + (key if key.startswith("[") else f"[{key}]")
-        inside, start = _parse(text, start + len(key) + 2, step)
-        leaves += inside
-        start += 2 if text[start] == "," else 0
-    return leaves, start + 1
-
-
-def n_of_features(shape: str) -> int:
-    """How many of the columns, the first ones, are features; 0 where there are none, or inside of something else."""
-    before = f"{FEATURED}{{features: "
-    leaves = _parse(shape, len(before), "features")[0] if shape.startswith(before) else []
-    return sum(leaf.n_columns for leaf in leaves)
-
-
-# A double holds every digit to the base 2^53.
-EXACT = 1 << 53
-_ROUNDED = frozenset({"hugeint", "longdouble", "longdouble beyond float", "Decimal", "Fraction"})
-
-
-def is_long_number(shape: str) -> bool:
-    """Whether the first column is the number, rounded to a float, and the second distinguishes what rounds alike."""
-    return shape in _ROUNDED or has_digit(shape) or shape.partition(" ")[0] in ("Timestamp", "Timedelta")
-
-
-def has_digit(shape: str) -> bool:
-    """Whether the second column is the lowest digit to the base 2^53, of a whole number or a time."""
-    return shape == "bigint" or shape.startswith(("long datetime", "long timedelta"))
-
-
-def whole_number(rounded: float, digit: int) -> int:
-    """The number of the shape `bigint` that these two columns stand for."""
-    near = int(rounded)
-    return near + (digit - near + EXACT // 2) % EXACT - EXACT // 2
+__all__ = [
+    "EXACT",
+    "FEATURED",
+    "Block",
+    "Column",
+    "Labels",
+    "Leaf",
+    "Numbers",
+    "Outputs",
+    "concatenate",
+    "has_digit",
+    "is_long_number",
+    "leaves_of",
+    "n_of_features",
+    "record_text",
+    "sequence_text",
+    "uniform",
+    "whole_number",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +46,11 @@ class Numbers:
     """A column of numbers.
 
     Attributes:
-        values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values. Whole numbers lie between
-            −2^53 and 2^53, so that every reader may treat them as floats (see `reading_numbers`).
-        widths: shape (n,), uint8, how many bytes each float had when it was returned; None if all had eight. Values
-            are equal whatever their width; only the floating-point view looks at it.
+        values: shape (n,), dtype float64, int64 or bool. NaN and ±inf are ordinary values.
+            Integers lie between −2^53 and 2^53, so that every reader may treat them as floats
+            (see `reading_numbers`).
+        widths: shape (n,), uint8, how many bytes each float had when it was returned; None if all
+            had eight. Values are equal whatever their width; only the floating-point view reads it.
     """
 
     values: Floats | Integers | Booleans
@@ -204,21 +60,22 @@ class Numbers:
         return len(self.values)
 
     def take(self, rows: Integers | slice) -> "Numbers":
-        """The given rows."""
+        """Returns the given rows."""
         return Numbers(self.values[rows], None if self.widths is None else self.widths[rows])
 
     def copied(self) -> "Numbers":
-        """A copy of the values; no one else holds the widths."""
+        """Returns a copy of the values; the widths are shared, as nobody else can change them."""
         return Numbers(self.values.copy(), self.widths)
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A column of names: strings, bytes, enum members, the exact text of very long numbers.
+    """A column of texts: strings, bytes, enum members, the exact digits of very long numbers.
 
     Attributes:
         codes: shape (n,), int32, positions in `labels`.
-        labels: the distinct texts, in order of first appearance unless the column was cut afterwards.
+        labels: the distinct texts, in order of first appearance unless the column was cut
+            afterwards.
     """
 
     codes: NDArray[np.int32]
@@ -228,19 +85,23 @@ class Labels:
         return len(self.codes)
 
     def take(self, rows: Integers | slice) -> "Labels":
-        """The given rows. Rows picked one by one have their labels in order of first appearance."""
+        """Returns the given rows.
+
+        Rows picked one by one have their labels in order of first appearance; a slice keeps all.
+        """
         codes = self.codes[rows]
         if isinstance(rows, slice):
             return Labels(codes, self.labels)
-        first = np.full(len(self.labels), len(codes))
-        first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last write wins, which is the first appearance
-        order = np.argsort(first, kind="stable")
-        recode = np.empty(len(order), dtype=np.int32)
-        recode[order] = np.arange(len(order), dtype=np.int32)
-        return Labels(recode[codes], tuple(self.labels[code] for code in order.tolist()))
+        first_row = np.full(len(self.labels), len(codes))
+        # Written from the last row to the first, so that the first appearance is what remains.
+        first_row[codes[::-1]] = np.arange(len(codes))[::-1]
+        order = np.argsort(first_row, kind="stable")
+        new_code = np.empty(len(order), dtype=np.int32)
+        new_code[order] = np.arange(len(order), dtype=np.int32)
+        return Labels(new_code[codes], tuple(self.labels[code] for code in order.tolist()))
 
     def copied(self) -> "Labels":
-        """A copy of the codes."""
+        """Returns a copy of the codes; the labels cannot change."""
         return Labels(self.codes.copy(), self.labels)
 
 
@@ -252,11 +113,13 @@ class Block:
     """All outputs of one shape.
 
     Attributes:
-        shape: the outputs' tree without its values, as text.
-        rows: shape (k,), increasing positions among all outputs; None when the block holds all of them in order.
+        shape: the structure of the outputs without their values, as text (see `shapes`).
+        rows: shape (k,), increasing positions among all outputs; None when the block holds all of
+            them in order.
         columns: one per leaf, each of length k (none for the shape `None`).
         size: k.
-        leaves: while outputs are read, how many values without parts one of them holds (an empty list counts as one).
+        leaves: while outputs are read, how many values without parts one of them holds (an empty
+            list counts as one).
     """
 
     shape: str
@@ -266,20 +129,25 @@ class Block:
     leaves: int = field(default=1, repr=False, compare=False)
 
     def places(self) -> Integers:
-        """The positions of the outputs, shape (k,), increasing."""
+        """Returns the positions of the outputs among all, shape (k,), increasing."""
         return np.arange(self.size) if self.rows is None else self.rows
 
     def within(self, rows: Integers) -> "Block":
-        """The same block among more outputs, whose `rows` held these."""
+        """Returns the same block among more outputs, of which `rows` are those it was read from."""
         return replace(self, rows=rows if self.rows is None else rows[self.rows])
+
+
+def first_row(block: Block) -> int:
+    """Returns the position of the block's first output; blocks are kept in this order."""
+    return 0 if block.rows is None else int(block.rows[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """n outputs of a mechanism, in the order in which they were drawn.
 
-    Blocks, too, come in the order of their first outputs: whoever looks only at the first blocks of shuffled outputs
-    must not learn what came early before the shuffle.
+    Blocks, too, come in the order of their first outputs: code that uses only the first blocks of
+    shuffled outputs must not learn which outputs came early before the shuffle.
     """
 
     blocks: tuple[Block, ...]
@@ -292,11 +160,11 @@ class Outputs:
         return iter(self.blocks)
 
     def __add__(self, other: "Outputs") -> "Outputs":
-        """These outputs followed by the others."""
+        """Returns these outputs followed by the others."""
         return concatenate([self, other])
 
     def copied(self) -> "Outputs":
-        """A copy that does not change when the mechanism reuses its arrays."""
+        """Returns a copy that does not change when the mechanism reuses its arrays."""
         copies = []
         for block in self.blocks:
             columns = tuple([column.copied() for column in block.columns])
@@ -304,68 +172,104 @@ class Outputs:
         return Outputs(tuple(copies), self.size)
 
     def take(self, rows: Integers | slice) -> "Outputs":
-        """The outputs at the given positions, in that order."""
-        size = len(range(*rows.indices(self.size))) if isinstance(rows, slice) else len(rows)
+        """Returns the outputs at the given positions, in that order."""
         if len(self.blocks) == 1 and self.blocks[0].rows is None:
-            block = self.blocks[0]
-            columns = tuple(column.take(rows) for column in block.columns)
-            return Outputs((Block(block.shape, None, columns, size),) if size else (), size)
-        wanted = np.arange(self.size)[rows] if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)
-        taken = [block for block in (_take_block(block, wanted, self.size) for block in self.blocks) if block.size]
-        taken.sort(key=lambda block: 0 if block.rows is None else int(block.rows[0]))
+            return self._take_from_only_block(rows)
+        if isinstance(rows, slice):
+            rows = np.arange(self.size)[rows]
+        wanted = np.asarray(rows, dtype=np.int64)
+        taken = []
+        for block in self.blocks:
+            part = _take_block(block, wanted, self.size)
+            if part.size:
+                taken.append(part)
+        taken.sort(key=first_row)
         return Outputs(tuple(taken), len(wanted))
 
+    def _take_from_only_block(self, rows: Integers | slice) -> "Outputs":
+        """Returns the outputs at the given positions where all have one shape, the usual case."""
+        size = len(range(*rows.indices(self.size))) if isinstance(rows, slice) else len(rows)
+        if not size:
+            return Outputs((), 0)
+        block = self.blocks[0]
+        columns = tuple(column.take(rows) for column in block.columns)
+        return Outputs((Block(block.shape, None, columns, size),), size)
 
-def _take_block(block: Block, wanted: Integers, total: int) -> Block:
-    place = np.full(total, -1, dtype=np.int64)
-    place[block.places()] = np.arange(block.size)
-    inside = place[wanted]
-    rows = np.flatnonzero(inside >= 0)
-    columns = tuple(column.take(inside[rows]) for column in block.columns)
-    return Block(block.shape, None if len(rows) == len(wanted) else rows, columns, len(rows))
+
+def _take_block(block: Block, wanted: Integers, n_outputs: int) -> Block:
+    """Returns the outputs of one block that are at the wanted positions among all outputs."""
+    row_in_block = np.full(n_outputs, -1, dtype=np.int64)
+    row_in_block[block.places()] = np.arange(block.size)
+    wanted_in_block = row_in_block[wanted]
+    rows = np.flatnonzero(wanted_in_block >= 0)
+    columns = tuple(column.take(wanted_in_block[rows]) for column in block.columns)
+    has_all = len(rows) == len(wanted)
+    return Block(block.shape, None if has_all else rows, columns, len(rows))
 
 
 def concatenate(parts: Sequence[Outputs]) -> Outputs:
-    """Several batches of outputs as one, in order."""
+    """Joins several batches of outputs into one, in order."""
     parts = [part for part in parts if part.size]
-    if len(parts) <= 1:
-        return parts[0] if parts else Outputs((), 0)
-    by_shape: dict[str, list[tuple[int, Block]]] = {}
+    if not parts:
+        return Outputs((), 0)
+    if len(parts) == 1:
+        return parts[0]
+    # For every shape, its blocks, and how many outputs lie before the batch of each.
+    blocks_by_shape: dict[str, list[Block]] = {}
+    offsets_by_shape: dict[str, list[int]] = {}
     total = 0
     for part in parts:
         for block in part.blocks:
             if block.size:
-                by_shape.setdefault(block.shape, []).append((total, block))
+                blocks_by_shape.setdefault(block.shape, []).append(block)
+                offsets_by_shape.setdefault(block.shape, []).append(total)
         total += part.size
     joined = []
-    for shape, pieces in by_shape.items():
-        size = sum(block.size for _, block in pieces)
-        rows = None if size == total else np.concatenate([start + block.places() for start, block in pieces])
-        columns = tuple(_join(same) for same in zip(*(block.columns for _, block in pieces), strict=True))
+    for shape, blocks in blocks_by_shape.items():
+        size = sum(block.size for block in blocks)
+        rows = None
+        if size != total:
+            offsets = offsets_by_shape[shape]
+            places = [
+                offset + block.places() for offset, block in zip(offsets, blocks, strict=True)
+            ]
+            rows = np.concatenate(places)
+        columns_by_position = zip(*(block.columns for block in blocks), strict=True)
+        columns = tuple(_join_columns(columns) for columns in columns_by_position)
         joined.append(Block(shape, rows, columns, size))
     return Outputs(tuple(joined), total)
 
 
-def _join(columns: Sequence[Column]) -> Column:
-    """One column from several that follow each other."""
-    if len(columns) == 1:  # as rare shapes have: there may be thousands of these
+def _join_columns(columns: Sequence[Column]) -> Column:
+    """Joins columns that follow each other into one."""
+    if len(columns) == 1:  # a shortcut for rare shapes, of which there may be thousands
         return columns[0]
     numbers = [column for column in columns if isinstance(column, Numbers)]
     if len(numbers) == len(columns):
-        widths = None
-        if any(each.widths is not None for each in numbers):
-            widths = np.concatenate([uniform(8, len(each)) if each.widths is None else each.widths for each in numbers])
-        return Numbers(np.concatenate([each.values for each in numbers]), widths)
-    table: dict[str, int] = {}
+        return _join_numbers(numbers)
+    code_of: dict[str, int] = {}
     codes = []
     for column in columns:
         if isinstance(column, Numbers):
-            raise TypeError("one shape has a column of numbers in one batch and of labels in another")
-        recode = np.array([table.setdefault(label, len(table)) for label in column.labels], dtype=np.int32)
+            raise TypeError(
+                "one shape has a column of numbers in one batch and of labels in another"
+            )
+        new_codes = [code_of.setdefault(label, len(code_of)) for label in column.labels]
+        recode = np.array(new_codes, dtype=np.int32)
         codes.append(recode[column.codes] if len(recode) else column.codes)
-    return Labels(np.concatenate(codes), tuple(table))
+    return Labels(np.concatenate(codes), tuple(code_of))
+
+
+def _join_numbers(columns: Sequence[Numbers]) -> Numbers:
+    values = np.concatenate([column.values for column in columns])
+    if all(column.widths is None for column in columns):
+        return Numbers(values)
+    widths = [
+        uniform(8, len(column)) if column.widths is None else column.widths for column in columns
+    ]
+    return Numbers(values, np.concatenate(widths))
 
 
 def uniform(width: int, size: int) -> NDArray[np.uint8]:
-    """The widths of `size` floats that all have one; takes no memory."""
+    """Returns the widths of `size` floats of one width; the array takes no memory."""
     return np.broadcast_to(np.uint8(width), size)

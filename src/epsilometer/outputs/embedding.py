@@ -1,7 +1,7 @@
-"""Outputs of one shape as points: numbers in units of their spread, names as corners.
+"""Outputs of one shape as points in space: scaled numbers, and labels as corners.
 
-Any fixed embedding gives a valid kernel, so a bad one costs power, never soundness. NaN and names unseen in training
-have their own corners; infinities end at the same distance as very large numbers.
+Any fixed embedding gives a valid kernel, so a bad one costs power, never soundness. NaN and labels
+unseen in training have corners of their own; infinities lie where very large numbers do.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from epsilometer.arrays import Floats
 from epsilometer.outputs.columns import Column, Numbers
 from epsilometer.outputs.lines import CodedColumn
 
-# More spreads than this from the middle, all numbers are one point: a kernel cannot distinguish them anyway.
+# The largest coordinate, in units of an axis: a kernel cannot distinguish farther numbers anyway.
 FARTHEST = 12.0
 
 
@@ -32,41 +32,49 @@ class NumberAxis:
     middle: float
     spread: float
 
-    # The number, and whether it is NaN.
+    # The scaled number, and whether it is NaN.
     dimensions: ClassVar[int] = 2
 
     def points(self, columns: Sequence[Column]) -> Floats:
-        """Shape (n, 2)."""
+        """Returns the coordinates of each row, shape (n, 2)."""
         column = columns[self.column]
         assert isinstance(column, Numbers)  # axes of numbers are only made for numbers
         values = np.asarray(column.values, dtype=np.float64)
-        missing = np.isnan(values)
         with np.errstate(over="ignore", invalid="ignore"):
-            placed = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
-        return np.stack([np.where(np.isnan(placed), 0.0, placed), np.where(missing, FARTHEST, 0.0)], axis=1)
+            scaled = np.clip((values - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        position = np.where(np.isnan(scaled), 0.0, scaled)
+        missing = np.where(np.isnan(values), FARTHEST, 0.0)
+        return np.stack([position, missing], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Returns plain data."""
         return {"column": self.column, "middle": self.middle, "spread": self.spread}
 
 
 @dataclass(frozen=True, slots=True)
 class NameAxis(CodedColumn):
-    """A column of names as corners, all equally far from each other; names without a code share one."""
+    """A column of labels as corners, all equally far from each other.
+
+    Labels without a code share one corner.
+    """
 
     @property
     def dimensions(self) -> int:
-        """One for each name, one for all others."""
+        """The number of coordinates: one per label and one for all other labels."""
         return self.n_codes
 
     def points(self, columns: Sequence[Column]) -> Floats:
-        """Shape (n, names + 1)."""
+        """Returns the coordinates of each row, shape (n, labels + 1)."""
         return np.eye(self.n_codes)[self.index(columns)]
 
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Outputs of one shape as points of a space."""
+    """Turns outputs of one shape into points of a space.
+
+    Attributes:
+        axes: which columns make which coordinates.
+    """
 
     axes: tuple[NumberAxis | NameAxis, ...]
 
@@ -77,31 +85,42 @@ class Embedding:
 
     @property
     def dimensions(self) -> int:
-        """Coordinates of a point."""
+        """The number of coordinates of a point."""
         return sum(axis.dimensions for axis in self.axes)
 
     def points(self, columns: Sequence[Column]) -> Floats:
-        """Shape (n, dimensions)."""
+        """Returns the point of each row, shape (n, dimensions)."""
         return np.concatenate([axis.points(columns) for axis in self.axes], axis=1)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Plain data; `from_list` is the inverse."""
+        """Returns plain data; `from_list` is the inverse."""
         return [axis.to_dict() for axis in self.axes]
 
     @classmethod
     def from_list(cls, data: Sequence[dict[str, Any]], dimensions: int) -> Self:
-        """The inverse of `to_list`, for a stored score of that many coordinates."""
-        read = cls(tuple(_axis_from_dict(axis) for axis in data))
-        if dimensions != read.dimensions:
-            raise ValueError(f"a score of {dimensions} coordinates reads points of {read.dimensions}")
-        return read
+        """Inverse of `to_list`.
+
+        Args:
+            data: the stored axes.
+            dimensions: how many coordinates the score that is stored with them reads.
+        """
+        embedding = cls(tuple(_axis_from_dict(axis) for axis in data))
+        if dimensions != embedding.dimensions:
+            raise ValueError(
+                f"a score of {dimensions} coordinates reads points of {embedding.dimensions}"
+            )
+        return embedding
 
 
 def _axis_from_dict(data: dict[str, Any]) -> NumberAxis | NameAxis:
     if "spread" not in data:
         coded = CodedColumn.from_dict(data)
         return NameAxis(coded.column, coded.cells)
-    axis = NumberAxis(int(data["column"]), float(data["middle"]), float(data["spread"]))
+    axis = NumberAxis(
+        column=int(data["column"]),
+        middle=float(data["middle"]),
+        spread=float(data["spread"]),
+    )
     if not (np.isfinite(axis.middle) and 0.0 < axis.spread < np.inf):
         raise ValueError("an axis needs a finite middle and a positive spread")
     return axis

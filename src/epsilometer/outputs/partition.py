@@ -1,8 +1,9 @@
-"""All possible outputs cut into finitely many cells, and events made of such cells.
+"""All possible outputs cut into finitely many cells, from which events are made.
 
-Outputs are split first by shape (`float`, `tuple(bool, float)`, ...); then the values that repeat, column by column,
-form the *signature* of an output; what is left varies continuously and is cut on a line: the one continuous column, or
-a score of several. Discrete, continuous and mixed distributions are the same thing here.
+Outputs are split first by shape (`float`, `tuple(bool, float)`, ...). Then the values that repeat
+(the atoms), column by column, form the *signature* of an output. What is left varies continuously
+and is cut on a line: the one continuous column, or a score of several. Discrete, continuous and
+mixed distributions are the same thing here.
 """
 
 import math
@@ -15,16 +16,21 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Array, Integers
 from epsilometer.errors import InputError
-from epsilometer.outputs.columns import FEATURED, Block, Numbers, Outputs
-from epsilometer.outputs.lines import Atoms, Line, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.atoms import NO_ATOM, Atoms, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.columns import Block, Numbers, Outputs
+from epsilometer.outputs.lines import Line
 from epsilometer.outputs.scores import Score, score_from_dict
+from epsilometer.outputs.shapes import FEATURED
 
-# Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two signatures with one
-# hash would share a cell: harmless, because an event stays a fixed set of outputs.
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# With at most this many combinations of atoms, a signature's group is looked up in a table, which stays in the cache.
-_MOST_COMBINATIONS = 1 << 16
-_ALL = slice(None)
+# Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two
+# signatures with one hash would share a cell: harmless, as an event stays a fixed set of outputs.
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# With at most this many combinations of atoms, a signature's group is looked up in a table, which
+# stays in the cache.
+_MAX_COMBINATIONS = 1 << 16
+# The group of an output whose signature is unknown.
+_NO_GROUP = -1
+_ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,8 @@ class Group:
     """The outputs of one shape with one signature.
 
     Attributes:
-        signature: the code of its atom per column, −1 where the value varies.
-        line: cuts what varies; None when nothing does, or too little was seen to cut it.
+        signature: the code of the atom in each column, −1 where the value varies.
+        line: cuts what varies; None when nothing does, or too few draws were made to cut it.
         column: which column the line cuts, when there is no score.
         score: reduces several varying columns to the number that the line cuts.
     """
@@ -45,11 +51,11 @@ class Group:
 
     @property
     def n_cells(self) -> int:
-        """One, or the cells of the line."""
-        return len(self.line.edges) + 2 if self.line else 1
+        """The number of cells: those of the line, or a single one."""
+        return self.line.n_cells if self.line else 1
 
-    def numbers(self, block: Block, rows: Integers | slice = _ALL) -> NDArray[np.generic]:
-        """What the line cuts, for the given rows of the block."""
+    def numbers(self, block: Block, rows: Integers | slice = _ALL_ROWS) -> NDArray[np.generic]:
+        """Returns the numbers that the line cuts, for the given rows of the block."""
         if self.score:
             return self.score.evaluate([column.take(rows) for column in block.columns])
         column = block.columns[self.column]
@@ -59,172 +65,233 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class BlockPartition:
-    """The cells of one shape: those of its groups one after the other, and a last one for everything else."""
+    """The cells of one shape: those of its groups in turn, and a last one for everything else.
+
+    Attributes:
+        shape: of the outputs.
+        atoms: per column, the values that repeat; None for a column without any.
+        groups: the known signatures.
+        n_cells: the number of cells.
+        is_single_line: whether every output of this shape lies on one line: nothing repeats, and
+            there is one group.
+    """
 
     shape: str
     atoms: tuple[Atoms | None, ...]
     groups: tuple[Group, ...]
     n_cells: int = field(init=False, repr=False, compare=False)
-    # Whether every output of this shape lies on one line: nothing repeats, one group.
     is_single_line: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        is_single = len(self.groups) == 1 and self.groups[0].line is not None and not any(self.atoms)
-        object.__setattr__(self, "is_single_line", is_single)
-        object.__setattr__(self, "n_cells", sum(group.n_cells for group in self.groups) + 1)
+        has_one_line = len(self.groups) == 1 and self.groups[0].line is not None
+        n_cells = sum(group.n_cells for group in self.groups) + 1
+        object.__setattr__(self, "is_single_line", has_one_line and not any(self.atoms))
+        object.__setattr__(self, "n_cells", n_cells)
 
     def index(self, block: Block) -> Integers:
-        """The cell of each row, shape (block.size,)."""
+        """Returns the cell of each row, shape (block.size,)."""
         if self.is_single_line:
             group = self.groups[0]
             assert group.line is not None
             return group.line.index(group.numbers(block))
-        which = self._group_of(block)
-        # One more entry: group −1 (no known signature) takes the last cell.
-        cells = np.append(np.cumsum([0] + [group.n_cells for group in self.groups])[:-1], self.n_cells - 1)[which]
+        group_of_row = self._group_of_rows(block)
+        first_cells = np.cumsum([0] + [group.n_cells for group in self.groups])[:-1]
+        # The last entry, which the number −1 of unknown signatures picks, is the last cell.
+        first_cells = np.append(first_cells, self.n_cells - 1)
+        cells = first_cells[group_of_row]
         for number, group in enumerate(self.groups):
             if group.line:
-                rows = np.flatnonzero(which == number)
+                rows = np.flatnonzero(group_of_row == number)
                 cells[rows] += group.line.index(group.numbers(block, rows))
         return cells
 
-    def _group_of(self, block: Block) -> Integers:
-        """The group of each row, −1 for none."""
+    def _group_of_rows(self, block: Block) -> Integers:
+        """Returns the number of each row's group, −1 for none; shape (block.size,)."""
         if not self.groups:
-            return np.full(block.size, -1, dtype=np.int64)
-        codes, signatures = self.codes(block), np.array([group.signature for group in self.groups], dtype=np.int64).T
-        sizes = [len(atoms) + 1 if atoms else 1 for atoms in self.atoms] or [2]
-        if math.prod(sizes) <= _MOST_COMBINATIONS:
-            table = np.full(math.prod(sizes), -1, dtype=np.int64)
-            table[_combined(signatures, sizes)] = np.arange(len(self.groups))
-            return table[_combined(codes, sizes)]
-        hashes, known = hash_signatures(codes), hash_signatures(signatures)
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known[order], hashes), len(known) - 1)
-        return np.where(known[order][place] == hashes, order[place], -1)
+            return np.full(block.size, _NO_GROUP, dtype=np.int64)
+        codes = self.codes(block)
+        signatures = np.array([group.signature for group in self.groups], dtype=np.int64).T
+        # Codes per column, including that of values which are no atoms.
+        n_codes = [len(atoms) + 1 if atoms else 1 for atoms in self.atoms] or [2]
+        n_combinations = math.prod(n_codes)
+        if n_combinations <= _MAX_COMBINATIONS:
+            table = np.full(n_combinations, _NO_GROUP, dtype=np.int64)
+            table[_number_signatures(signatures, n_codes)] = np.arange(len(self.groups))
+            return table[_number_signatures(codes, n_codes)]
+        hashes = hash_signatures(codes)
+        known_hashes = hash_signatures(signatures)
+        order = np.argsort(known_hashes, kind="stable")
+        sorted_hashes = known_hashes[order]
+        place = np.minimum(np.searchsorted(sorted_hashes, hashes), len(sorted_hashes) - 1)
+        return np.where(sorted_hashes[place] == hashes, order[place], _NO_GROUP)
 
     def codes(self, block: Block) -> NDArray[np.int32]:
-        """Shape (columns, rows): the atom of each value, −1 for none. One row of zeros for a shape without columns."""
+        """Returns the atom of each value, −1 for none; shape (columns, rows).
+
+        A shape without columns gets one row of zeros.
+        """
         if not block.columns:
             return np.zeros((1, block.size), dtype=np.int32)
-        # Half as wide as numbers usually are: with ten thousand columns they are most of what is in memory.
-        codes = np.full((len(block.columns), block.size), -1, dtype=np.int32)
+        # Half as wide as integers usually are: with ten thousand columns, the codes take most of
+        # the memory.
+        codes = np.full((len(block.columns), block.size), NO_ATOM, dtype=np.int32)
         for row, atoms, column in zip(codes, self.atoms, block.columns, strict=True):
             if atoms:
                 row[:] = atoms.codes(column)
         return codes
 
 
-def _combined(codes: NDArray[np.signedinteger], sizes: Sequence[int]) -> Integers:
-    """One number per signature, all of them different; `codes` has shape (columns, signatures), −1 is a code."""
+def _number_signatures(codes: NDArray[np.signedinteger], n_codes: Sequence[int]) -> Integers:
+    """Returns a number per signature, different for different ones, shape (signatures,).
+
+    Args:
+        codes: shape (columns, signatures), −1 is a code.
+        n_codes: the number of codes of each column.
+    """
     total = np.zeros(codes.shape[1], dtype=np.int64)
-    for row, size in zip(codes, sizes, strict=True):
-        total = total * size + (row + 1 if size > 1 else 0)
+    for row, n in zip(codes, n_codes, strict=True):
+        total = total * n + (row + 1 if n > 1 else 0)
     return total
 
 
 def hash_signatures(codes: NDArray[np.signedinteger]) -> NDArray[np.uint64]:
-    """One number per signature; `codes` has shape (columns, signatures)."""
+    """Returns a hash per signature, shape (signatures,); `codes` is (columns, signatures)."""
     total = np.zeros(codes.shape[1], dtype=np.uint64)
     for row in codes:
-        total = total * _MULTIPLIER + (row + 2).astype(np.uint64)
+        total = total * _HASH_MULTIPLIER + (row + 2).astype(np.uint64)
     return total
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The cells of all outputs: those of each known shape in turn, and a last one for unknown shapes."""
+    """The cells of all outputs: those of each known shape in turn, and one for unknown shapes.
+
+    Attributes:
+        blocks: the cells of each known shape.
+    """
 
     blocks: tuple[BlockPartition, ...]
 
     @property
     def n_cells(self) -> int:
-        """Those of all known shapes, and one for other shapes."""
+        """The number of cells: those of all known shapes, and one for other shapes."""
         return sum(block.n_cells for block in self.blocks) + 1
 
     def index(self, outputs: Outputs) -> Integers:
-        """The cell of each output, shape (n,)."""
+        """Returns the cell of each output, shape (n,)."""
         cells = np.full(len(outputs), self.n_cells - 1, dtype=np.int64)
-        for first, partition, block in self.matches(outputs):
-            inside = first + partition.index(block)
+        for first_cell, partition, block in self.matches(outputs):
+            block_cells = first_cell + partition.index(block)
             if block.rows is None:
-                return inside
-            cells[block.rows] = inside
+                return block_cells
+            cells[block.rows] = block_cells
         return cells
 
     def count(self, outputs: Outputs) -> Integers:
-        """How many outputs fall into each cell, shape (n_cells,)."""
+        """Returns how many outputs fall into each cell, shape (n_cells,)."""
         counts = np.zeros(self.n_cells, dtype=np.int64)
-        for first, partition, block in self.matches(outputs):
-            line, n_cells = partition.groups[0].line if partition.is_single_line else None, partition.n_cells
-            cells = line.index(partition.groups[0].numbers(block)) if line else partition.index(block)
-            counts[first : first + n_cells] = np.bincount(cells, minlength=n_cells)
+        for first_cell, partition, block in self.matches(outputs):
+            n_cells = partition.n_cells
+            cells = partition.index(block)
+            counts[first_cell : first_cell + n_cells] = np.bincount(cells, minlength=n_cells)
         counts[-1] = outputs.size - counts.sum()
         return counts
 
     def matches(self, outputs: Outputs) -> list[tuple[int, BlockPartition, Block]]:
-        """The known shapes among the outputs: their first cell, their part of the partition, and the outputs."""
-        first, found, present = 0, [], {block.shape: block for block in outputs.blocks}
+        """Returns the known shapes among the outputs.
+
+        Returns:
+            Of each shape its first cell, its part of the partition, and its outputs.
+        """
+        block_of_shape = {block.shape: block for block in outputs.blocks}
+        matching = []
+        first_cell = 0
         for partition in self.blocks:
-            block = present.get(partition.shape)
+            block = block_of_shape.get(partition.shape)
             # A stored event may have been tampered with, so that its shape has other columns.
             if block is not None and len(block.columns) == len(partition.atoms):
-                found.append((first, partition, block))
-            first += partition.n_cells
-        if not found and outputs.size and is_featured(self.blocks) and not is_featured(outputs.blocks):
-            how = "draw them from the mechanism that has them, as in event.contains(mechanism.sample(dataset, n, rng))"
-            raise InputError(f"the event also looks at features of the outputs, which these outputs lack; {how}")
-        return found
+                matching.append((first_cell, partition, block))
+            first_cell += partition.n_cells
+        needs_features = is_featured(self.blocks) and not is_featured(outputs.blocks)
+        if not matching and outputs.size and needs_features:
+            raise InputError(
+                "the event also looks at features of the outputs, which these outputs lack; draw "
+                "them from the mechanism that has them, as in "
+                "event.contains(mechanism.sample(dataset, n, rng))"
+            )
+        return matching
 
 
 def split(cells: Array, parts: Sequence[Group | BlockPartition]) -> list[Array]:
-    """Something about each cell, shape (cells,), part by part, and that of the last cell, which is in none of them."""
+    """Splits an array with one entry per cell, shape (cells,), into those of each part.
+
+    The last item of the list holds the entry of the last cell, which belongs to none of the parts.
+    """
     return np.split(cells, np.cumsum([part.n_cells for part in parts]))
 
 
 def is_featured(blocks: Iterable[Block | BlockPartition]) -> bool:
-    """Whether there are features beside the outputs."""
+    """Returns whether some of the outputs come with features."""
     return any(f"{FEATURED}{{" in block.shape for block in blocks)
 
 
 def partition_to_dict(partition: Partition) -> list[dict[str, Any]]:
-    """Plain data; `partition_from_dict` is the inverse."""
-    stored = []
-    for block in partition.blocks:
-        groups = []
-        for group in block.groups:
-            data: dict[str, Any] = {"signature": list(group.signature)}
-            if group.line:
-                data |= {"edges": group.line.to_list(), "column": group.column}
-            groups.append(data | ({"score": group.score.to_dict()} if group.score else {}))
-        atoms = [atoms_to_dict(each) if each else None for each in block.atoms]
-        stored.append({"shape": block.shape, "atoms": atoms, "groups": groups})
-    return stored
+    """Returns plain data; `partition_from_dict` is the inverse."""
+    return [_block_to_dict(block) for block in partition.blocks]
+
+
+def _block_to_dict(block: BlockPartition) -> dict[str, Any]:
+    return {
+        "shape": block.shape,
+        "atoms": [atoms_to_dict(atoms) if atoms else None for atoms in block.atoms],
+        "groups": [_group_to_dict(group) for group in block.groups],
+    }
+
+
+def _group_to_dict(group: Group) -> dict[str, Any]:
+    data: dict[str, Any] = {"signature": list(group.signature)}
+    if group.line:
+        data["edges"] = group.line.to_list()
+        data["column"] = group.column
+    if group.score:
+        data["score"] = group.score.to_dict()
+    return data
 
 
 def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
-    """The inverse of `partition_to_dict`."""
+    """Inverse of `partition_to_dict`."""
     blocks = []
     for block in data:
-        atoms = tuple(atoms_from_dict(each) if each else None for each in block["atoms"])
+        atoms = tuple(atoms_from_dict(stored) if stored else None for stored in block["atoms"])
         groups = tuple(_group_from_dict(group, atoms) for group in block["groups"])
         blocks.append(BlockPartition(str(block["shape"]), atoms, groups))
     return Partition(tuple(blocks))
 
 
-def _group_from_dict(data: dict[str, Any], all_atoms: tuple[Atoms | None, ...]) -> Group:
-    """A stored group must fit its columns: damaged or forged data is refused here, not when it is used."""
-    line = Line.from_list(data["edges"]) if "edges" in data else None
-    score = score_from_dict(data["score"]) if "score" in data else None
-    group = Group(tuple(int(code) for code in data["signature"]), line, int(data.get("column", 0)), score)
-    columns = len(all_atoms)
-    if len(group.signature) != max(columns, 1) or not 0 <= group.column < max(columns, 1):
-        raise ValueError(f"a signature {group.signature!r:.80} does not fit {columns} columns")
-    if not columns and group.signature != (0,):
+def _group_from_dict(data: dict[str, Any], atoms_by_column: tuple[Atoms | None, ...]) -> Group:
+    """Restores a group, and refuses one that does not fit its columns.
+
+    Damaged or forged data is to be noticed here, not when it is used.
+    """
+    group = Group(
+        signature=tuple(int(code) for code in data["signature"]),
+        line=Line.from_list(data["edges"]) if "edges" in data else None,
+        column=int(data.get("column", 0)),
+        score=score_from_dict(data["score"]) if "score" in data else None,
+    )
+    n_columns = len(atoms_by_column)
+    # A shape without columns has signatures of one code.
+    length = max(n_columns, 1)
+    if len(group.signature) != length or not 0 <= group.column < length:
+        raise ValueError(f"a signature {group.signature!r:.80} does not fit {n_columns} columns")
+    if not n_columns and group.signature != (0,):
         raise ValueError(f"a signature {group.signature!r:.80} for outputs without values")
-    for code, atoms in zip(group.signature, all_atoms, strict=False):
-        if not -1 <= code < (len(atoms) if atoms else 0):
-            raise ValueError(f"a signature {group.signature!r:.80} names an atom that does not exist")
-    if group.score and any(not 0 <= column < columns for column in group.score.columns):
+    for code, atoms in zip(group.signature, atoms_by_column, strict=False):
+        n_atoms = len(atoms) if atoms else 0
+        if not NO_ATOM <= code < n_atoms:
+            raise ValueError(
+                f"a signature {group.signature!r:.80} names an atom that does not exist"
+            )
+    if group.score and any(not 0 <= column < n_columns for column in group.score.columns):
         raise ValueError("a score uses a column that does not exist")
     return group

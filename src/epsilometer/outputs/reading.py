@@ -14,11 +14,20 @@ import numpy as np
 
 from epsilometer.arrays import Array
 from epsilometer.errors import EpsilometerError, MechanismError
-from epsilometer.outputs.columns import Block, Numbers, Outputs, key_text, record_text
-from epsilometer.outputs.reading_leaves import BATCH, FLAT, Unreadable, collected, cut_repr, safe_repr, type_name
+from epsilometer.outputs.columns import Block, Numbers, Outputs
+from epsilometer.outputs.reading_leaves import (
+    BATCH,
+    FLAT,
+    Unreadable,
+    collected,
+    cut_repr,
+    safe_repr,
+    type_name,
+)
 from epsilometer.outputs.reading_numbers import arrow_values, is_arrow
 from epsilometer.outputs.reading_pieces import Place, product
 from epsilometer.outputs.reading_trees import read_array, read_values
+from epsilometer.outputs.shapes import key_text, record_text
 
 # Iterable, but never a batch: one value each, or (sets) without order and repetition.
 _NOT_BATCHES = (str, bytes, bytearray, memoryview, set, frozenset, type, np.generic)
@@ -43,7 +52,9 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         MechanismError: an output is of a kind that cannot be read, is too deep or too large, or there are not as
             many as expected.
     """
-    if issubclass(type(values), Outputs):  # read before; `isinstance` would ask the object, whose code may raise
+    if issubclass(
+        type(values), Outputs
+    ):  # read before; `isinstance` would ask the object, whose code may raise
         return cast(Outputs, values)
     # Most mechanisms return plain floats, and these already are a column. Anything else about them, like a wrong number
     # of outputs, is left to the general path below. Types are compared as objects: some have no hash.
@@ -58,7 +69,9 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         batch = materialise(values, expected)
         size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
         if expected not in (None, size):
-            raise MechanismError(f"the mechanism returned {size} outputs where {expected} were asked for")
+            raise MechanismError(
+                f"the mechanism returned {size} outputs where {expected} were asked for"
+            )
         blocks = _read_batch(batch, Place(np.arange(size))) if size else []
     except Unreadable as error:
         raise MechanismError(error.text(batch)) from error.__cause__
@@ -66,7 +79,9 @@ def read_outputs(values: object, expected: int | None = None) -> Outputs:
         raise
     except Exception as error:  # raised by the outputs' own code: an iterator, a hash, a property
         raised = f"raised {type_name(error)}: {safe_repr(error)[:200]}"
-        raise MechanismError(f"reading the outputs (a batch of type {type_name(values)}) {raised}; {BATCH}") from error
+        raise MechanismError(
+            f"reading the outputs (a batch of type {type_name(values)}) {raised}; {BATCH}"
+        ) from error
     return Outputs(tuple(blocks), size)
 
 
@@ -82,7 +97,9 @@ def materialise(values: Any, expected: int | None) -> Batch:
     lengths = {name: len(column) for name, column in columns.items()}
     if not lengths or len(set(lengths.values())) > 1:
         alone = "(if this is one output, put it into a list)"
-        raise MechanismError(f"the mechanism returned columns of the lengths {cut_repr(lengths)}; {BATCH} {alone}")
+        raise MechanismError(
+            f"the mechanism returned columns of the lengths {cut_repr(lengths)}; {BATCH} {alone}"
+        )
     return columns
 
 
@@ -98,9 +115,13 @@ def _column_names(values: Any) -> list[str] | None:
         return None
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        raise MechanismError(f"the mechanism returned a column named {cut_repr(wrong[0])}; names must be strings")
+        raise MechanismError(
+            f"the mechanism returned a column named {cut_repr(wrong[0])}; names must be strings"
+        )
     if len(set(names)) < len(names):
-        raise MechanismError(f"the mechanism returned two columns of one name: {cut_repr(names)}; rename one")
+        raise MechanismError(
+            f"the mechanism returned two columns of one name: {cut_repr(names)}; rename one"
+        )
     return names
 
 
@@ -109,7 +130,11 @@ def _sequence(values: Any, expected: int | None) -> Array | Sequence[Any]:
         return values
     if is_arrow(values):
         return arrow_values(values)
-    if isinstance(values, np.ma.MaskedArray) and values.ndim and np.ma.getmask(values) is not np.ma.nomask:
+    if (
+        isinstance(values, np.ma.MaskedArray)
+        and values.ndim
+        and np.ma.getmask(values) is not np.ma.nomask
+    ):
         return np.ma.asarray(values)
     if hasattr(values, "__array__") and not isinstance(values, _NOT_BATCHES):
         array: Array = np.asarray(values)  # also tensors and the columns of data frames

@@ -3,7 +3,16 @@
 import dataclasses
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
+from collections.abc import (
+    Awaitable,
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Sequence,
+    ValuesView,
+)
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -18,9 +27,10 @@ import numpy as np
 
 from epsilometer.arrays import Array
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.columns import EXACT, Block, Numbers, name_text
+from epsilometer.outputs.columns import Block, Numbers
 from epsilometer.outputs.reading_numbers import READERS, about, factorise, read_ints
 from epsilometer.outputs.reading_pieces import MAX_LEAVES, by_case, leaf
+from epsilometer.outputs.shapes import EXACT, name_text
 
 MAX_REPR = 80
 ALLOWED = (
@@ -64,7 +74,9 @@ class Unreadable(MechanismError):
         """The type, the place inside the output, and a line of code that would make it readable."""
         reason = f" ({self.why})" if self.why else ""
         path = None
-        with suppress(Exception):  # looking for it runs code of the outputs, which may raise anything
+        with suppress(
+            Exception
+        ):  # looking for it runs code of the outputs, which may raise anything
             path = None if isinstance(batch, dict) else path_of(self.value, batch[self.output], "")
         what = f"a value of type {type_name(self.value)}{f' at output{path}' if path else ''}"
         bad = f"output {self.output} is or holds {what}, which cannot be read{reason}: {cut_repr(self.value)}"
@@ -99,11 +111,15 @@ def path_of(wanted: object, value: Any, path: str) -> str | None:
         return None
     value = (opener(type(value)) or (lambda same: same))(value)
     if isinstance(value, dict):
-        parts: Iterable[tuple[str, Any]] = ((f"[{cut_repr(key)}]", part) for key, part in value.items())
+        parts: Iterable[tuple[str, Any]] = (
+            (f"[{cut_repr(key)}]", part) for key, part in value.items()
+        )
     elif isinstance(value, list | tuple):
         parts = ((f"[{place}]", part) for place, part in enumerate(value))
     else:
-        parts = ((f".{name}", getattr(value, name, None)) for name in field_names(type(value)) or ())
+        parts = (
+            (f".{name}", getattr(value, name, None)) for name in field_names(type(value)) or ()
+        )
     found = (path_of(wanted, part, path + step) for step, part in parts)
     return next((each for each in found if each is not None), None)
 
@@ -118,13 +134,22 @@ def _ticks(moment: datetime) -> int:
     return (moment.replace(tzinfo=None) - _EPOCH) // _TICK
 
 
-def _read_times(name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]) -> list[Block]:
+def _read_times(
+    name: str, values: Sequence[datetime] | Sequence[time], ticks: list[int]
+) -> list[Block]:
     zones = [f" UTC+{value.utcoffset()}" if value.tzinfo else "" for value in values]
-    return _by_zone(zones, ticks, lambda zone, some: read_ints(some.tolist(), name + zone, f"long {name}{zone}"))
+    return _by_zone(
+        zones, ticks, lambda zone, some: read_ints(some.tolist(), name + zone, f"long {name}{zone}")
+    )
 
 
-def _by_zone(zones: list[str], ticks: list[int], read: Callable[[str, Array], list[Block]]) -> list[Block]:
-    cases = [(np.array([each == zone for each in zones]), partial(read, zone)) for zone in sorted(set(zones))]
+def _by_zone(
+    zones: list[str], ticks: list[int], read: Callable[[str, Array], list[Block]]
+) -> list[Block]:
+    cases = [
+        (np.array([each == zone for each in zones]), partial(read, zone))
+        for zone in sorted(set(zones))
+    ]
     return by_case(np.array(ticks, dtype=object), cases)
 
 
@@ -138,7 +163,10 @@ def read_instants(kind: type, values: Sequence[Any]) -> list[Block]:
 
     plain = [value.asm8 for value in values]
     units = [_PER_SECOND[np.datetime_data(each.dtype)[0]] for each in plain]
-    ticks = [int(each.astype(np.int64)) * (10**9 // unit) for each, unit in zip(plain, units, strict=True)]
+    ticks = [
+        int(each.astype(np.int64)) * (10**9 // unit)
+        for each, unit in zip(plain, units, strict=True)
+    ]
     return _by_zone([str(getattr(value, "tz", None) or "") for value in values], ticks, read)
 
 
@@ -147,7 +175,10 @@ def read_enums(kind: type[Enum], values: Sequence[Enum]) -> list[Block]:
     # By identity: members are singletons, and a class may redefine equality and hash.
     members = {id(member): member for member in values}
     # A flag without any bit set has no name.
-    texts = {key: str(each._value_ if each._name_ is None else each._name_) for key, each in members.items()}
+    texts = {
+        key: str(each._value_ if each._name_ is None else each._name_)
+        for key, each in members.items()
+    }
     return leaf(name_text(kind.__name__), factorise([texts[id(each)] for each in values], str))
 
 
@@ -173,11 +204,19 @@ LEAVES: dict[type, Callable[[Sequence[Any]], list[Block]]] = {
     bytes: lambda values: leaf("bytes", factorise(values, _bytes_text)),
     type(None): lambda values: leaf("None", size=len(values)),
     Decimal: _read_decimals,
-    date: lambda values: leaf("date", Numbers(np.fromiter((each.toordinal() for each in values), np.int64))),
+    date: lambda values: leaf(
+        "date", Numbers(np.fromiter((each.toordinal() for each in values), np.int64))
+    ),
     datetime: lambda some: _read_times("datetime", some, list(map(_ticks, some))),
-    time: lambda some: _read_times("time", some, [_ticks(datetime.combine(_EPOCH, each)) for each in some]),
-    timedelta: lambda values: read_ints([each // _TICK for each in values], "timedelta", "long timedelta"),
-    Fraction: lambda values: leaf("Fraction", Numbers(np.array(list(map(about, values)))), factorise(values, str)),
+    time: lambda some: _read_times(
+        "time", some, [_ticks(datetime.combine(_EPOCH, each)) for each in some]
+    ),
+    timedelta: lambda values: read_ints(
+        [each // _TICK for each in values], "timedelta", "long timedelta"
+    ),
+    Fraction: lambda values: leaf(
+        "Fraction", Numbers(np.array(list(map(about, values)))), factorise(values, str)
+    ),
 }
 
 # What reads an array of one dimension, by the kind of its dtype. Arrays of float64, int64 and bool are not copied.
@@ -223,7 +262,11 @@ def opener(kind: type) -> Callable[[Any], Any] | None:
         return os.fspath
     if hasattr(kind, "tocoo") and hasattr(kind, "toarray"):
         return _sparse
-    return np.asarray if hasattr(kind, "__array__") and not issubclass(kind, np.ndarray | np.generic) else None
+    return (
+        np.asarray
+        if hasattr(kind, "__array__") and not issubclass(kind, np.ndarray | np.generic)
+        else None
+    )
 
 
 def collected(value: Any) -> Any:
@@ -260,13 +303,23 @@ def _sparse(value: Any) -> Any:
 _OPENERS: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("pandas", "DataFrame"): _frame,
     ("pandas", "Series"): _series,
-    **dict.fromkeys([("pandas", "Index"), ("pandas", "ExtensionArray")], lambda value: value.tolist()),
+    **dict.fromkeys(
+        [("pandas", "Index"), ("pandas", "ExtensionArray")], lambda value: value.tolist()
+    ),
     **dict.fromkeys([("pandas", "Period"), ("pandas", "Interval")], str),
-    ("polars", "DataFrame"): lambda value: Fields((name, value[name].to_list()) for name in value.columns),
+    ("polars", "DataFrame"): lambda value: Fields(
+        (name, value[name].to_list()) for name in value.columns
+    ),
     ("polars", "Series"): lambda value: value.to_list(),
     **dict.fromkeys([("polars", "LazyFrame"), ("opendp", "OnceFrame")], collected),
-    **dict.fromkeys([("pyarrow", "Table"), ("pyarrow", "RecordBatch")], lambda value: Fields(value.to_pydict())),
-    **dict.fromkeys([("pyarrow", "Array"), ("pyarrow", "ChunkedArray")], lambda value: value.to_pylist()),
-    ("builtins", "range"): lambda value: Fields(start=value.start, stop=value.stop, step=value.step),
+    **dict.fromkeys(
+        [("pyarrow", "Table"), ("pyarrow", "RecordBatch")], lambda value: Fields(value.to_pydict())
+    ),
+    **dict.fromkeys(
+        [("pyarrow", "Array"), ("pyarrow", "ChunkedArray")], lambda value: value.to_pylist()
+    ),
+    ("builtins", "range"): lambda value: Fields(
+        start=value.start, stop=value.stop, step=value.step
+    ),
     **dict.fromkeys([("builtins", "bytearray"), ("builtins", "memoryview")], bytes),
 }

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array
-from epsilometer.outputs.columns import EXACT, Block, Labels, Numbers, uniform
+from epsilometer.outputs.columns import Block, Labels, Numbers, uniform
 from epsilometer.outputs.reading_pieces import Place, by_case, leaf, product
+from epsilometer.outputs.shapes import EXACT
 
 
 def label_to_data(label: str) -> str | list[str]:
@@ -23,13 +24,21 @@ def label_to_data(label: str) -> str | list[str]:
 
 def label_from_data(data: Any) -> str:
     """The inverse of `label_to_data`."""
-    return bytes.fromhex(data[0]).decode("utf-8", "surrogatepass") if isinstance(data, list) else str(data)
+    return (
+        bytes.fromhex(data[0]).decode("utf-8", "surrogatepass")
+        if isinstance(data, list)
+        else str(data)
+    )
 
 
 def factorise(values: Sequence[Hashable], text: Callable[[Any], str]) -> Labels:
     """Values as labels; `text` is called once per distinct value and must keep them distinct."""
-    table: defaultdict[Hashable, int] = defaultdict(count().__next__)  # a new value gets the next number
-    return Labels(np.fromiter(map(table.__getitem__, values), np.int32, len(values)), tuple(map(text, table)))
+    table: defaultdict[Hashable, int] = defaultdict(
+        count().__next__
+    )  # a new value gets the next number
+    return Labels(
+        np.fromiter(map(table.__getitem__, values), np.int32, len(values)), tuple(map(text, table))
+    )
 
 
 INT64 = np.iinfo(np.int64)
@@ -45,10 +54,20 @@ def read_wholes(array: Array, name: str = "int", long_name: str = "bigint") -> l
         name: the shape of those that a double can hold.
         long_name: the shape of the others.
     """
-    if array.dtype.itemsize < 8 or not len(array) or (array.max() <= EXACT and array.min() >= -EXACT):
+    if (
+        array.dtype.itemsize < 8
+        or not len(array)
+        or (array.max() <= EXACT and array.min() >= -EXACT)
+    ):
         return leaf(name, Numbers(array.astype(np.int64, copy=False)))
     fits = (array <= EXACT) & (array >= -EXACT)
-    return by_case(array, [(fits, lambda some: read_wholes(some, name)), (~fits, lambda some: _long(some, long_name))])
+    return by_case(
+        array,
+        [
+            (fits, lambda some: read_wholes(some, name)),
+            (~fits, lambda some: _long(some, long_name)),
+        ],
+    )
 
 
 def read_ints(values: Sequence[int], name: str = "int", long_name: str = "bigint") -> list[Block]:
@@ -57,9 +76,13 @@ def read_ints(values: Sequence[int], name: str = "int", long_name: str = "bigint
         return read_wholes(np.array(values, dtype=np.int64), name, long_name)
     except OverflowError:
         array = np.array(values, dtype=object)
-    fits, rounds = (np.asarray(np.abs(array) <= most, dtype=np.bool_) for most in (EXACT, _MOST_ROUNDED - 1))
+    fits, rounds = (
+        np.asarray(np.abs(array) <= most, dtype=np.bool_) for most in (EXACT, _MOST_ROUNDED - 1)
+    )
     short = (fits, lambda some: read_wholes(some.astype(np.int64), name))
-    return by_case(array, [short, (rounds & ~fits, lambda some: _long(some, long_name)), (~rounds, _huge)])
+    return by_case(
+        array, [short, (rounds & ~fits, lambda some: _long(some, long_name)), (~rounds, _huge)]
+    )
 
 
 def _long(array: Array, name: str) -> list[Block]:
@@ -95,7 +118,9 @@ def int_text(value: int) -> str:
 def _column(array: Array) -> Numbers:
     size = array.dtype.itemsize
     with np.errstate(all="ignore"):  # a signalling NaN
-        return Numbers(array.astype(np.float64, copy=False), None if size == 8 else uniform(size, len(array)))
+        return Numbers(
+            array.astype(np.float64, copy=False), None if size == 8 else uniform(size, len(array))
+        )
 
 
 def _floats(array: Array) -> list[Block]:
@@ -122,7 +147,9 @@ def _complex(array: Array) -> list[Block]:
     if array.dtype.itemsize > 16:
         parts = (_floats(part) for part in (array.real, array.imag))
         return product(parts, _complex_text, Place(np.arange(len(array))))
-    real, imaginary = np.stack([array.real, array.imag])  # one copy: every later pass reads contiguous memory
+    real, imaginary = np.stack(
+        [array.real, array.imag]
+    )  # one copy: every later pass reads contiguous memory
     return leaf("complex", _column(real), _column(imaginary))
 
 
@@ -150,7 +177,11 @@ READERS: dict[str, Callable[[Array], list[Block]]] = {
 def is_arrow(values: object) -> bool:
     """Whether this is a column of Arrow, by the name of its type, so that nothing is imported."""
     module = type(values).__module__
-    return isinstance(module, str) and module.partition(".")[0] == "pyarrow" and hasattr(values, "null_count")
+    return (
+        isinstance(module, str)
+        and module.partition(".")[0] == "pyarrow"
+        and hasattr(values, "null_count")
+    )
 
 
 def arrow_values(column: Any) -> Array | Sequence[Any]:
@@ -166,9 +197,14 @@ def arrow_values(column: Any) -> Array | Sequence[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if kinds.is_time(kind):
-        return _masked(column.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()), f"m8[{kind.unit}]")
+        return _masked(
+            column.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()),
+            f"m8[{kind.unit}]",
+        )
     plain = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)
-    plain = plain and not (kinds.is_float16(kind) and column.null_count)  # Arrow cannot fill their nulls
+    plain = plain and not (
+        kinds.is_float16(kind) and column.null_count
+    )  # Arrow cannot fill their nulls
     if plain or kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_duration(kind):
         return _masked(column)
     return list(column.to_pylist())

@@ -49,7 +49,9 @@ class Place:
         """Raise if the value at `row` has too many leaves."""
         if leaves > MAX_LEAVES:
             many = f"at least {leaves} values, more than the {MAX_LEAVES} allowed"
-            raise MechanismError(f"output {self.outputs[row]} holds {many}; return a summary or fewer values")
+            raise MechanismError(
+                f"output {self.outputs[row]} holds {many}; return a summary or fewer values"
+            )
 
 
 def leaf(shape: str, *columns: Column, size: int | None = None) -> list[Block]:
@@ -60,7 +62,9 @@ def leaf(shape: str, *columns: Column, size: int | None = None) -> list[Block]:
 Reader = Callable[[Any, Sequence[Any], "Place"], list[Block]]
 
 
-def by_group(values: Sequence[Any], key: Callable[[Any], Hashable], place: Place, read: Reader) -> list[Block]:
+def by_group(
+    values: Sequence[Any], key: Callable[[Any], Hashable], place: Place, read: Reader
+) -> list[Block]:
     """Read values group by group.
 
     Args:
@@ -77,7 +81,9 @@ def by_group(values: Sequence[Any], key: Callable[[Any], Hashable], place: Place
     blocks: list[Block] = []
     for rows in split(codes, len(groups)):
         chosen = [values[row] for row in rows.tolist()]
-        blocks += [block.within(rows) for block in read(groups[codes[rows[0]]], chosen, place.pick(rows))]
+        blocks += [
+            block.within(rows) for block in read(groups[codes[rows[0]]], chosen, place.pick(rows))
+        ]
     return merge(blocks, len(values))
 
 
@@ -90,10 +96,14 @@ def split(codes: Integers, bound: int) -> list[Integers]:
     """
     narrow = codes.astype(np.uint16) if bound <= 2**16 else codes
     order = np.argsort(narrow, kind="stable")
-    return sorted(np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1), key=lambda rows: int(rows[0]))
+    return sorted(
+        np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1), key=lambda rows: int(rows[0])
+    )
 
 
-def by_case(values: Array, cases: Sequence[tuple[Booleans, Callable[[Array], list[Block]]]]) -> list[Block]:
+def by_case(
+    values: Array, cases: Sequence[tuple[Booleans, Callable[[Array], list[Block]]]]
+) -> list[Block]:
     """Read an array whose values fall into cases.
 
     Args:
@@ -122,7 +132,9 @@ def merge(blocks: list[Block], size: int) -> list[Block]:
 def _join(parts: list[Block], size: int) -> Block:
     rows = np.concatenate([part.places() for part in parts])
     order = np.argsort(rows)
-    (block,) = concatenate([Outputs((replace(part, rows=None),), part.size) for part in parts]).take(order)
+    (block,) = concatenate(
+        [Outputs((replace(part, rows=None),), part.size) for part in parts]
+    ).take(order)
     return replace(block, rows=None if len(rows) == size else rows[order], leaves=parts[0].leaves)
 
 
@@ -139,12 +151,16 @@ def spread(block: Block, size: int, width: int, shape: str) -> Block:
             tables.append([Labels(codes, column.labels) for codes in turned(column.codes)])
         else:
             widths = [None] * width if column.widths is None else turned(column.widths)
-            tables.append([Numbers(*each) for each in zip(turned(column.values), widths, strict=True)])
+            tables.append(
+                [Numbers(*each) for each in zip(turned(column.values), widths, strict=True)]
+            )
     columns = tuple(table[position] for position in range(width) for table in tables)
     return Block(shape, None, columns, size, max(1, width * block.leaves))
 
 
-def product(positions: Iterable[list[Block]], text: Callable[[list[str]], str], place: Place) -> list[Block]:
+def product(
+    positions: Iterable[list[Block]], text: Callable[[list[str]], str], place: Place
+) -> list[Block]:
     """Values from their parts: one block per combination of shapes that occurs.
 
     Args:
@@ -157,7 +173,9 @@ def product(positions: Iterable[list[Block]], text: Callable[[list[str]], str], 
     if all(len(blocks) == 1 for blocks in parts):
         return [_combine([blocks[0] for blocks in parts], [None] * len(parts), text, None, size)]
     located, combined = [_locate(blocks, size) for blocks in parts], []
-    for rows in _combinations([(len(blocks), which) for blocks, (which, _) in zip(parts, located, strict=True)], size):
+    for rows in _combinations(
+        [(len(blocks), which) for blocks, (which, _) in zip(parts, located, strict=True)], size
+    ):
         numbers = [0 if which is None else which[rows[0]] for which, _ in located]
         chosen = [blocks[number] for blocks, number in zip(parts, numbers, strict=True)]
         inner = [rows if inside is None else inside[rows] for _, inside in located]
@@ -202,10 +220,16 @@ def _combinations(parts: list[tuple[int, Integers | None]], size: int) -> list[I
 
 
 def _combine(
-    chosen: list[Block], inner: Sequence[Integers | None], text: Callable[[list[str]], str], rows: Any, size: int
+    chosen: list[Block],
+    inner: Sequence[Integers | None],
+    text: Callable[[list[str]], str],
+    rows: Any,
+    size: int,
 ) -> Block:
     columns: list[Column] = []
     for block, wanted in zip(chosen, inner, strict=True):
-        columns += block.columns if wanted is None else [column.take(wanted) for column in block.columns]
+        columns += (
+            block.columns if wanted is None else [column.take(wanted) for column in block.columns]
+        )
     shape = text([block.shape for block in chosen])
     return Block(shape, rows, tuple(columns), size, max(1, sum(block.leaves for block in chosen)))

@@ -21,9 +21,18 @@ import numpy as np
 import epsilometer.outputs.reading_leaves as leaves
 from epsilometer.arrays import Array
 from epsilometer.errors import MechanismError
-from epsilometer.outputs.columns import Block, array_text, key_text, name_text, record_text, sequence_text
+from epsilometer.outputs.columns import Block
 from epsilometer.outputs.reading_numbers import int_text
-from epsilometer.outputs.reading_pieces import Place, Reader, by_case, by_group, leaf, product, spread
+from epsilometer.outputs.reading_pieces import (
+    Place,
+    Reader,
+    by_case,
+    by_group,
+    leaf,
+    product,
+    spread,
+)
+from epsilometer.outputs.shapes import array_text, key_text, name_text, record_text, sequence_text
 
 # Members of a set are sorted by text, which is astronomically long for tuples that share parts.
 MAX_SORT_TEXT = 1_000_000
@@ -39,7 +48,9 @@ def _read_kind(kind: type, values: Sequence[Any], place: Place) -> list[Block]:
         return leaves.LEAVES[kind](values)
     if (names := leaves.field_names(kind)) is not None:
         parts = (read_values(_field(values, name, place), place.inside()) for name in names)
-        return product(parts, partial(record_text, name_text(kind.__name__), list(map(key_text, names))), place)
+        return product(
+            parts, partial(record_text, name_text(kind.__name__), list(map(key_text, names))), place
+        )
     for base, reader in _READERS:
         if issubclass(kind, base):
             return reader(kind, values, place)
@@ -62,7 +73,9 @@ _MISSING = {"NAType": "NA", "NaTType": "NaT"}
 _NAMELESS = frozenset({"LazyFrame", "OnceFrame"})
 
 
-def _read_opened(kind: type, opened: Callable[[Any], Any], values: Sequence[Any], place: Place) -> list[Block]:
+def _read_opened(
+    kind: type, opened: Callable[[Any], Any], values: Sequence[Any], place: Place
+) -> list[Block]:
     """Values of another library, by what they hold."""
     inside = place.inside()
     plain: list[Any] = []
@@ -74,7 +87,10 @@ def _read_opened(kind: type, opened: Callable[[Any], Any], values: Sequence[Any]
     blocks = read_values(plain, inside)
     if kind.__name__ in _NAMELESS or issubclass(kind, leaves.LISTED):
         return blocks
-    return [replace(each, shape=sequence_text(name_text(kind.__name__), [each.shape])) for each in blocks]
+    return [
+        replace(each, shape=sequence_text(name_text(kind.__name__), [each.shape]))
+        for each in blocks
+    ]
 
 
 # How a value of a subclass becomes one of the class itself without running code of the subclass.
@@ -91,13 +107,17 @@ def _read_subclass(base: type, kind: type, values: Sequence[Any], place: Place) 
     return leaves.LEAVES[base](list(map(_PLAIN[base], values)))
 
 
-def _read_scalars(kind: type[np.generic], values: Sequence[np.generic], place: Place) -> list[Block]:
+def _read_scalars(
+    kind: type[np.generic], values: Sequence[np.generic], place: Place
+) -> list[Block]:
     if issubclass(kind, (np.datetime64, np.timedelta64, np.void)):  # one type, many units or fields
         return by_group(values, attrgetter("dtype"), place, _read_same_dtype)
     return _read_same_dtype(values[0].dtype, values, place)
 
 
-def _read_same_dtype(dtype: np.dtype[Any], values: Sequence[np.generic], place: Place) -> list[Block]:
+def _read_same_dtype(
+    dtype: np.dtype[Any], values: Sequence[np.generic], place: Place
+) -> list[Block]:
     array = np.empty(len(values), dtype=dtype)
     array[:] = list(values)  # a tuple would be read as one record
     return read_array(array, place)
@@ -128,7 +148,9 @@ def _read_rows(name: str, width: int, rows: Sequence[Sequence[Any]], place: Plac
     flat = list(chain.from_iterable(rows))
     if (one := _read_alike(flat)) is not None:
         return [spread(one, len(rows), width, sequence_text(name, [one.shape] * width))]
-    parts = (read_values(flat[position::width], inside) for position in range(width))  # several times as fast as zip
+    parts = (
+        read_values(flat[position::width], inside) for position in range(width)
+    )  # several times as fast as zip
     return product(parts, partial(sequence_text, name), place)
 
 
@@ -159,7 +181,9 @@ def sort_key(value: object, place: Place) -> tuple[str, str]:
             length += len(parts[-1])
             if length > MAX_SORT_TEXT:
                 long = f"a set with a member of more than {MAX_SORT_TEXT} characters as text"
-                raise MechanismError(f"output {place.outputs[0]} has {long}; return a list or smaller members")
+                raise MechanismError(
+                    f"output {place.outputs[0]} has {long}; return a list or smaller members"
+                )
         # The repr of a frozenset of texts depends on the process, as do the hashes of texts.
         text = ", ".join(sorted(parts) if isinstance(value, frozenset) else parts)
     else:
@@ -194,7 +218,11 @@ def _key_text(key: object, output: int) -> str:
         text = f"{leaves.type_name(key)}.{str(key._name_)!a}"
     elif isinstance(key, tuple | frozenset):
         parts = [_key_text(each, output)[1:-1] for each in key]
-        text = f"({', '.join(parts)})" if isinstance(key, tuple) else f"frozenset({', '.join(sorted(parts))})"
+        text = (
+            f"({', '.join(parts)})"
+            if isinstance(key, tuple)
+            else f"frozenset({', '.join(sorted(parts))})"
+        )
     elif leaves.opener(type(key)) is not None:  # a time of pandas, a path
         text = f"{leaves.type_name(key)}({str(key)!a})"
     if text is None:
@@ -202,12 +230,32 @@ def _key_text(key: object, output: int) -> str:
     return f"[{text}]"
 
 
-_WITH_REPR = {type(None), bool, int, float, complex, str, bytes, Decimal, Fraction, date, datetime, time, timedelta}
+_WITH_REPR = {
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    Decimal,
+    Fraction,
+    date,
+    datetime,
+    time,
+    timedelta,
+}
 
 
-def _read_records(keys: tuple[Any, ...], rows: Sequence[dict[Any, Any]], place: Place, is_sorted: bool) -> list[Block]:
+def _read_records(
+    keys: tuple[Any, ...], rows: Sequence[dict[Any, Any]], place: Place, is_sorted: bool
+) -> list[Block]:
     inside = place.inside()
-    names = sorted(keys, key=lambda key: (1, *key) if isinstance(key, tuple) else (0, key)) if is_sorted else keys
+    names = (
+        sorted(keys, key=lambda key: (1, *key) if isinstance(key, tuple) else (0, key))
+        if is_sorted
+        else keys
+    )
     parts = (read_values(list(map(itemgetter(name), rows)), inside) for name in names)
     texts = [name[0] if isinstance(name, tuple) else key_text(name) for name in names]
     return product(parts, partial(record_text, "", texts), place)
@@ -218,7 +266,9 @@ def _field(values: Sequence[Any], name: str, place: Place) -> list[Any]:
     try:
         parts.extend(getattr(value, name) for value in values)
     except Exception as error:
-        raise leaves.Unreadable(values[len(parts)], int(place.outputs[len(parts)]), f"no field {name!r}") from error
+        raise leaves.Unreadable(
+            values[len(parts)], int(place.outputs[len(parts)]), f"no field {name!r}"
+        ) from error
     return parts
 
 
@@ -231,7 +281,9 @@ def _read_arrays(kind: type, values: Sequence[Any], place: Place) -> list[Block]
     return by_group(rows, attrgetter("dtype", "shape"), place, _read_stack)
 
 
-def _read_stack(key: tuple[Any, tuple[int, ...]], arrays: Sequence[Array], place: Place) -> list[Block]:
+def _read_stack(
+    key: tuple[Any, tuple[int, ...]], arrays: Sequence[Array], place: Place
+) -> list[Block]:
     dimensions = key[1]
     place.check_leaves(math.prod(dimensions))
     if isinstance(arrays[0], np.ma.MaskedArray):
@@ -258,7 +310,11 @@ def read_array(array: Array, place: Place) -> list[Block]:
     elif array.dtype.kind in "OT" and not isinstance(array, np.ma.MaskedArray):
         one = _read_alike(cells.reshape(-1).tolist())
     if one is not None:
-        return [spread(one, len(array), width, array_text(dimensions, [one.shape] * width, empty=one.shape))]
+        return [
+            spread(
+                one, len(array), width, array_text(dimensions, [one.shape] * width, empty=one.shape)
+            )
+        ]
     parts = (_read_entries(cells[:, position], inside) for position in range(width))
     return product(parts, partial(array_text, dimensions), place)
 
@@ -268,7 +324,9 @@ def _read_entries(array: Array, place: Place) -> list[Block]:
         # A masked entry is the missing value, whatever lies beneath the mask.
         missing = np.ma.getmaskarray(array)
         there = (~missing, lambda some: _read_entries(some, place.pick(np.flatnonzero(~missing))))
-        return by_case(np.ma.getdata(array), [(missing, lambda some: leaf("None", size=len(some))), there])
+        return by_case(
+            np.ma.getdata(array), [(missing, lambda some: leaf("None", size=len(some))), there]
+        )
     if array.dtype.kind in leaves.FLAT:
         return leaves.FLAT[array.dtype.kind](array)
     if array.dtype.kind in "OT":
@@ -281,7 +339,10 @@ def _read_entries(array: Array, place: Place) -> list[Block]:
 
 
 _READERS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
-    (Enum, lambda kind, values, place: leaves.read_enums(kind, values)),  # first: members may be ints or strs too
+    (
+        Enum,
+        lambda kind, values, place: leaves.read_enums(kind, values),
+    ),  # first: members may be ints or strs too
     # Before numpy's scalars: np.str_ and np.bytes_ are texts.
     *((base, partial(_read_subclass, base)) for base in (str, bytes)),
     (np.generic, _read_scalars),  # before Python's numbers: np.float64 is a float

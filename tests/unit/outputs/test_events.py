@@ -120,6 +120,7 @@ class TestEvent:
             ("tuple(complex(longdouble, float), 'odd (name)')",
              ["output[0]", "imaginary part of output[0]", "output[1]"]),
             ("frozenset(2 × str)", ["output member 0", "output member 1"]),
+            ("{'{x}': list(2 × float)}", ["output['{x}'][0]", "output['{x}'][1]"]),
             ("list()", []),
             ("a shape that nobody made {", ["output"]),
         ],

@@ -30,7 +30,7 @@ def test_the_table_and_the_hashes_agree(values, monkeypatch):
     partition, _ = learn_groups(rows, rows)
     assert len(partition.groups) >= 1
     by_table = partition.index(rows)
-    monkeypatch.setattr(module, "_MOST_COMBINATIONS", 0)
+    monkeypatch.setattr(module, "_MAX_COMBINATIONS", 0)
     assert np.array_equal(by_table, partition.index(rows))
     assert by_table[0] < partition.n_cells - 1  # the first output of each batch repeats, so it has a group
 
