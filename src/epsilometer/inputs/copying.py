@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.outputs.reading_leaves import field_names
+from epsilometer.outputs.foreign import field_names
 from epsilometer.outputs.reading_pieces import MAX_LEAVES
 from epsilometer.storage.digests import GENERATORS, Undigestible, content_digest
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from epsilometer.errors import safe_repr
 from epsilometer.inputs.copying import same_content
-from epsilometer.outputs.reading_leaves import field_names
+from epsilometer.outputs.foreign import field_names
 from epsilometer.storage.digests import Undigestible, content_digest
 
 # Changes that are named one by one; further ones are counted.
