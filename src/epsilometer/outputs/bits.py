@@ -105,9 +105,10 @@ def bits_view(outputs: Outputs) -> Outputs:
 
 
 def _view_column(column: Column) -> Column:
-    if isinstance(column, Numbers) and column.values.dtype == np.float64:
-        return Numbers(bit_codes(column.values, column.widths))  # type: ignore[arg-type]  # float64 was just checked
-    return column
+    if not isinstance(column, Numbers) or column.values.dtype != np.float64:
+        return column
+    values = np.asarray(column.values, dtype=np.float64)  # no copy; for the type checker
+    return Numbers(bit_codes(values, column.widths))
 
 
 @dataclass(frozen=True, slots=True)

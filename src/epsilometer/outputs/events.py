@@ -135,7 +135,7 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain data; `from_dict` is the inverse."""
-        data = {
+        data: dict[str, Any] = {
             "kind": self.kind,
             "partition": partition_to_dict(self.partition),
             "chosen": np.flatnonzero(self.chosen).tolist(),

@@ -102,7 +102,7 @@ class Line:
     @staticmethod
     def _separating_edges(chosen: Booleans) -> Booleans:
         """Returns for each edge whether exactly one of its two cells is chosen, shape (k,)."""
-        return chosen[:-2] != chosen[1:-1]
+        return np.not_equal(chosen[:-2], chosen[1:-1])
 
     def intervals(self, chosen: Booleans) -> list[Interval]:
         """Returns the chosen cells, without that of NaN, as disjoint intervals [low, high)."""

@@ -182,7 +182,7 @@ def leaves_of(shape: str) -> tuple[Leaf, ...]:
     """
     try:
         leaves, end = _parse(shape, 0, "output")
-    except (ValueError, AttributeError, IndexError, RecursionError):
+    except (ValueError, IndexError, RecursionError):
         end = -1
     if end != len(shape):
         return (Leaf("output", shape),)
@@ -203,7 +203,7 @@ def n_of_features(shape: str) -> int:
 
 def _parse(text: str, start: int, path: str) -> _Parsed:
     """Parses the shape that begins at `start`."""
-    name = _NAME.match(text, start).group()  # type: ignore[union-attr]  # it matches the empty text, too
+    name = _matched(_NAME, text, start)
     end = start + len(name)
     follows = text[end : end + 1]
     if follows == "{":
@@ -222,6 +222,14 @@ def _parse(text: str, start: int, path: str) -> _Parsed:
         imaginary, end = _parse(text, end + 2, f"imaginary part of {path}")
         leaves += imaginary
     return leaves, end + 1
+
+
+def _matched(pattern: re.Pattern[str], text: str, start: int) -> str:
+    """Returns what a pattern matches at `start`, or raises a ValueError."""
+    match = pattern.match(text, start)
+    if match is None:
+        raise ValueError(f"the shape {text!r:.80} cannot be parsed at {start}")
+    return match.group()
 
 
 def _parse_run(
@@ -257,7 +265,7 @@ def _parse_run(
 
 def _parse_array(text: str, start: int, path: str) -> _Parsed:
     """Parses what follows `array(`."""
-    sizes = _DIMENSIONS.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
+    sizes = _matched(_DIMENSIONS, text, start)
     dimensions = [int(size) for size in sizes.split(" × ")]
     names = [", ".join(map(str, index)) for index in np.ndindex(*dimensions)]
     start += len(sizes)
@@ -276,7 +284,7 @@ def _parse_fields(text: str, start: int, path: str) -> _Parsed:
     """Parses what follows the opening brace of a record."""
     leaves: list[Leaf] = []
     while text[start] != "}":
-        key = _KEY.match(text, start).group()  # type: ignore[union-attr]  # caught by the caller
+        key = _matched(_KEY, text, start)
         if key.isidentifier():
             step = key if path == "output" else f"{path}.{key}"
         elif key.startswith("["):

@@ -13,33 +13,45 @@ from epsilometer.claims.base import check_choice, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
-from epsilometer.zoo.laws.exact import CellLaw, GaussianLaw, ProductLaw, discrete_law, laplace_law, mu_through
+from epsilometer.zoo.laws.exact import (
+    CellLaw,
+    GaussianLaw,
+    ProductLaw,
+    discrete_law,
+    laplace_law,
+    mu_through,
+)
 
 
 def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
-    """A number plus Laplace noise; outputs of shape (n,)."""
+    """Draws a number plus Laplace noise; outputs of shape (n,)."""
     return rng.laplace(float(dataset), scale, n)
 
 
 def add_laplace_to_each(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
-    """Independent Laplace noise on every component of a vector; outputs of shape (n, d)."""
+    """Draws a vector plus independent Laplace noise per component; outputs of shape (n, d)."""
     centre = np.asarray(dataset, dtype=np.float64)
     return rng.laplace(centre, scale, (n, centre.size))
 
 
 def add_gaussian(dataset: Any, n: int, rng: Generator, sigma: float) -> Floats:
-    """A number plus Gaussian noise; outputs of shape (n,)."""
+    """Draws a number plus Gaussian noise; outputs of shape (n,)."""
     return rng.normal(float(dataset), sigma, n)
 
 
 def add_geometric(dataset: Any, n: int, rng: Generator, ratio: float) -> Integers:
-    """A whole number plus two-sided geometric noise, P(k) proportional to ratio^|k|; int64 outputs of shape (n,)."""
+    """Draws an integer plus two-sided geometric noise, P(k) proportional to ratio^|k|.
+
+    Outputs are int64 of shape (n,).
+    """
     # The difference of two geometric numbers is two-sided geometric.
     return int(dataset) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)
 
 
-def add_clamped_laplace(dataset: Any, n: int, rng: Generator, scale: float, low: float, high: float) -> Floats:
-    """A number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
+def add_clamped_laplace(
+    dataset: Any, n: int, rng: Generator, scale: float, low: float, high: float
+) -> Floats:
+    """Draws a number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
     noisy = rng.laplace(float(dataset), scale, n)
     return np.clip(noisy, low, high, out=noisy)
 
@@ -49,109 +61,164 @@ def laplace(epsilon: float = 1.0, sensitivity: float = 1.0) -> ZooEntry:
 
     Its truth on 0 against `sensitivity`: pure epsilon; every other notion in closed form.
 
-    Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis".
+    Reference: Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data
+    analysis".
     """
-    epsilon, sensitivity = check_epsilon(epsilon), check_positive("sensitivity", sensitivity)
-    summary = "a number plus Laplace noise"
-    draw, claim = partial(add_laplace, scale=sensitivity / epsilon), PureDP(epsilon)
-    law = partial(laplace_law, epsilon)
-    return entry("laplace", summary, draw, claim, Pair(0.0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
+    epsilon = check_epsilon(epsilon)
+    sensitivity = check_positive("sensitivity", sensitivity)
+    return entry(
+        "laplace",
+        summary="a number plus Laplace noise",
+        draw=partial(add_laplace, scale=sensitivity / epsilon),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0.0, sensitivity),
+        law=partial(laplace_law, epsilon),
+        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
+    )
 
 
 def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
-    """A number in [0, 1] plus Lap(1/epsilon), clamped to [0, 1]: outputs with two atoms and a density between.
+    """A number in [0, 1] plus Lap(1/epsilon), clamped to [0, 1]: two atoms and a density between.
 
-    Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the ratio of the two
-    densities is constant, so clamping loses nothing.
+    Its truth on 0 against 1 is that of the Laplace mechanism in every notion: outside [0, 1] the
+    ratio of the two densities is constant, so clamping loses nothing.
     """
-    epsilon, summary = check_epsilon(epsilon), "a number plus Laplace noise, clamped to [0, 1]"
-    draw, law = partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0), partial(laplace_law, epsilon)
-    return entry("clamped_laplace", summary, draw, PureDP(epsilon), Pair(0.0, 1.0), law, epsilon=epsilon)
+    epsilon = check_epsilon(epsilon)
+    return entry(
+        "clamped_laplace",
+        summary="a number plus Laplace noise, clamped to [0, 1]",
+        draw=partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0.0, 1.0),
+        law=partial(laplace_law, epsilon),
+        parameters={"epsilon": epsilon},
+    )
 
 
 def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
-    """A vector, each component with its own Lap(dimension/epsilon), when a person may change all of them by 1.
+    """A vector, each component with its own Lap(dimension/epsilon).
 
-    Its truth on 0^d against 1^d: pure epsilon; Rényi divergences are d times those of one component; the curve
-    delta(epsilon) is not known in closed form.
+    A person may change all components by 1. Its truth on 0^d against 1^d: pure epsilon; Rényi
+    divergences are d times those of one component; the curve delta(epsilon) is not known in closed
+    form.
     """
-    epsilon, dimension = check_epsilon(epsilon), check_count("dimension", dimension, 1, 1000)
-    summary = "a vector with independent Laplace noise on each component"
-    draw, pair = partial(add_laplace_to_each, scale=dimension / epsilon), Pair([0.0] * dimension, [1.0] * dimension)
-    law = partial(ProductLaw, laplace_law(epsilon / dimension), dimension)
-    return entry("laplace_vector", summary, draw, PureDP(epsilon), pair, law, epsilon=epsilon, dimension=dimension)
+    epsilon = check_epsilon(epsilon)
+    dimension = check_count("dimension", dimension, 1, 1000)
+    return entry(
+        "laplace_vector",
+        summary="a vector with independent Laplace noise on each component",
+        draw=partial(add_laplace_to_each, scale=dimension / epsilon),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([0.0] * dimension, [1.0] * dimension),
+        law=partial(ProductLaw, laplace_law(epsilon / dimension), dimension),
+        parameters={"epsilon": epsilon, "dimension": dimension},
+    )
 
 
 def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
-    """The geometric mechanism: a count plus two-sided geometric noise with ratio e^(-epsilon/sensitivity).
+    """The geometric mechanism: a count plus geometric noise of ratio e^(-epsilon/sensitivity).
 
     Its truth on 0 against `sensitivity`: pure epsilon; the other notions by a finite sum.
 
-    Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms".
+    Reference: Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy
+    mechanisms".
     """
-    epsilon, sensitivity = check_epsilon(epsilon), check_count("sensitivity", sensitivity, 1, 10_000)
-    ratio, summary = math.exp(-epsilon / sensitivity), "a count plus two-sided geometric noise"
-    draw, claim = partial(add_geometric, ratio=ratio), PureDP(epsilon)
-    law = partial(_geometric_law, epsilon / sensitivity, sensitivity)
-    return entry("geometric", summary, draw, claim, Pair(0, sensitivity), law, epsilon=epsilon, sensitivity=sensitivity)
+    epsilon = check_epsilon(epsilon)
+    sensitivity = check_count("sensitivity", sensitivity, 1, 10_000)
+    return entry(
+        "geometric",
+        summary="a count plus two-sided geometric noise",
+        draw=partial(add_geometric, ratio=math.exp(-epsilon / sensitivity)),
+        claim=PureDP(epsilon),
+        worst_pair=Pair(0, sensitivity),
+        law=partial(_geometric_law, epsilon / sensitivity, sensitivity),
+        parameters={"epsilon": epsilon, "sensitivity": sensitivity},
+    )
 
 
 def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
-    # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the whole numbers between.
-    tail, inner = 1 / (1 + math.exp(-decay)), math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
+    """The distributions of geometric noise of ratio e^(-decay) about 0 and `sensitivity`."""
+    # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the integers
+    # between.
+    tail = 1 / (1 + math.exp(-decay))
+    inner = math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
     left = np.array([tail, *inner, tail * math.exp(-decay * sensitivity)])
     return discrete_law(left, left[::-1].copy())
 
 
 def gaussian(
-    sigma: float | None = None, epsilon: float | None = None, delta: float | None = None, sensitivity: float = 1.0
+    sigma: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    sensitivity: float = 1.0,
 ) -> ZooEntry:
     """The Gaussian mechanism: a number plus N(0, sigma^2).
 
-    With sigma alone (default 1) it claims mu = sensitivity/sigma. With epsilon and delta (given one, the other is 1 or
-    1e-5) it claims (epsilon, delta), and sigma, if not given, is the least that keeps this claim. All its truths on 0
-    against `sensitivity` are closed forms; pure epsilon is infinite.
+    With sigma alone (default 1) it claims mu = sensitivity/sigma. With epsilon and delta (given
+    one, the other is 1 or 1e-5) it claims (epsilon, delta), and sigma, if not given, is the least
+    that keeps this claim. All its truths on 0 against `sensitivity` are closed forms; pure epsilon
+    is infinite.
 
-    Reference: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", Theorem 8.
+    Reference: Balle and Wang, "Improving the Gaussian mechanism for differential privacy",
+    Theorem 8.
     """
     sensitivity = check_positive("sensitivity", sensitivity)
     claim: Claim
-    fixed: dict[str, float] = {}
+    claimed: dict[str, float] = {}
     if epsilon is None and delta is None:
         sigma = check_positive("sigma", 1.0 if sigma is None else sigma)
-        claim, keeps = GaussianDP(sensitivity / sigma), True
+        claim = GaussianDP(sensitivity / sigma)
+        keeps_claim = True
     else:
         if sigma is not None and (epsilon is None or delta is None):
-            raise InputError("sigma= with a claim needs both epsilon= and delta=; sigma= alone claims mu = 1/sigma")
+            raise InputError(
+                "sigma= with a claim needs both epsilon= and delta=; "
+                "sigma= alone claims mu = 1/sigma"
+            )
         epsilon = check_epsilon(1.0 if epsilon is None else epsilon)
         delta = check_delta(1e-5 if delta is None else delta)
-        claim, fixed = ApproxDP(epsilon, delta), {"epsilon": epsilon, "delta": delta}
-        least = sensitivity / mu_through(epsilon, delta)
-        sigma = least if sigma is None else check_positive("sigma", sigma)
-        keeps = sigma >= least
-    summary, fixed = "a number plus Gaussian noise", {"sigma": sigma, "sensitivity": sensitivity, **fixed}
-    draw, pair = partial(add_gaussian, sigma=sigma), Pair(0.0, sensitivity)
-    law = partial(GaussianLaw, sensitivity / sigma)
-    return entry("gaussian", summary, draw, claim, pair, law, keeps_claim=keeps, **fixed)
+        claim = ApproxDP(epsilon, delta)
+        claimed = {"epsilon": epsilon, "delta": delta}
+        least_sigma = sensitivity / mu_through(epsilon, delta)
+        sigma = least_sigma if sigma is None else check_positive("sigma", sigma)
+        keeps_claim = sigma >= least_sigma
+    return entry(
+        "gaussian",
+        summary="a number plus Gaussian noise",
+        draw=partial(add_gaussian, sigma=sigma),
+        claim=claim,
+        worst_pair=Pair(0.0, sensitivity),
+        law=partial(GaussianLaw, sensitivity / sigma),
+        parameters={"sigma": sigma, "sensitivity": sensitivity, **claimed},
+        keeps_claim=keeps_claim,
+    )
 
 
 def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -> ZooEntry:
-    """A histogram with Laplace noise on every count; a person adds 1 to one of them. Outputs of shape (n, bins).
+    """A histogram with Laplace noise on every count; a person adds 1 to one of them.
+
+    Outputs have shape (n, bins). Its truth on histograms that differ by one person: only one count
+    differs, so it is that of the Laplace mechanism; pure epsilon, or 1/epsilon for the wrong scale.
 
     Args:
         epsilon: what it claims.
-        scale: "right" is Lap(1/epsilon), "wrong" is Lap(epsilon) by mistake, which breaks the claim if epsilon < 1.
+        scale: "right" is Lap(1/epsilon), "wrong" is Lap(epsilon) by mistake, which breaks the claim
+            if epsilon < 1.
         bins: how many counts.
-
-    Its truth on histograms that differ by one person: only one count differs, so it is that of the Laplace mechanism;
-    pure epsilon, or 1/epsilon for the wrong scale.
 
     Reference: Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy".
     """
-    epsilon, bins = check_epsilon(epsilon), check_count("bins", bins, 1, 1000)
-    noise = 1 / epsilon if check_choice("scale", scale, ("right", "wrong")) == "right" else epsilon
-    summary = f"a histogram with Laplace noise of the {scale} scale on every count"
-    draw, law = partial(add_laplace_to_each, scale=noise), partial(laplace_law, 1 / noise)
-    pair = Pair([1] * bins, [2] + [1] * (bins - 1))
-    keeps, given = scale == "right" or epsilon >= 1, {"epsilon": epsilon, "scale": scale, "bins": bins}
-    return entry("noisy_histogram", summary, draw, PureDP(epsilon), pair, law, keeps_claim=keeps, **given)
+    epsilon = check_epsilon(epsilon)
+    bins = check_count("bins", bins, 1, 1000)
+    scale = check_choice("scale", scale, ("right", "wrong"))
+    noise_scale = 1 / epsilon if scale == "right" else epsilon
+    return entry(
+        "noisy_histogram",
+        summary=f"a histogram with Laplace noise of the {scale} scale on every count",
+        draw=partial(add_laplace_to_each, scale=noise_scale),
+        claim=PureDP(epsilon),
+        worst_pair=Pair([1] * bins, [2] + [1] * (bins - 1)),
+        law=partial(laplace_law, 1 / noise_scale),
+        parameters={"epsilon": epsilon, "scale": scale, "bins": bins},
+        keeps_claim=scale == "right" or epsilon >= 1,
+    )

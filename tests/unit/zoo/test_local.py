@@ -99,7 +99,7 @@ def test_truncated_draws_have_their_law(make, centre, rng):
 
 
 def test_an_input_or_interval_that_makes_no_sense():
-    with pytest.raises(InputError, match=r"low=1, high=1 .* low must be below high"):
+    with pytest.raises(InputError, match="low=1 must be below high=1"):
         zoo.truncated_laplace(low=1.0, high=1.0)
     with pytest.raises(MechanismError, match="from 0 to 1"):
         zoo.truncated_gaussian().mechanism.sample(1.5, 3, np.random.default_rng(0))

@@ -1,7 +1,7 @@
-"""The two exact output distributions of a mechanism on a pair of datasets, and the privacy that follows from them.
+"""The exact output distributions of a mechanism on a pair of datasets, and the privacy they have.
 
-A black-box audit bounds these values from below; the zoo knows them. Values are for the *pair*, the larger of both
-directions: a mechanism's own level is the largest over all pairs.
+A black-box audit bounds these values from below; the zoo knows them. Values are for the *pair*, the
+larger of both directions: a mechanism's own level is the largest over all pairs.
 """
 
 import math
@@ -17,38 +17,65 @@ from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, maximise
 
 Density = Callable[[Floats], Floats]
 
-# A cell of tiny weight at every edge: there the ratio may be greatest, and no node of the rule lies on an edge.
+# The weight of a cell at every edge: there the ratio may be greatest, and no node of the rule lies
+# on an edge.
 _EDGE_WEIGHT = 1e-30
-# Smaller cells are tail; beyond them one side of a ratio underflows to 0, which would look like an impossible event.
+# Smaller cells are tail; beyond them one side of a ratio underflows to 0, which would look like an
+# impossible event.
 _LEAST_CELL = 1e-200
-# Cells are merged when their log ratios agree to this; the loss is of second order in this.
+# Cells are merged when their log ratios agree to this; the error is of second order in this.
 _MERGED_RATIO = 1e-6
-# Of a bracket that is at most twice as long as the answer: 2^-60 of it is below the spacing of floats.
+# Halvings of a bracket that is at most twice as long as the answer: 2^-60 of it is below the
+# spacing of floats.
 HALVINGS = 60
-# Of independent outputs: steps between no loss and the greatest one, and slices of Laplace noise between its centres.
-_STEPS_OF_LOSS, _SLICES = 2000, 32
+# Losses of independent outputs are merged to this many steps between none and the greatest one.
+_STEPS_OF_LOSS = 2000
+# Laplace noise is cut into this many cells between its two centres.
+_SLICES = 32
+# The largest mu that `mu_through` looks for: no sample could tell it from infinity.
+_MAX_MU = 1e3
+# The orders at which `rho` looks for the greatest D_order / order: from just above 1 to 10^4.
+_MIN_LOG_ORDER = 1e-3
+_MAX_LOG_ORDER = math.log(1e4)
+# Gaussian tails beyond this many standard deviations weigh less than any float.
+_REACH_IN_SIGMAS = 40.0
 
 
 class PairLaw(ABC):
-    """What is known about the output distributions P (left) and Q (right). Unknown values are None."""
+    """What is known about the output distributions P (left) and Q (right).
+
+    Unknown values are None.
+    """
 
     def pure_epsilon(self) -> float | None:
-        """The greatest |log P(E)/Q(E)| over all events; may be inf."""
+        """Returns the greatest |log P(E)/Q(E)| over all events; may be inf."""
         return self.renyi(math.inf)
 
     def delta(self, epsilon: float) -> float | None:
-        """The greatest P(E) - e^epsilon Q(E) over all events, larger of both directions; epsilon may be inf."""
+        """Returns the greatest P(E) - e^epsilon Q(E) over all events, larger of both directions.
+
+        Args:
+            epsilon: may be inf.
+        """
         return None
 
     @abstractmethod
     def renyi(self, order: float) -> float | None:
-        """The Rényi divergence of an order >= 1 (1: Kullback-Leibler, inf: pure), larger of both directions."""
+        """Returns the Rényi divergence of an order, larger of both directions.
+
+        Args:
+            order: at least 1; 1 is the Kullback-Leibler divergence, inf gives the pure level.
+        """
 
     def epsilon(self, delta: float) -> float | None:
-        """The least epsilon >= 0 for which the pair is (epsilon, delta)-indistinguishable; may be inf."""
+        """Returns the least epsilon >= 0 for which the pair is (epsilon, delta)-indistinguishable.
+
+        It may be inf.
+        """
         if delta == 0:
             return self.pure_epsilon()
-        at_zero, at_infinity = self.delta(0.0), self.delta(math.inf)
+        at_zero = self.delta(0.0)
+        at_infinity = self.delta(math.inf)
         if at_zero is None or at_infinity is None:
             return None
         if at_infinity > delta:
@@ -58,38 +85,55 @@ class PairLaw(ABC):
         high = 1.0
         while _known(self.delta(high)) > delta:
             high *= 2
-        return rejected_end(lambda value: _known(self.delta(value)) > delta, 0.0, high, HALVINGS)
+
+        def is_too_small(epsilon: float) -> bool:
+            return _known(self.delta(epsilon)) > delta
+
+        return rejected_end(is_too_small, 0.0, high, HALVINGS)
 
     def mu(self) -> float | None:
-        """The least mu for which the pair is mu-Gaussian indistinguishable.
+        """Returns the least mu for which the pair is mu-Gaussian indistinguishable.
 
-        That is delta(epsilon) <= delta_mu(epsilon) for every epsilon >= 0 in both directions.
+        Then delta(epsilon) <= delta_mu(epsilon) for every epsilon >= 0 in both directions.
 
         Reference: Dong, Roth, Su, "Gaussian differential privacy", Corollary 2.13.
         """
-        at_infinity, top = self.delta(math.inf), self.pure_epsilon()
-        if at_infinity is None or top is None:
+        at_infinity = self.delta(math.inf)
+        greatest_loss = self.pure_epsilon()
+        if at_infinity is None or greatest_loss is None:
             return None
         if at_infinity > 0:
             return math.inf
-        return maximise(lambda value: mu_through(value, _known(self.delta(value))), 0.0, top)
+
+        def mu_at(epsilon: float) -> float:
+            return mu_through(epsilon, _known(self.delta(epsilon)))
+
+        return maximise(mu_at, 0.0, greatest_loss)
 
     def rho(self) -> float | None:
-        """The least rho of zero-concentrated DP: the greatest D_order / order over the orders above 1."""
+        """Returns the least rho of zero-concentrated DP.
+
+        It is the greatest D_order / order over the orders above 1.
+        """
         at_one = self.renyi(1.0)
         if at_one is None or math.isinf(at_one):
             return at_one
-        orders = (1e-3, math.log(1e4))
-        return max(at_one, maximise(lambda log: _known(self.renyi(math.exp(log))) / math.exp(log), *orders))
+
+        def rho_at(log_order: float) -> float:
+            order = math.exp(log_order)
+            return _known(self.renyi(order)) / order
+
+        return max(at_one, maximise(rho_at, _MIN_LOG_ORDER, _MAX_LOG_ORDER))
 
 
 @dataclass(frozen=True, eq=False)
 class CellLaw(PairLaw):
     """Finitely many cells, each of which may also carry a number with Laplace noise.
 
-    Cell j has probability `left[j]` and `right[j]`. Given the cell, the rest of the output is a number with Laplace
-    noise about centres that lie `shifts[j]` noise scales apart; 0 means that the rest reveals nothing. Discrete laws
-    have shifts 0, the Laplace mechanism is one cell, and mixed outputs have both.
+    Cell j has probability `left[j]` and `right[j]`. Given the cell, the rest of the output is a
+    number with Laplace noise about centres that lie `shifts[j]` noise scales apart; 0 means that
+    the rest reveals nothing. Discrete distributions have shifts 0, the Laplace mechanism is one
+    cell, and mixed outputs have both.
 
     Attributes:
         left: shape (k,).
@@ -103,27 +147,37 @@ class CellLaw(PairLaw):
 
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`."""
-        sides = (self.left, self.right), (self.right, self.left)
-        return max(_hockey_stick(p, q, self.shifts, epsilon) for p, q in sides)
+        return max(
+            _hockey_stick(self.left, self.right, self.shifts, epsilon),
+            _hockey_stick(self.right, self.left, self.shifts, epsilon),
+        )
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`."""
-        return max(_renyi(p, q, self.shifts, order) for p, q in ((self.left, self.right), (self.right, self.left)))
+        return max(
+            _renyi(self.left, self.right, self.shifts, order),
+            _renyi(self.right, self.left, self.shifts, order),
+        )
 
 
 def discrete_law(left: Floats, right: Floats) -> CellLaw:
     """The distributions of an output with finitely many values, probabilities of shape (k,)."""
     possible = (left > 0) | (right > 0)
-    return CellLaw(left[possible], right[possible], np.zeros(int(possible.sum())))
+    shifts = np.zeros(int(possible.sum()))
+    return CellLaw(left=left[possible], right=right[possible], shifts=shifts)
 
 
 def laplace_law(shift: float) -> CellLaw:
     """Laplace noise about two centres that lie `shift` noise scales apart: pure epsilon = shift."""
-    return CellLaw(np.ones(1), np.ones(1), np.array([shift]))
+    return CellLaw(left=np.ones(1), right=np.ones(1), shifts=np.array([shift]))
 
 
-def density_law(left: Density, right: Density, breakpoints: Iterable[float], scale: float) -> CellLaw:
-    """Two densities on the line as the cells of a fine Gauss-Legendre rule; see `quadrature_law` for its accuracy.
+def density_law(
+    left: Density, right: Density, breakpoints: Iterable[float], scale: float
+) -> CellLaw:
+    """Two densities on the line as the cells of a fine Gauss-Legendre rule.
+
+    See `quadrature_law` for its accuracy.
 
     Args:
         left: density of P, elementwise.
@@ -131,60 +185,97 @@ def density_law(left: Density, right: Density, breakpoints: Iterable[float], sca
         breakpoints: where a density has a kink or a jump.
         scale: the shortest length on which a density changes by a factor e.
     """
-    return panel_law(Panels.between(breakpoints, scale, REACH_IN_SCALES * scale, panels_per_scale=50), left, right)
+    panels = Panels.between(
+        breakpoints, scale=scale, reach=REACH_IN_SCALES * scale, panels_per_scale=50
+    )
+    return panel_law(panels, left, right)
 
 
 def panel_law(panels: Panels, left: Density, right: Density) -> CellLaw:
     """Two densities on the line as the cells of the given panels."""
-    return quadrature_law(*(quadrature_cells(panels, side(panels.nodes), side(panels.edges)) for side in (left, right)))
+    return quadrature_law(
+        quadrature_cells(panels, left(panels.nodes), left(panels.edges)),
+        quadrature_cells(panels, right(panels.nodes), right(panels.edges)),
+    )
 
 
 def quadrature_cells(panels: Panels, at_nodes: Floats, at_edges: Floats) -> Floats:
-    """Weighted densities at the nodes, shape (k, m), and at the edges, shape (k + 1,), in one line."""
+    """Returns the weights of the cells of a quadrature rule: first its nodes, then its edges.
+
+    Args:
+        panels: the rule.
+        at_nodes: shape (k, m), the density at the nodes.
+        at_edges: shape (k + 1,), the density at the edges.
+    """
     return np.concatenate([(at_nodes * panels.weights).ravel(), at_edges * _EDGE_WEIGHT])
 
 
 def quadrature_law(left: Floats, right: Floats, *, merged_ratio: float = _MERGED_RATIO) -> CellLaw:
-    """The law whose cells are the nodes of a quadrature rule, weighted densities of shape (k,).
+    """The distributions whose cells are the nodes of a quadrature rule.
 
-    Rényi divergences are exact to rounding if the densities are analytic between the panels' edges. The hockey-stick
-    delta has a kink where the ratio of the densities is e^epsilon, which costs less than 1e-6 with 20 panels per noise
-    scale. Pure epsilon is exact if the greatest ratio is attained at an edge or on an interval.
+    Rényi divergences are exact to rounding if the densities are analytic between the panels' edges.
+    The hockey-stick delta has a kink where the ratio of the densities is e^epsilon, which costs
+    less than 1e-6 with 20 panels per noise scale. Pure epsilon is exact if the greatest ratio is
+    attained at an edge or on an interval.
+
+    Args:
+        left: shape (k,), weighted densities.
+        right: shape (k,).
+        merged_ratio: cells are merged when their log ratios agree to this.
     """
     possible = np.maximum(left, right) > _LEAST_CELL
-    left, right = left[possible], right[possible]
+    left = left[possible]
+    right = right[possible]
     with np.errstate(divide="ignore"):
-        ratio = np.log(left) - np.log(right)
-    # Most nodes lie in the tails, where the ratio is constant: one cell is enough for them. The extremes are kept.
-    keys = np.round(ratio / merged_ratio)
-    keys[np.argmax(ratio)], keys[np.argmin(ratio)] = np.inf, -np.inf
+        log_ratio = np.log(left) - np.log(right)
+    # Most nodes lie in the tails, where the ratio is constant: one cell is enough for them. The
+    # extremes are kept.
+    keys = np.round(log_ratio / merged_ratio)
+    keys[np.argmax(log_ratio)] = np.inf
+    keys[np.argmin(log_ratio)] = -np.inf
     _, cells = np.unique(keys, return_inverse=True)
-    return discrete_law(*(np.bincount(cells, side).astype(np.float64) for side in (left, right)))
+    return discrete_law(
+        np.bincount(cells, left).astype(np.float64),
+        np.bincount(cells, right).astype(np.float64),
+    )
 
 
 def independent_law(laws: Sequence[CellLaw]) -> CellLaw:
-    """Several independent outputs together, numerically: cells merged to 1/2000 of the greatest log ratio.
+    """The distributions of several independent outputs together, numerically.
 
-    Merging and slicing coarsen the output, so that every value is at most the exact one. The greatest loss, which
-    must be finite, is kept.
+    Cells are merged to 1/2000 of the greatest log ratio. Merging and slicing coarsen the output, so
+    that every value is at most the exact one. The greatest loss, which must be finite, is kept.
     """
     parts = [without_shifts(law) for law in laws]
-    step = max(_MERGED_RATIO, sum(part.renyi(math.inf) for part in parts) / _STEPS_OF_LOSS)
-    left = right = np.ones(1)
+    greatest_loss = sum(part.renyi(math.inf) for part in parts)
+    step = max(_MERGED_RATIO, greatest_loss / _STEPS_OF_LOSS)
+    combined = discrete_law(np.ones(1), np.ones(1))
     for part in parts:
-        both = quadrature_law(np.outer(left, part.left).ravel(), np.outer(right, part.right).ravel(), merged_ratio=step)
-        left, right = both.left, both.right
-    return discrete_law(left, right)
+        combined = quadrature_law(
+            np.outer(combined.left, part.left).ravel(),
+            np.outer(combined.right, part.right).ravel(),
+            merged_ratio=step,
+        )
+    return combined
 
 
 def without_shifts(law: CellLaw, slices: int = _SLICES) -> CellLaw:
-    """Laplace noise as cells: one on either side of both centres, where the ratio is constant, and slices between."""
-    places = law.shifts[:, None] * np.linspace(0.0, 1.0, slices + 1)
-    between = [-np.diff(np.exp(-places)) / 2, np.diff(np.exp(places - law.shifts[:, None])) / 2]
-    far = np.exp(-law.shifts)[:, None] / 2
-    near = np.full_like(far, 0.5)
-    cells = np.hstack([near, between[0], far]), np.hstack([far, between[1], near])
-    return quadrature_law((law.left[:, None] * cells[0]).ravel(), (law.right[:, None] * cells[1]).ravel())
+    """The same distributions with Laplace noise as cells.
+
+    There is one cell on either side of both centres, where the ratio is constant, and slices
+    between the centres.
+    """
+    cuts = law.shifts[:, None] * np.linspace(0.0, 1.0, slices + 1)
+    left_between = -np.diff(np.exp(-cuts)) / 2
+    right_between = np.diff(np.exp(cuts - law.shifts[:, None])) / 2
+    far_side = np.exp(-law.shifts)[:, None] / 2
+    near_side = np.full_like(far_side, 0.5)
+    left_cells = np.hstack([near_side, left_between, far_side])
+    right_cells = np.hstack([far_side, right_between, near_side])
+    return quadrature_law(
+        (law.left[:, None] * left_cells).ravel(),
+        (law.right[:, None] * right_cells).ravel(),
+    )
 
 
 @dataclass(frozen=True)
@@ -194,12 +285,17 @@ class GaussianLaw(PairLaw):
     shift: float
 
     def delta(self, epsilon: float) -> float:
-        """See `PairLaw`. Reference: Balle and Wang, "Improving the Gaussian mechanism", Theorem 8."""
+        """See `PairLaw`.
+
+        Reference: Balle and Wang, "Improving the Gaussian mechanism", Theorem 8.
+        """
         return gaussian_delta(self.shift, epsilon)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`."""
-        return order * self.shift**2 / 2  # the pure loss is infinite: the ratio of the densities is unbounded
+        return (
+            order * self.shift**2 / 2
+        )  # the pure loss is infinite: the ratio of the densities is unbounded
 
     def mu(self) -> float:
         """See `PairLaw`."""
@@ -212,7 +308,10 @@ class GaussianLaw(PairLaw):
 
 @dataclass(frozen=True)
 class ProductLaw(PairLaw):
-    """A vector of `copies` independent outputs with the same two distributions. Delta has no known closed form."""
+    """A vector of `copies` independent outputs with the same two distributions.
+
+    Delta has no known closed form.
+    """
 
     law: PairLaw
     copies: int
@@ -224,26 +323,33 @@ class ProductLaw(PairLaw):
 
 
 def gaussian_delta(shift: float, epsilon: float) -> float:
-    """delta(epsilon) of two unit Gaussians whose means lie `shift` apart."""
+    """Returns delta(epsilon) of two unit Gaussians whose means lie `shift` apart."""
     if shift == 0 or math.isinf(epsilon):
         return 0.0
-    upper, lower = (_normal_tail(epsilon / shift + side * shift / 2) for side in (-1, 1))
-    # The product e^epsilon * lower is at most 1; in logarithms it cannot overflow.
-    return max(0.0, upper - (math.exp(epsilon + math.log(lower)) if lower > 0 else 0.0))
+    p = _normal_tail(epsilon / shift - shift / 2)
+    q = _normal_tail(epsilon / shift + shift / 2)
+    # The product e^epsilon·q is at most 1; in logarithms it cannot overflow.
+    allowed = math.exp(epsilon + math.log(q)) if q > 0 else 0.0
+    return max(0.0, p - allowed)
 
 
 def _normal_tail(x: float) -> float:
+    """Returns P(Z > x) of a standard normal number Z."""
     return math.erfc(x / math.sqrt(2)) / 2
 
 
 def mu_through(epsilon: float, delta: float) -> float:
-    """The mu with delta_mu(epsilon) = delta."""
+    """Returns the mu with delta_mu(epsilon) = delta."""
     if delta <= 0:
         return 0.0
+
+    def is_too_small(mu: float) -> bool:
+        return gaussian_delta(mu, epsilon) < delta
+
     high = 1.0
-    while gaussian_delta(high, epsilon) < delta and high < 1e3:
+    while is_too_small(high) and high < _MAX_MU:
         high *= 2
-    return rejected_end(lambda mu: gaussian_delta(mu, epsilon) < delta, 0.0, high, HALVINGS)
+    return rejected_end(is_too_small, 0.0, high, HALVINGS)
 
 
 def _known(value: float | None) -> float:
@@ -253,42 +359,51 @@ def _known(value: float | None) -> float:
 
 
 def _hockey_stick(p: Floats, q: Floats, shifts: Floats, epsilon: float) -> float:
-    """Greatest P(E) - e^epsilon Q(E). In a cell it is p times that of shifted Laplace noise at epsilon - log(p/q)."""
+    """Returns the greatest P(E) - e^epsilon Q(E).
+
+    In a cell it is p times that of shifted Laplace noise at epsilon - log(p/q).
+    """
     inside = p > 0
-    p, q, shifts = p[inside], q[inside], shifts[inside]
+    p = p[inside]
+    q = q[inside]
+    shifts = shifts[inside]
     if math.isinf(epsilon):
         return float(p[q == 0].sum())
     with np.errstate(divide="ignore"):
         level = epsilon + np.log(q) - np.log(p)
-    between, below = -np.expm1((np.minimum(level, shifts) - shifts) / 2), -np.expm1(np.minimum(level, 0.0))
-    return float((p * np.where(level > -shifts, between, below)).sum())
+    if_between = -np.expm1((np.minimum(level, shifts) - shifts) / 2)
+    if_below = -np.expm1(np.minimum(level, 0.0))
+    return float((p * np.where(level > -shifts, if_between, if_below)).sum())
 
 
 def _renyi(p: Floats, q: Floats, shifts: Floats, order: float) -> float:
+    """Returns the Rényi divergence of P from Q."""
     inside = p > 0
-    p, q, shifts = p[inside], q[inside], shifts[inside]
+    p = p[inside]
+    q = q[inside]
+    shifts = shifts[inside]
     if bool((q == 0).any()):
         return math.inf
-    ratio = np.log(p) - np.log(q)
+    log_ratio = np.log(p) - np.log(q)
     if math.isinf(order):
-        return float((ratio + shifts).max())
+        return float((log_ratio + shifts).max())
     if order == 1:
-        return float((p * (ratio + shifts + np.expm1(-shifts))).sum())
-    outside = math.log(order / (2 * order - 1)) + (order - 1) * shifts
-    noise = np.logaddexp(outside, math.log((order - 1) / (2 * order - 1)) - order * shifts)
+        return float((p * (log_ratio + shifts + np.expm1(-shifts))).sum())
+    # The logarithm of E_P[(P/Q)^(order - 1)] of shifted Laplace noise: two exponential terms.
+    growing = math.log(order / (2 * order - 1)) + (order - 1) * shifts
+    falling = math.log((order - 1) / (2 * order - 1)) - order * shifts
+    of_noise = np.logaddexp(growing, falling)
+    log_moment = float(np.logaddexp.reduce(np.log(p) + (order - 1) * log_ratio + of_noise))
     # Rounding may give slightly less than 0 for distributions that are almost equal.
-    return max(0.0, float(np.logaddexp.reduce(np.log(p) + (order - 1) * ratio + noise)) / (order - 1))
-
-
-# Beyond 40 standard deviations a Gaussian weighs less than any float.
-_REACH = 40.0
+    return max(0.0, log_moment / (order - 1))
 
 
 @dataclass(frozen=True)
 class SubsampledGaussianLaw(PairLaw):
     """(1 − rate)·N(0, sigma²) + rate·N(1, sigma²) on the left, N(0, sigma²) on the right.
 
-    Reference: Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism".
+    Reference: Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian
+    mechanism".
     """
 
     sigma: float
@@ -296,46 +411,61 @@ class SubsampledGaussianLaw(PairLaw):
 
     def delta(self, epsilon: float) -> float:
         """See `PairLaw`: the ratio is monotone, so the best events are half-lines."""
-        return 0.0 if math.isinf(epsilon) else max(self._above(epsilon), self._below(epsilon), 0.0)
+        if math.isinf(epsilon):
+            return 0.0
+        return max(self._above(epsilon), self._below(epsilon), 0.0)
 
     def renyi(self, order: float) -> float:
         """See `PairLaw`; by quadrature, exact to rounding."""
         if math.isinf(order):
             return math.inf
-        panels = Panels.between((0.0, max(1.0, order)), self.sigma, _REACH * self.sigma)
-        x, weights = panels.nodes.ravel(), panels.weights.ravel()
+        panels = Panels.between(
+            (0.0, max(1.0, order)), scale=self.sigma, reach=_REACH_IN_SIGMAS * self.sigma
+        )
+        x = panels.nodes.ravel()
+        weights = panels.weights.ravel()
         log_right = -0.5 * (x / self.sigma) ** 2 - math.log(self.sigma * math.sqrt(2 * math.pi))
-        ratio = self._log_ratio(x)
+        log_ratio = self._log_ratio(x)
         if order == 1.0:
             right = np.exp(log_right) * weights
-            return float(max((right * np.exp(ratio)) @ ratio, right @ -ratio))
-        moments = [order * ratio, (1.0 - order) * ratio]
-        logs = [float(np.logaddexp.reduce(log_right + np.log(weights) + moment)) for moment in moments]
-        return max(*logs, 0.0) / (order - 1.0)
+            forwards = (right * np.exp(log_ratio)) @ log_ratio
+            backwards = right @ -log_ratio
+            return float(max(forwards, backwards))
+
+        def log_moment(power: float) -> float:
+            """Returns log E_Q[(P/Q)^power]."""
+            return float(np.logaddexp.reduce(log_right + np.log(weights) + power * log_ratio))
+
+        return max(log_moment(order), log_moment(1.0 - order), 0.0) / (order - 1.0)
 
     def mu(self) -> float:
-        """As without subsampling: far out in the tail only the included person counts."""
+        """See `PairLaw`: as without subsampling, since the included person dominates the tail."""
         return 1.0 / self.sigma
 
     def rho(self) -> float:
-        """As without subsampling: D_order/order tends to it as the order grows, and never exceeds it."""
+        """See `PairLaw`: as without subsampling, the limit of D_order/order for large orders."""
         return 0.5 / self.sigma**2
 
     def _log_ratio(self, x: Floats) -> Floats:
-        shifted = math.log(self.rate) + (x - 0.5) / self.sigma**2
-        return shifted if self.rate == 1.0 else np.logaddexp(math.log1p(-self.rate), shifted)
+        """Returns log P/Q at x."""
+        if_included = math.log(self.rate) + (x - 0.5) / self.sigma**2
+        if self.rate == 1.0:
+            return if_included
+        return np.logaddexp(math.log1p(-self.rate), if_included)
 
     def _above(self, epsilon: float) -> float:
-        """P(x > t) − e^ε·Q(x > t) where the ratio passes e^ε."""
+        """Returns P(x > t) − e^ε·Q(x > t) where the ratio passes e^ε at t."""
         excess = math.expm1(epsilon) + self.rate
-        end = 0.5 + self.sigma**2 * math.log(excess / self.rate)
-        return self.rate * _normal_tail((end - 1.0) / self.sigma) - excess * _normal_tail(end / self.sigma)
+        t = 0.5 + self.sigma**2 * math.log(excess / self.rate)
+        if_included = self.rate * _normal_tail((t - 1.0) / self.sigma)
+        return if_included - excess * _normal_tail(t / self.sigma)
 
     def _below(self, epsilon: float) -> float:
-        """Q(x < t) − e^ε·P(x < t) where the inverse ratio passes e^ε."""
+        """Returns Q(x < t) − e^ε·P(x < t) where the inverse ratio passes e^ε at t."""
         excess = math.expm1(-epsilon) + self.rate
         if excess <= 0.0:
             return 0.0
-        end, grow = 0.5 + self.sigma**2 * math.log(excess / self.rate), math.exp(epsilon)
-        inside = _normal_tail(-end / self.sigma)
-        return inside - grow * ((1 - self.rate) * inside + self.rate * _normal_tail((1.0 - end) / self.sigma))
+        t = 0.5 + self.sigma**2 * math.log(excess / self.rate)
+        q = _normal_tail(-t / self.sigma)
+        p = (1 - self.rate) * q + self.rate * _normal_tail((1.0 - t) / self.sigma)
+        return q - math.exp(epsilon) * p
