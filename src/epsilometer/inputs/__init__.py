@@ -2,4 +2,11 @@
 
 from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 
-__all__ = ["RECORDED", "Inputs", "Pair", "as_pair", "as_pairs", "is_recorded"]
+__all__ = [
+    "RECORDED",
+    "Inputs",
+    "Pair",
+    "as_pair",
+    "as_pairs",
+    "is_recorded",
+]

@@ -19,7 +19,9 @@ def check_interval(low: object, high: object) -> tuple[float, float]:
     """Two finite numbers, the first below the second."""
     ends = check_number("low", low), check_number("high", high)
     if not ends[0] < ends[1]:
-        raise InputError(f"low={low!r} must be below high={high!r}: an interval of one value has no neighbours")
+        raise InputError(
+            f"low={low!r} must be below high={high!r}: an interval of one value has no neighbours"
+        )
     return ends
 
 
@@ -46,8 +48,12 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
     if relation in known:
         return str(relation)
     if relation not in RELATIONS:
-        raise InputError(f"relation={relation!r} is unknown; known are {', '.join(map(repr, RELATIONS))}")
-    raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {', '.join(map(repr, known))}")
+        raise InputError(
+            f"relation={relation!r} is unknown; known are {', '.join(map(repr, RELATIONS))}"
+        )
+    raise InputError(
+        f"relation={relation!r} makes no sense for {domain}, which has {', '.join(map(repr, known))}"
+    )
 
 
 # A tenth of each coordinate stands for the lower end of its interval, a tenth for the upper one: the worst inputs of
@@ -106,7 +112,9 @@ def whole_within(u: float, low: int, high: int) -> int:
 
 def signed_step(u: float) -> float:
     """A number between −1 and 1, with shares of u for −1, for 0 and for 1."""
-    return math.copysign(min(max((abs(u - 0.5) - 0.5 * _NONE) / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5)
+    return math.copysign(
+        min(max((abs(u - 0.5) - 0.5 * _NONE) / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5
+    )
 
 
 def near(one: Any, two: Any, reach: float) -> tuple[Any, Any] | None:
@@ -114,7 +122,9 @@ def near(one: Any, two: Any, reach: float) -> tuple[Any, Any] | None:
     try:
         if abs(one - two) <= reach:
             return one, two
-        step = math.floor(reach) if isinstance(two, int) else reach  # a large whole number is no float
+        step = (
+            math.floor(reach) if isinstance(two, int) else reach
+        )  # a large whole number is no float
         moved = two + step if one > two else two - step
     except (TypeError, ValueError, OverflowError):
         return None
@@ -197,7 +207,9 @@ class Value:
 
 def check_value(domain: object, name: str) -> Any:
     """The domain of a single value."""
-    if not all(hasattr(domain, part) for part in ("coordinates", "record", "other", "specials", "contains")):
+    if not all(
+        hasattr(domain, part) for part in ("coordinates", "record", "other", "specials", "contains")
+    ):
         kinds = "Number, Integer, Boolean, Category, Text, Date or Optional"
         raise InputError(f"{name}: {domain!r:.100} must be the domain of a single value: {kinds}")
     return domain
@@ -259,10 +271,14 @@ class Container:
         if self.kind in ("numpy", "matrix"):
             names = [name for name in self.columns if name != LABEL]
             cells = [[record[name] for name in names] for record in records]
-            table = self._array(cells, *(self.columns[name] for name in names)).reshape(len(records), len(names))
+            table = self._array(cells, *(self.columns[name] for name in names)).reshape(
+                len(records), len(names)
+            )
             if LABEL not in self.columns:
                 return table
-            return table, Container("numpy", {None: self.columns[LABEL]})([record[LABEL] for record in records])
+            return table, Container("numpy", {None: self.columns[LABEL]})(
+                [record[LABEL] for record in records]
+            )
         named = {name: [record[name] for record in records] for name in self.columns}
         if self.kind == "polars":
             schema = {name: _python_type(domain) for name, domain in self.columns.items()}
@@ -272,13 +288,21 @@ class Container:
 
     def _array(self, cells: list[Any], *domains: Record) -> np.ndarray[Any, Any]:
         if self.dtype is not None:
-            with np.errstate(over="ignore"):  # 1e300 is infinite in a narrow type: that is what the data would hold
+            with np.errstate(
+                over="ignore"
+            ):  # 1e300 is infinite in a narrow type: that is what the data would hold
                 return np.array(cells, dtype=self.dtype)
         kinds = {_python_type(domain) for domain in domains}
-        natural: Any = kinds.pop() if len(kinds) == 1 else float if kinds <= {int, float, bool} else object
+        natural: Any = (
+            kinds.pop() if len(kinds) == 1 else float if kinds <= {int, float, bool} else object
+        )
         try:
             return np.array(cells, dtype=natural if natural in (bool, int, float) else object)
-        except (TypeError, ValueError, OverflowError):  # NaN among whole numbers, say: what numpy makes of it itself
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # NaN among whole numbers, say: what numpy makes of it itself
             return np.array(cells)
 
 

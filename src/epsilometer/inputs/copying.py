@@ -33,22 +33,43 @@ Make = Callable[[], Any]
 # Immutable.
 _ATOMS: frozenset[type] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis)}
-    | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction}
-    | {uuid.UUID, types.FunctionType, types.BuiltinFunctionType, np.str_, np.bytes_, np.datetime64, np.timedelta64}
+    | {
+        datetime.date,
+        datetime.datetime,
+        datetime.time,
+        datetime.timedelta,
+        decimal.Decimal,
+        fractions.Fraction,
+    }
+    | {
+        uuid.UUID,
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        np.str_,
+        np.bytes_,
+        np.datetime64,
+        np.timedelta64,
+    }
     | set(np.sctypeDict.values()) - {np.void, np.object_}
 )
 # Values of these types are equal if and only if their digests are.
 _COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 # Immutable too, or not to be copied: every call would draw the same from a copy of a generator.
 _SHARED = (Enum, type, types.ModuleType, types.FunctionType, *GENERATORS)
-_FROZEN = {("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")}
+_FROZEN = {
+    ("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")
+}
 _FROZEN |= {("pandas", "Index"), ("polars", "LazyFrame"), ("jax", "Array"), ("jaxlib", "ArrayImpl")}
 _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
 
 
 def same_content(left: Any, right: Any) -> bool:
     """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
-    if left is right or type(left) is not type(right) or (type(left) in (list, tuple) and len(left) != len(right)):
+    if (
+        left is right
+        or type(left) is not type(right)
+        or (type(left) in (list, tuple) and len(left) != len(right))
+    ):
         return left is right
     if type(left) in _COMPARED:
         return bool(left == right)
@@ -135,8 +156,16 @@ class _Plan:
             return None if kind is tuple else value.copy
 
         def copied() -> Any:
-            copies = [each if make is None else make() for each, make in zip(parts, makes, strict=True)]
-            return copies if kind is list else tuple(copies) if kind is tuple else dict(zip(value, copies, strict=True))
+            copies = [
+                each if make is None else make() for each, make in zip(parts, makes, strict=True)
+            ]
+            return (
+                copies
+                if kind is list
+                else tuple(copies)
+                if kind is tuple
+                else dict(zip(value, copies, strict=True))
+            )
 
         return copied
 
@@ -222,8 +251,14 @@ def _received(value: Any) -> Any:
             return [_received(each) for each in islice(value, MAX_LEAVES + 1)]
         except Exception as error:
             raised = f"raised {type(error).__name__}: {error!s:.200}"
-            raise MechanismError(f"the mechanism returned a {kind.__name__} that {raised}") from error
-    if field_names(kind) or hasattr(kind, "tocoo") or isinstance(value, list | tuple | dict | set | np.ndarray):
+            raise MechanismError(
+                f"the mechanism returned a {kind.__name__} that {raised}"
+            ) from error
+    if (
+        field_names(kind)
+        or hasattr(kind, "tocoo")
+        or isinstance(value, list | tuple | dict | set | np.ndarray)
+    ):
         with suppress(Exception):  # reading it will report what is wrong
             return copy.deepcopy(value)
     return value
@@ -241,7 +276,9 @@ def _plain_copy(value: Any) -> Make | None:
     names = _names(kind)
     if names & {("polars", "DataFrame"), ("polars", "Series")}:
         return lambda: value.clone()
-    of_numpy = isinstance(value, np.ndarray | np.void) and kind.__module__.partition(".")[0] == "numpy"
+    of_numpy = (
+        isinstance(value, np.ndarray | np.void) and kind.__module__.partition(".")[0] == "numpy"
+    )
     of_pandas = names & {("pandas", "DataFrame"), ("pandas", "Series")} and _cells_are_atoms(value)
     if of_pandas or (of_numpy and not value.dtype.hasobject) or (kind is set and _all_atoms(value)):
         return lambda: value.copy()
@@ -254,8 +291,14 @@ def _all_atoms(values: Collection[Any]) -> bool:
 
 def _cells_are_atoms(value: Any) -> bool:
     """Whether all cells of a pandas object are immutable: its copies share the objects in its cells."""
-    columns = [value.iloc[:, place] for place in range(value.shape[1])] if value.ndim == 2 else [value]
-    boxed = [column for column in columns if isinstance(column.dtype, np.dtype) and column.dtype.hasobject]
+    columns = (
+        [value.iloc[:, place] for place in range(value.shape[1])] if value.ndim == 2 else [value]
+    )
+    boxed = [
+        column
+        for column in columns
+        if isinstance(column.dtype, np.dtype) and column.dtype.hasobject
+    ]
     return all(_all_atoms(column.tolist()) for column in boxed)
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,16 +13,36 @@ from epsilometer.outputs.foreign import field_names
 from epsilometer.storage.digests import Undigestible, content_digest
 
 # Changes that are named one by one; further ones are counted.
-_MOST_CHANGES = 3
+_MAX_CHANGES = 3
+# Changes that are named if one input holds the same items as the other in another order.
+_MAX_MOVES = 1
 # Characters of one value.
-_MOST_VALUE = 80
-# Rows of data frames that are compared one by one, and items that are compared each with each.
-_MOST_ROWS, _MOST_ALIGNED = 200_000, 1_000
-_FRAMES = {(library, name) for library in ("pandas", "polars") for name in ("DataFrame", "Series")}
+_MAX_VALUE = 80
+# Data frames with more rows than this are not compared row by row.
+_MAX_ROWS = 200_000
+# More items than this are not aligned, which compares each with each.
+_MAX_ALIGNED = 1_000
+# Longer reprs are not taken as keys of items: they may leave something out.
+_MAX_REPR = 1_000
+# What a repr has that does not show everything: an array, an ellipsis, an address, several lines.
+_SIGNS_OF_OMISSION = ("array", "...", "<", "\n")
+_FRAMES = {
+    ("pandas", "DataFrame"),
+    ("pandas", "Series"),
+    ("polars", "DataFrame"),
+    ("polars", "Series"),
+}
+
+
+class _Change(NamedTuple):
+    """A stretch of the left items, in whose place the right items have another stretch."""
+
+    left: range
+    right: range
 
 
 def difference(left: Any, right: Any) -> str:
-    """What distinguishes right from left, for people.
+    """Returns what distinguishes right from left, for people.
 
     Args:
         left: numbers, texts, lists, dicts, sets, arrays, records, data frames, nested or not.
@@ -30,131 +50,215 @@ def difference(left: Any, right: Any) -> str:
     """
     if same_content(left, right):
         return "none: the inputs are equal"
-    kinds = [f"{type(side).__name__} {getattr(side, 'dtype', '')}".strip() for side in (left, right)]
-    if kinds[0] != kinds[1] and _items(left) is not None:
-        return f"{brief(left)} → {brief(right)} ({kinds[0]} → {kinds[1]})"
-    old, new = (_items(side) for side in (left, right))
-    if old is None or new is None:
-        told = list(_changes(left, right)) or ["the order of the keys"]
-        named = [_fields(side) or {} for side in (left, right)]
-        equal = sum(key in named[1] and same_content(each, named[1][key]) for key, each in named[0].items())
-        noun, most = "field", _MOST_CHANGES
-    else:
-        first = [each for side in (old, new) for each in side[:1]]
-        noun = "record" if any(_fields(each) is not None or _items(each) is not None for each in first) else "item"
-        keys = _keys(left, old), _keys(right, new)
-        changes = _matched(*keys)
-        told = [text for each in changes for text in _record_texts(*each, old, new, noun)]
-        equal, most = len(old) - sum(len(stretch) for stretch, _ in changes), _MOST_CHANGES
-        if Counter(keys[0]) == Counter(keys[1]):
-            told, most = [f"the same {noun}s in another order", *told], 2
-    shown = told[:most] + ([f"{len(told) - most:,} more"] if len(told) > most else [])
-    return "; ".join([*shown, *([f"{equal:,} {noun}{'' if equal == 1 else 's'} equal"] if equal > 0 else [])])
+    left_items = _items(left)
+    right_items = _items(right)
+    left_type = _type_text(left)
+    right_type = _type_text(right)
+    if left_type != right_type and left_items is not None:
+        return f"{brief(left)} → {brief(right)} ({left_type} → {right_type})"
+    if left_items is None or right_items is None:
+        return _difference_of_fields(left, right)
+    noun = "record" if _has_records(left_items, right_items) else "item"
+    left_keys = _keys(left, left_items)
+    right_keys = _keys(right, right_items)
+    changes = _changed_stretches(left_keys, right_keys)
+    texts: list[str] = []
+    for change in changes:
+        texts += _describe_change(change, left_items, right_items, noun)
+    most = _MAX_CHANGES
+    if Counter(left_keys) == Counter(right_keys):
+        texts.insert(0, f"the same {noun}s in another order")
+        most = 1 + _MAX_MOVES
+    n_equal = len(left_items) - sum(len(change.left) for change in changes)
+    return _summarise(texts, most, n_equal, noun)
 
 
-def _record_texts(old: range, new: range, left: Any, right: Any, noun: str) -> Iterator[str]:
-    """What happened to the records at the places `old` of the one, `new` of the other."""
-    for before, after in zip(old, new, strict=False):
-        yield f"{noun} {before}: " + ", ".join(_changes(left[before], right[after]))
-    for before in old[len(new) :]:
-        yield f"{noun} {before} removed: {brief(left[before])}"
-    for after in new[len(old) :]:
-        yield f"{noun} {after} added: {brief(right[after])}"
+def _difference_of_fields(left: Any, right: Any) -> str:
+    """Describes the difference of two values that are no sequences."""
+    texts = list(_changes(left, right)) or ["the order of the keys"]
+    left_fields = _fields(left) or {}
+    right_fields = _fields(right) or {}
+    n_equal = 0
+    for key, value in left_fields.items():
+        if key in right_fields and same_content(value, right_fields[key]):
+            n_equal += 1
+    return _summarise(texts, _MAX_CHANGES, n_equal, "field")
 
 
-def _matched(left: list[Hashable], right: list[Hashable]) -> list[tuple[range, range]]:
-    """Where two sequences differ: stretches of the one that stand in the place of stretches of the other."""
+def _summarise(texts: Sequence[str], most: int, n_equal: int, noun: str) -> str:
+    """Joins the first changes, counts the others, and says how much is equal."""
+    parts = list(texts[:most])
+    if len(texts) > most:
+        parts.append(f"{len(texts) - most:,} more")
+    if n_equal > 0:
+        plural = "" if n_equal == 1 else "s"
+        parts.append(f"{n_equal:,} {noun}{plural} equal")
+    return "; ".join(parts)
+
+
+def _type_text(value: Any) -> str:
+    """Returns the name of a value's type, with its dtype if it has one."""
+    return f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()
+
+
+def _has_records(left_items: Sequence[Any], right_items: Sequence[Any]) -> bool:
+    """Returns whether the first items have parts."""
+    first_items = [*left_items[:1], *right_items[:1]]
+    return any(_fields(item) is not None or _items(item) is not None for item in first_items)
+
+
+def _describe_change(
+    change: _Change, left_items: Sequence[Any], right_items: Sequence[Any], noun: str
+) -> Iterator[str]:
+    """Yields what happened to the items of a stretch, one text per item."""
+    for before, after in zip(change.left, change.right, strict=False):
+        parts = _changes(left_items[before], right_items[after])
+        yield f"{noun} {before}: " + ", ".join(parts)
+    for before in change.left[len(change.right) :]:
+        yield f"{noun} {before} removed: {brief(left_items[before])}"
+    for after in change.right[len(change.left) :]:
+        yield f"{noun} {after} added: {brief(right_items[after])}"
+
+
+def _changed_stretches(left: list[Hashable], right: list[Hashable]) -> list[_Change]:
+    """Returns where two sequences differ, by as few changes as possible."""
     shorter = min(len(left), len(right))
-    start = next((place for place in range(shorter) if left[place] != right[place]), shorter)
-    end = next((back for back in range(shorter - start) if left[-1 - back] != right[-1 - back]), shorter - start)
-    old, new, in_place = range(start, len(left) - end), range(start, len(right) - end), []
-    if len(old) == len(new):
-        in_place = [(range(at, at + 1), range(at, at + 1)) for at in old if left[at] != right[at]]
+    start = 0
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    n_after = 0
+    while n_after < shorter - start and left[-1 - n_after] == right[-1 - n_after]:
+        n_after += 1
+    middle = _Change(range(start, len(left) - n_after), range(start, len(right) - n_after))
+    in_place = []
+    if len(middle.left) == len(middle.right):
+        for position in middle.left:
+            if left[position] != right[position]:
+                here = range(position, position + 1)
+                in_place.append(_Change(here, here))
         if len(in_place) <= 1:
             return in_place
-    if max(len(old), len(new)) <= _MOST_ALIGNED:
-        found = SequenceMatcher(None, left[start : old.stop], right[start : new.stop], autojunk=False).get_opcodes()
-        moved = [(old[a:b], new[c:d]) for how, a, b, c, d in found if how != "equal"]
-        if not in_place or sum(max(map(len, each)) for each in moved) < len(in_place):
-            return moved
-    return in_place or [(old, new)]
+    if max(len(middle.left), len(middle.right)) <= _MAX_ALIGNED:
+        aligned = _align(left, right, middle)
+        n_changed = sum(max(len(change.left), len(change.right)) for change in aligned)
+        if not in_place or n_changed < len(in_place):
+            return aligned
+    return in_place or [middle]
+
+
+def _align(left: list[Hashable], right: list[Hashable], within: _Change) -> list[_Change]:
+    """Returns the stretches that differ if equal items are aligned, even if they moved."""
+    left_part = left[within.left.start : within.left.stop]
+    right_part = right[within.right.start : within.right.stop]
+    matcher = SequenceMatcher(None, left_part, right_part, autojunk=False)
+    changes = []
+    for tag, left_start, left_end, right_start, right_end in matcher.get_opcodes():
+        if tag != "equal":
+            changes.append(
+                _Change(within.left[left_start:left_end], within.right[right_start:right_end])
+            )
+    return changes
 
 
 def _changes(left: Any, right: Any, path: str = "") -> Iterator[str]:
-    """Every part that differs: its path, what it was and what it is."""
+    """Yields every part that differs: its path, what it was and what it is."""
     if same_content(left, right):
         return
-    alike = type(left) is type(right)
-    old, new = (_fields(side) if alike else None for side in (left, right))
-    before, after = (_items(side) if alike else None for side in (left, right))
-    if old is not None and new is not None:
-        for key in {**old, **new}:
-            name = f"{path}.{key}" if path else str(key)
-            if key not in new:
-                yield f"{name} removed ({brief(old[key])})"
-            elif key not in old:
-                yield f"{name} added ({brief(new[key])})"
-            else:
-                yield from _changes(old[key], new[key], name)
-    elif before is not None and after is not None and len(before) == len(after):
-        for place, pair in enumerate(zip(before, after, strict=True)):
-            yield from _changes(*pair, f"{path}[{place}]")
-    elif alike and isinstance(left, set | frozenset):
-        yield from (f"{path} without {brief(each)}".strip() for each in sorted(left - right, key=repr))
-        yield from (f"{path} with {brief(each)}".strip() for each in sorted(right - left, key=repr))
+    if type(left) is not type(right):
+        yield f"{path} {brief(left)} → {brief(right)}".strip()
+        return
+    left_fields = _fields(left)
+    right_fields = _fields(right)
+    if left_fields is not None and right_fields is not None:
+        yield from _changes_of_fields(left_fields, right_fields, path)
+        return
+    left_items = _items(left)
+    right_items = _items(right)
+    if left_items is not None and right_items is not None and len(left_items) == len(right_items):
+        pairs = zip(left_items, right_items, strict=True)
+        for position, (left_item, right_item) in enumerate(pairs):
+            yield from _changes(left_item, right_item, f"{path}[{position}]")
+    elif isinstance(left, set | frozenset):
+        for member in sorted(left - right, key=repr):
+            yield f"{path} without {brief(member)}".strip()
+        for member in sorted(right - left, key=repr):
+            yield f"{path} with {brief(member)}".strip()
     else:
         yield f"{path} {brief(left)} → {brief(right)}".strip()
 
 
+def _changes_of_fields(
+    left: Mapping[Any, Any], right: Mapping[Any, Any], path: str
+) -> Iterator[str]:
+    for key in {**left, **right}:
+        name = f"{path}.{key}" if path else str(key)
+        if key not in right:
+            yield f"{name} removed ({brief(left[key])})"
+        elif key not in left:
+            yield f"{name} added ({brief(right[key])})"
+        else:
+            yield from _changes(left[key], right[key], name)
+
+
 def _fields(value: Any) -> Mapping[Any, Any] | None:
-    """What has a name in a dict, a record or an object with declared fields."""
+    """Returns the named parts of a dict, a record or an object with declared fields."""
     if isinstance(value, dict):
         return value
-    names = field_names(type(value)) if not isinstance(value, np.void) else value.dtype.names
-    return {name: value[name] if isinstance(value, np.void) else getattr(value, name) for name in names or ()} or None
+    if isinstance(value, np.void):
+        names = value.dtype.names or ()
+        return {name: value[name] for name in names} or None
+    names = field_names(type(value)) or ()
+    return {name: getattr(value, name) for name in names} or None
 
 
 def _items(value: Any) -> Sequence[Any] | None:
-    """What has a place: the items of a list, the rows of an array or a data frame."""
+    """Returns the numbered parts: the items of a list, the rows of an array or a data frame."""
     if isinstance(value, list | tuple) and field_names(type(value)) is None:
         return value
     if isinstance(value, np.ndarray):
-        return value if value.ndim else None  # type: ignore[return-value]  # rows have a length and places
-    names = {(each.__module__.partition(".")[0], each.__name__) for each in type(value).__mro__}
-    if not names & _FRAMES or len(value) > _MOST_ROWS:
+        return value if value.ndim else None  # type: ignore[return-value]  # rows have positions
+    classes = {(base.__module__.partition(".")[0], base.__name__) for base in type(value).__mro__}
+    if classes.isdisjoint(_FRAMES) or len(value) > _MAX_ROWS:
         return None
-    if ("polars", "DataFrame") in names:
+    if ("polars", "DataFrame") in classes:
         return list(value.iter_rows(named=True))
-    return list(value.to_dict("records")) if ("pandas", "DataFrame") in names else list(value.to_list())
+    if ("pandas", "DataFrame") in classes:
+        return list(value.to_dict("records"))
+    return list(value.to_list())
 
 
 def _keys(value: Any, items: Sequence[Any]) -> list[Hashable]:
-    """Something for each item that differs where items do."""
+    """Returns a key for each item that differs where items do."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        data, size = np.ascontiguousarray(value).tobytes(), value[:1].nbytes
-        return [data[start : start + size] for start in range(0, len(data), size)] if size else []
+        data = np.ascontiguousarray(value).tobytes()
+        row_size = value[:1].nbytes
+        if not row_size:
+            return []
+        return [data[start : start + row_size] for start in range(0, len(data), row_size)]
     keys: list[Hashable] = []
-    for each in items:
+    for item in items:
         # The repr is much faster than a digest, and as good for values of which it shows everything.
-        text = safe_repr(each)
-        shows_all = len(text) < 1_000 and not any(sign in text for sign in ("array", "...", "<", "\n"))
-        keys.append(text if shows_all else (digest_or_none(each) or text))
+        text = safe_repr(item)
+        omits = len(text) >= _MAX_REPR or any(sign in text for sign in _SIGNS_OF_OMISSION)
+        keys.append(digest_or_none(item) or text if omits else text)
     return keys
 
 
 def brief(value: Any) -> str:
-    """A value on one line; if it is long its beginning, its size and its digest."""
-    text = safe_repr(value.item() if isinstance(value, np.generic) and value.dtype.kind in "biuf" else value)
+    """Returns a value on one line; if it is long its beginning, its size and its digest."""
+    is_number = isinstance(value, np.generic) and value.dtype.kind in "biuf"
+    text = safe_repr(value.item() if is_number else value)
     text = " ".join(text.split())
-    if len(text) <= _MOST_VALUE:
+    if len(text) <= _MAX_VALUE:
         return text
+    beginning = text[: _MAX_VALUE // 2]
     size = f" of {len(value):,}" if hasattr(value, "__len__") else ""
-    known = f", digest {(digest_or_none(value) or 'unknown')[:12]}"
-    return f"{text[: _MOST_VALUE // 2]}… ({type(value).__name__}{size}{known})"
+    digest = (digest_or_none(value) or "unknown")[:12]
+    return f"{beginning}… ({type(value).__name__}{size}, digest {digest})"
 
 
 def digest_or_none(value: Any) -> str | None:
-    """The digest of a value, if it has one."""
+    """Returns the digest of a value; None if it has none."""
     try:
         return content_digest(value)
     except Undigestible:
