@@ -1,4 +1,4 @@
-"""What a search may choose: coordinates in [0, 1], single values and those worth trying; checks of intervals."""
+"""What a search may choose: coordinates in [0, 1], single values, and containers for them."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,23 +14,26 @@ from epsilometer.claims.base import check_number
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.pairs import Pair
 
+# --- checks
+
 
 def check_interval(low: object, high: object) -> tuple[float, float]:
-    """Two finite numbers, the first below the second."""
-    ends = check_number("low", low), check_number("high", high)
-    if not ends[0] < ends[1]:
+    """Returns two finite numbers, the first below the second, or raises an InputError."""
+    checked_low = check_number("low", low)
+    checked_high = check_number("high", high)
+    if not checked_low < checked_high:
         raise InputError(
             f"low={low!r} must be below high={high!r}: an interval of one value has no neighbours"
         )
-    return ends
+    return checked_low, checked_high
 
 
 def check_whole_interval(low: object, high: object) -> tuple[int, int]:
-    """Two whole numbers, the first below the second; 10.0 is one."""
-    ends = check_interval(low, high)
-    if not all(end.is_integer() for end in ends):
+    """Returns two integers, the first below the second, or raises an InputError; 10.0 is one."""
+    checked_low, checked_high = check_interval(low, high)
+    if not (checked_low.is_integer() and checked_high.is_integer()):
         raise InputError(f"low={low!r} and high={high!r} must be whole numbers")
-    return int(ends[0]), int(ends[1])
+    return int(checked_low), int(checked_high)
 
 
 RELATIONS = {
@@ -44,23 +47,33 @@ RELATIONS = {
 
 
 def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
-    """One of the relations that a domain knows."""
+    """Returns one of the relations that a domain knows, or raises an InputError.
+
+    Args:
+        relation: to be checked.
+        known: the relations of the domain.
+        domain: in words.
+    """
     if relation in known:
         return str(relation)
     if relation not in RELATIONS:
-        raise InputError(
-            f"relation={relation!r} is unknown; known are {', '.join(map(repr, RELATIONS))}"
-        )
+        all_relations = ", ".join(map(repr, RELATIONS))
+        raise InputError(f"relation={relation!r} is unknown; known are {all_relations}")
     raise InputError(
         f"relation={relation!r} makes no sense for {domain}, which has {', '.join(map(repr, known))}"
     )
 
 
-# A tenth of each coordinate stands for the lower end of its interval, a tenth for the upper one: the worst inputs of
-# sums, means and counts lie at the ends, which random points of a continuum never hit.
+# --- coordinates of the unit cube
+
+# The fraction of a coordinate that stands for the lower end of its interval; as much stands for the
+# upper one. The worst inputs of sums, means and counts lie at the ends, which random points of a
+# continuum never hit.
 ENDS = 0.1
-# Shares of a signed coordinate: full steps down and up, no step, and what lies between.
-_FULL, _NONE = 0.25, 0.2
+# The fraction of a signed coordinate that stands for a full step down; as much for one up.
+_FULL_STEP = 0.25
+# The fraction of a signed coordinate that stands for no step.
+_NO_STEP = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +91,70 @@ class Coordinate:
     signed: bool = False
 
     def places(self, u: Floats) -> Floats:
-        """Where numbers of [0, 1] lie for a model: they differ if and only if they stand for different values."""
-        levels = self.levels or 1  # names can be counted
+        """Returns where numbers of [0, 1] lie for a model.
+
+        Places differ if and only if the numbers stand for different values.
+        """
         if not self.ordered:
+            levels = self.levels or 1  # unordered values can be counted
             return np.minimum(np.floor(u * levels), levels - 1.0)
         if self.signed:
-            return np.array([0.5 + 0.5 * signed_step(float(each)) for each in u])
+            return np.array([0.5 + 0.5 * signed_step(float(number)) for number in u])
         return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
 
     def grid(self, most: int) -> Floats:
-        """At most `most` points that stand for different values, both ends included; all levels if unordered."""
+        """Returns points that stand for different values, both ends included.
+
+        Args:
+            most: the most points; an unordered coordinate has all of its levels.
+        """
         if not self.ordered:
-            return (np.arange(self.levels or 1) + 0.5) / (self.levels or 1)
+            levels = self.levels or 1
+            return (np.arange(levels) + 0.5) / levels
         count = most if self.levels is None else min(most, self.levels)
         return np.linspace(ENDS, 1.0 - ENDS, count) if count > 1 else np.array([0.5])
 
 
 def level_of(u: float, levels: int) -> int:
-    """Which of `levels` equal pieces of [0, 1] a number lies in."""
+    """Returns which of `levels` equal parts of [0, 1] a number lies in."""
     return min(int(u * levels), levels - 1)
 
 
 def within(u: float, low: float, high: float) -> float:
-    """A number between low and high, with a share of u for each end."""
+    """Returns a number between low and high, with a fraction of u for each end."""
     inside = min(max((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0), 1.0)
     return high if inside == 1.0 else low + inside * (high - low)
 
 
 def whole_within(u: float, low: int, high: int) -> int:
-    """A whole number between low and high."""
+    """Returns an integer between low and high, with a fraction of u for each end."""
     return min(math.floor(within(u, low, high) + 0.5), high)
 
 
 def signed_step(u: float) -> float:
-    """A number between −1 and 1, with shares of u for −1, for 0 and for 1."""
-    return math.copysign(
-        min(max((abs(u - 0.5) - 0.5 * _NONE) / (0.5 - 0.5 * _NONE - _FULL), 0.0), 1.0), u - 0.5
-    )
+    """Returns a number between −1 and 1, with fractions of u for −1, for 0 and for 1."""
+    from_centre = abs(u - 0.5) - 0.5 * _NO_STEP
+    to_full_step = 0.5 - 0.5 * _NO_STEP - _FULL_STEP
+    size = min(max(from_centre / to_full_step, 0.0), 1.0)
+    return math.copysign(size, u - 0.5)
 
 
 def near(one: Any, two: Any, reach: float) -> tuple[Any, Any] | None:
-    """Two numbers at most `reach` apart: the second one, and the first moved towards it."""
+    """Returns two numbers at most `reach` apart: the first, moved towards the second, and that.
+
+    Returns:
+        None if they are no numbers, or cannot be moved.
+    """
     try:
         if abs(one - two) <= reach:
             return one, two
-        step = (
-            math.floor(reach) if isinstance(two, int) else reach
-        )  # a large whole number is no float
+        step = math.floor(reach) if isinstance(two, int) else reach  # a large integer is no float
         moved = two + step if one > two else two - step
     except (TypeError, ValueError, OverflowError):
         return None
-    return (moved, two) if abs(moved) != math.inf and abs(moved - two) <= reach else None
+    if abs(moved) == math.inf or not abs(moved - two) <= reach:
+        return None
+    return moved, two
 
 
 Point = Sequence[float]
@@ -142,14 +168,40 @@ class Neighbours(Protocol):
         """What there is to choose."""
 
     def pair(self, point: Point) -> Pair:
-        """The pair that a point of the unit cube stands for; its two datasets are never the same."""
+        """Returns the pair that a point of the unit cube stands for.
+
+        Its two datasets are never the same.
+        """
+
+
+# --- single values
 
 
 class Special(NamedTuple):
-    """A value where mistakes are common, and what it is in words: "NaN", "the upper bound"."""
+    """A value where mistakes are common.
+
+    Attributes:
+        value: to be tried.
+        note: what it is in words: "NaN", "the upper bound".
+    """
 
     value: Any
     note: str
+
+
+MISSING = Special(None, "a missing value (None)")
+NOT_A_NUMBER = Special(math.nan, "NaN")
+
+
+def distinct(candidates: Iterable[tuple[Any, str]]) -> list[Special]:
+    """Returns each value once, with the first of its notes.
+
+    0.0 and -0.0 are different values, and so are 1 and 1.0 and True.
+    """
+    specials: dict[tuple[type, str], Special] = {}
+    for value, note in candidates:
+        specials.setdefault((type(value), repr(value)), Special(value, note))
+    return list(specials.values())
 
 
 class Record(Protocol):
@@ -164,28 +216,17 @@ class Record(Protocol):
         """Whether there is only one such record, so that it cannot be replaced."""
 
     def record(self, point: Point) -> Any:
-        """The record that a point stands for."""
+        """Returns the record that a point stands for."""
 
     def other(self, point: Point, record: Any) -> Any:
-        """The record that a point stands for, or another one if that equals the given one."""
+        """Returns the record that a point stands for, or another if it equals the given one."""
 
     @property
     def specials(self) -> list[Special]:
-        """Values worth trying, the simplest first: of the domain, and such as only its type allows."""
+        """Values worth trying, the simplest first: of the domain, and others of its type."""
 
     def contains(self, record: Any) -> bool:
-        """Whether it is one of these records, and not merely of their type."""
-
-
-MISSING, NOT_A_NUMBER = (None, "a missing value (None)"), (math.nan, "NaN")
-
-
-def distinct(found: Iterable[tuple[Any, str]]) -> list[Special]:
-    """Each value once, with the first of its notes; 0.0 and -0.0, or 1 and 1.0 and True, are different values."""
-    kept: dict[tuple[type, str], Special] = {}
-    for value, note in found:
-        kept.setdefault((type(value), repr(value)), Special(value, note))
-    return list(kept.values())
+        """Returns whether it is one of these records, and not merely of their type."""
 
 
 class Value:
@@ -200,47 +241,65 @@ class Value:
         return False
 
     def neighbours(self: Any, relation: str) -> Neighbours:
-        """Two values."""
+        """Returns all pairs of two values."""
         check_relation(relation, self.relations, f"a {type(self).__name__}")
         return _TwoValues(self)
 
 
 def check_value(domain: object, name: str) -> Any:
-    """The domain of a single value."""
-    if not all(
-        hasattr(domain, part) for part in ("coordinates", "record", "other", "specials", "contains")
-    ):
-        kinds = "Number, Integer, Boolean, Category, Text, Date or Optional"
-        raise InputError(f"{name}: {domain!r:.100} must be the domain of a single value: {kinds}")
+    """Returns the domain of a single value, or raises an InputError.
+
+    Args:
+        domain: to be checked.
+        name: what the user called it.
+    """
+    needed = ("coordinates", "record", "other", "specials", "contains")
+    if not all(hasattr(domain, attribute) for attribute in needed):
+        raise InputError(
+            f"{name}: {domain!r:.100} must be the domain of a single value: Number, Integer, "
+            "Boolean, Category, Text, Date or Optional"
+        )
     return domain
 
 
 @dataclass(frozen=True, slots=True)
 class _TwoValues:
+    """Pairs of any two values of a domain."""
+
     domain: Record
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One value and another one."""
+        """Those of one value and of another one."""
         return self.domain.coordinates * 2
 
     def pair(self, point: Point) -> Pair:
-        """Two different values."""
+        """Returns two different values."""
         cut = len(self.domain.coordinates)
         left = self.domain.record(point[:cut])
-        return Pair(left, self.domain.other(point[cut:], left))
+        right = self.domain.other(point[cut:], left)
+        return Pair(left, right)
 
+
+# --- containers
 
 # The column of a matrix that holds the labels.
 LABEL = "label"
+# The library of each kind of container that needs one.
+_LIBRARY_OF_KIND = {
+    "series": "pandas",
+    "pandas": "pandas",
+    "polars": "polars",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Makes of a list of records what a mechanism is given.
+    """Turns a list of records into what a mechanism is given.
 
     Attributes:
-        kind: "one" (the record itself), "list", "numpy", "series", "rows", "pandas", "polars" or "matrix".
+        kind: "one" (the record itself), "list", "numpy", "series", "rows", "pandas", "polars" or
+            "matrix".
         columns: the domain of each column, or of the values under the name None.
         dtype: of arrays and series; None takes that of the values.
     """
@@ -250,8 +309,8 @@ class Container:
     dtype: Any = None
 
     def __post_init__(self) -> None:
-        library = {"series": "pandas"}.get(self.kind, self.kind)
-        if library in ("pandas", "polars") and find_spec(library) is None:
+        library = _LIBRARY_OF_KIND.get(self.kind)
+        if library is not None and find_spec(library) is None:
             raise MissingExtraError(library, library, f"container={self.kind!r}")
         if self.dtype is not None:
             try:
@@ -260,52 +319,55 @@ class Container:
                 raise InputError(f"dtype={self.dtype!r:.100} is not a dtype of numpy") from error
 
     def __call__(self, records: list[Any]) -> Any:
-        """The dataset; whatever a library raises if it cannot hold these values."""
+        """Returns the dataset, or raises what a library raises if it cannot hold these values."""
         if self.kind == "one":
             return records[0]
         if self.kind in ("list", "rows"):
             return list(records)
         if None in self.columns:  # values, not rows
-            array = self._array(records, *self.columns.values())
+            array = self._array(records, list(self.columns.values()))
             return array if self.kind == "numpy" else import_module("pandas").Series(array)
         if self.kind in ("numpy", "matrix"):
-            names = [name for name in self.columns if name != LABEL]
-            cells = [[record[name] for name in names] for record in records]
-            table = self._array(cells, *(self.columns[name] for name in names)).reshape(
-                len(records), len(names)
-            )
-            if LABEL not in self.columns:
-                return table
-            return table, Container("numpy", {None: self.columns[LABEL]})(
-                [record[LABEL] for record in records]
-            )
-        named = {name: [record[name] for record in records] for name in self.columns}
+            return self._matrix(records)
+        cells_of = {name: [record[name] for record in records] for name in self.columns}
         if self.kind == "polars":
             schema = {name: _python_type(domain) for name, domain in self.columns.items()}
-            return import_module("polars").DataFrame(named, schema=schema)
-        arrays = {name: self._array(cells, self.columns[name]) for name, cells in named.items()}
+            return import_module("polars").DataFrame(cells_of, schema=schema)
+        arrays = {
+            name: self._array(cells, [self.columns[name]]) for name, cells in cells_of.items()
+        }
         return import_module("pandas").DataFrame(arrays)
 
-    def _array(self, cells: list[Any], *domains: Record) -> np.ndarray[Any, Any]:
+    def _matrix(self, records: list[Any]) -> Any:
+        """Returns an array with a row per record and, if there are labels, an array of these."""
+        names = [name for name in self.columns if name != LABEL]
+        cells = [[record[name] for name in names] for record in records]
+        array = self._array(cells, [self.columns[name] for name in names])
+        matrix = array.reshape(len(records), len(names))
+        if LABEL not in self.columns:
+            return matrix
+        label_container = Container("numpy", {None: self.columns[LABEL]})
+        return matrix, label_container([record[LABEL] for record in records])
+
+    def _array(self, cells: list[Any], domains: Sequence[Record]) -> np.ndarray[Any, Any]:
+        """Returns an array of values of the given domains."""
         if self.dtype is not None:
-            with np.errstate(
-                over="ignore"
-            ):  # 1e300 is infinite in a narrow type: that is what the data would hold
+            # 1e300 is infinite in a narrow type: that is what the data would hold.
+            with np.errstate(over="ignore"):
                 return np.array(cells, dtype=self.dtype)
-        kinds = {_python_type(domain) for domain in domains}
-        natural: Any = (
-            kinds.pop() if len(kinds) == 1 else float if kinds <= {int, float, bool} else object
-        )
+        value_types = {_python_type(domain) for domain in domains}
+        natural: Any = object
+        if len(value_types) == 1 and value_types <= {bool, int, float}:
+            natural = value_types.pop()
+        elif value_types <= {int, float, bool}:
+            natural = float
         try:
-            return np.array(cells, dtype=natural if natural in (bool, int, float) else object)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # NaN among whole numbers, say: what numpy makes of it itself
+            return np.array(cells, dtype=natural)
+        except (TypeError, ValueError, OverflowError):
+            # NaN among integers, say: what numpy makes of it itself.
             return np.array(cells)
 
 
 def _python_type(domain: Record) -> Any:
-    """The type of typical values."""
+    """Returns the type of typical values."""
     return type(domain.record([0.5] * len(domain.coordinates)))

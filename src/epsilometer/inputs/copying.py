@@ -1,7 +1,8 @@
-"""A copy of the data for every call of a mechanism, so that no call sees another's changes; the cheapest correct one.
+"""Copies of the data for every call of a mechanism, so that no call sees another's changes.
 
-A mechanism may empty, sort or scale its dataset in place; if the next call saw that, its outputs would not be draws of
-one distribution. Outputs are copied as well, because a function may return the same buffer again and again.
+A mechanism may empty, sort or scale its dataset in place; if the next call saw that, its outputs
+would not be draws of one distribution. Outputs are copied as well, because a function may return
+the same buffer again and again. Copies are the cheapest correct ones.
 """
 
 import copy
@@ -29,19 +30,27 @@ from epsilometer.outputs.foreign import field_names
 from epsilometer.outputs.reading_pieces import MAX_LEAVES
 from epsilometer.storage.digests import GENERATORS, Undigestible, content_digest
 
-Make = Callable[[], Any]
-# Immutable.
-_ATOMS: frozenset[type] = frozenset(
-    {type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis)}
-    | {
+# A function that returns a fresh copy of a value.
+MakeCopy = Callable[[], Any]
+
+# Types of values that cannot change and have no parts.
+_IMMUTABLE: frozenset[type] = frozenset(
+    {
+        type(None),
+        type(Ellipsis),
+        bool,
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        range,
         datetime.date,
         datetime.datetime,
         datetime.time,
         datetime.timedelta,
         decimal.Decimal,
         fractions.Fraction,
-    }
-    | {
         uuid.UUID,
         types.FunctionType,
         types.BuiltinFunctionType,
@@ -53,25 +62,36 @@ _ATOMS: frozenset[type] = frozenset(
     | set(np.sctypeDict.values()) - {np.void, np.object_}
 )
 # Values of these types are equal if and only if their digests are.
-_COMPARED: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
+_COMPARED_BY_VALUE: frozenset[type] = frozenset({type(None), bool, int, str, bytes})
 # Immutable too, or not to be copied: every call would draw the same from a copy of a generator.
 _SHARED = (Enum, type, types.ModuleType, types.FunctionType, *GENERATORS)
-_FROZEN = {
-    ("pyarrow", name) for name in ("Table", "RecordBatch", "Array", "ChunkedArray", "Scalar")
+# Immutable classes of libraries, by library and name.
+_IMMUTABLE_CLASSES = {
+    ("pyarrow", "Table"),
+    ("pyarrow", "RecordBatch"),
+    ("pyarrow", "Array"),
+    ("pyarrow", "ChunkedArray"),
+    ("pyarrow", "Scalar"),
+    ("pandas", "Index"),
+    ("polars", "LazyFrame"),
+    ("jax", "Array"),
+    ("jaxlib", "ArrayImpl"),
 }
-_FROZEN |= {("pandas", "Index"), ("polars", "LazyFrame"), ("jax", "Array"), ("jaxlib", "ArrayImpl")}
+# Values that can be read only once.
 _ONE_SHOT = (Iterator, AsyncIterator, Awaitable, io.IOBase)
+
+# --- comparing and checking
 
 
 def same_content(left: Any, right: Any) -> bool:
-    """Whether nothing distinguishes two values: type, dtype, bits, shape or order."""
-    if (
-        left is right
-        or type(left) is not type(right)
-        or (type(left) in (list, tuple) and len(left) != len(right))
-    ):
-        return left is right
-    if type(left) in _COMPARED:
+    """Returns whether nothing distinguishes two values: type, dtype, bits, shape or order."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if type(left) in (list, tuple) and len(left) != len(right):
+        return False
+    if type(left) in _COMPARED_BY_VALUE:
         return bool(left == right)
     if type(left) is float:  # by its bits: 0.0 is not -0.0, and nan is itself
         return struct.pack("<d", left) == struct.pack("<d", right)
@@ -81,27 +101,35 @@ def same_content(left: Any, right: Any) -> bool:
 
 
 def check_reusable(value: Any, name: str) -> None:
-    """Refuses what can be read only once: an iterator, a generator, an open file; also inside containers.
+    """Refuses what can be read only once: an iterator, a generator, an open file.
+
+    It also looks inside containers.
 
     Raises:
         InputError: if so, because later calls would see another dataset.
     """
-    if type(value) in _ATOMS:
+    if type(value) in _IMMUTABLE:
         return
-    waiting, met = [value], set()
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, _ONE_SHOT):
-            once = "which can be read only once, but a mechanism is called many times; give a list of its items instead"
-            raise InputError(f"{name} is or holds a {type(each).__name__}, {once}")
-        held = _held(each)
-        if id(each) not in met and not _all_atoms(held):
-            met.add(id(each))
-            waiting += held
+    to_check = [value]
+    checked: set[int] = set()
+    while to_check:
+        part = to_check.pop()
+        if isinstance(part, _ONE_SHOT):
+            raise InputError(
+                f"{name} is or holds a {type(part).__name__}, which can be read only once, but a "
+                "mechanism is called many times; give a list of its items instead"
+            )
+        inner_parts = _parts(part)
+        if id(part) not in checked and not _all_immutable(inner_parts):
+            checked.add(id(part))
+            to_check += inner_parts
 
 
-def _held(value: Any) -> Collection[Any]:
-    """What a container holds; other values cannot be looked into without knowing their type."""
+def _parts(value: Any) -> Collection[Any]:
+    """Returns what a container holds.
+
+    Other values cannot be looked into without knowing their type, so they have no parts.
+    """
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, list | tuple | set | frozenset | deque):
@@ -113,159 +141,190 @@ def _held(value: Any) -> Collection[Any]:
     return ()
 
 
-def copier(value: Any) -> Make:
-    """A function that makes copies of a value, one per call; the value itself if it is immutable."""
-    return (lambda: value) if type(value) in _ATOMS else _Plan(value).make
+# --- copying inputs
+
+
+def copier(value: Any) -> MakeCopy:
+    """Returns a function that makes copies of a value, one per call.
+
+    It returns the value itself if that is immutable.
+    """
+    if type(value) in _IMMUTABLE:
+        return lambda: value
+    return _CopyPlan(value).make_copy
 
 
 def shared_parts(value: Any) -> list[str]:
-    """The types of the parts that cannot be copied, like connections: all calls share them."""
-    return [] if type(value) in _ATOMS else _Plan(value).shared
+    """Returns the types of the parts that cannot be copied, like connections: calls share them."""
+    if type(value) in _IMMUTABLE:
+        return []
+    return _CopyPlan(value).shared
 
 
-class _Plan:
-    """How to copy one value."""
+class _CopyPlan:
+    """How to copy one value.
+
+    Attributes:
+        make_copy: returns a fresh copy.
+        shared: the types of the parts that all copies share, because they cannot be copied.
+    """
 
     def __init__(self, value: Any) -> None:
         self.shared: list[str] = []
-        self._met: set[int] = set()
-        self._tangled = False
-        make = self._of(value)
-        if self._tangled:  # a part that occurs twice must be one part in the copy, too
+        self._seen_ids: set[int] = set()
+        self._has_repeated_part = False
+        make_copy = self._copier_of(value)
+        if self._has_repeated_part:
+            # It must be one part in the copy, too, which pickle takes care of.
             self.shared = []
-            make = self._unpickled(value)
-        self.make: Make = make or (lambda: value)
+            make_copy = self._pickle_copier(value)
+        self.make_copy: MakeCopy = make_copy or (lambda: value)
 
-    def _of(self, value: Any) -> Make | None:
-        """None if the value itself will do."""
+    def _copier_of(self, value: Any) -> MakeCopy | None:
+        """Returns a function that copies a value; None if the value itself will do."""
         kind = type(value)
-        if kind in _ATOMS or isinstance(value, _SHARED) or _names(kind) & _FROZEN:
+        if kind in _IMMUTABLE or isinstance(value, _SHARED):
             return None
-        if kind is frozenset and _all_atoms(value):
+        if not _library_classes(kind).isdisjoint(_IMMUTABLE_CLASSES):
+            return None
+        if kind is frozenset and _all_immutable(value):
             return None
         if kind is not tuple:
-            if id(value) in self._met:
-                self._tangled = True
+            if id(value) in self._seen_ids:
+                self._has_repeated_part = True
                 return None
-            self._met.add(id(value))
+            self._seen_ids.add(id(value))
         if kind not in (list, tuple, dict):
-            return _plain_copy(value) or self._unpickled(value)
+            return _plain_copier(value) or self._pickle_copier(value)
         parts = value.values() if kind is dict else value
-        makes = [] if _all_atoms(parts) else [self._of(each) for each in parts]
-        if not any(makes):
+        part_copiers: list[MakeCopy | None] = []
+        if not _all_immutable(parts):
+            part_copiers = [self._copier_of(part) for part in parts]
+        if not any(part_copiers):
             return None if kind is tuple else value.copy
 
-        def copied() -> Any:
-            copies = [
-                each if make is None else make() for each, make in zip(parts, makes, strict=True)
-            ]
-            return (
-                copies
-                if kind is list
-                else tuple(copies)
-                if kind is tuple
-                else dict(zip(value, copies, strict=True))
-            )
+        def copy_with_parts() -> Any:
+            copies = []
+            for part, make_copy in zip(parts, part_copiers, strict=True):
+                copies.append(part if make_copy is None else make_copy())
+            if kind is dict:
+                return dict(zip(value, copies, strict=True))
+            return copies if kind is list else tuple(copies)
 
-        return copied
+        return copy_with_parts
 
-    def _unpickled(self, value: Any) -> Make | None:
-        """Any object, copied by pickle; what pickle cannot copy is shared."""
-        for lenient in (False, True):
+    def _pickle_copier(self, value: Any) -> MakeCopy | None:
+        """Returns a function that copies any object by pickle; what pickle cannot copy is shared.
+
+        Parts are shared only if the object cannot be copied otherwise.
+        """
+        for shares_unpicklable in (False, True):
             target = io.BytesIO()
-            pickler = _Pickler(target, lenient)
+            pickler = _Pickler(target, shares_unpicklable)
             try:
                 pickler.dump(value)
-                data, held = target.getvalue(), pickler.held
-                _Unpickler(data, held).load()
+                data = target.getvalue()
+                objects = pickler.shared_objects
+                _Unpickler(data, objects).load()
             except Exception:  # objects may raise anything when they are copied
                 continue
-            self.shared += pickler.shared
-            return lambda: _Unpickler(data, held).load()
+            self.shared += pickler.unpicklable
+            return lambda: _Unpickler(data, objects).load()
         self.shared.append(type(value).__name__)
         return None
 
 
 class _Pickler(pickle.Pickler):
-    """Shares what must not be copied; if lenient, also what cannot be copied."""
+    """Shares what must not be copied and, if asked to, what cannot be copied.
 
-    def __init__(self, target: io.BytesIO, lenient: bool) -> None:
+    Attributes:
+        shared_objects: what copies share, by number.
+        unpicklable: the types of those among them that could not be copied.
+    """
+
+    def __init__(self, target: io.BytesIO, shares_unpicklable: bool) -> None:
         super().__init__(target, protocol=pickle.HIGHEST_PROTOCOL)
-        self.held: list[Any] = []
-        self.shared: list[str] = []
-        self._lenient = lenient
+        self.shared_objects: list[Any] = []
+        self.unpicklable: list[str] = []
+        self._shares_unpicklable = shares_unpicklable
 
     def persistent_id(self, value: Any) -> int | None:
-        """A number for what is shared, None for what is copied."""
-        if type(value) in _ATOMS and not isinstance(value, types.FunctionType):
+        """Returns a number for what is shared, None for what is copied."""
+        if type(value) in _IMMUTABLE and not isinstance(value, types.FunctionType):
             return None
         if isinstance(value, _SHARED):
-            return self._hold(value)
-        if self._lenient and not isinstance(value, list | tuple | dict | set | frozenset):
+            return self._share(value)
+        is_container = isinstance(value, list | tuple | dict | set | frozenset)
+        if self._shares_unpicklable and not is_container:
             try:
                 value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
             except Exception:
-                self.shared.append(type(value).__name__)
-                return self._hold(value)
+                self.unpicklable.append(type(value).__name__)
+                return self._share(value)
         return None
 
-    def _hold(self, value: Any) -> int:
-        self.held.append(value)
-        return len(self.held) - 1
+    def _share(self, value: Any) -> int:
+        self.shared_objects.append(value)
+        return len(self.shared_objects) - 1
 
 
 class _Unpickler(pickle.Unpickler):
     """Reads bytes that this process has just written."""
 
-    def __init__(self, data: bytes, held: list[Any]) -> None:
+    def __init__(self, data: bytes, shared_objects: list[Any]) -> None:
         super().__init__(io.BytesIO(data))
-        self._held = held
+        self._shared_objects = shared_objects
 
     def persistent_load(self, number: Any) -> Any:
-        """The shared object."""
-        return self._held[number]
+        """Returns a shared object by its number."""
+        return self._shared_objects[number]
+
+
+# --- copying outputs
 
 
 def snapshot(value: Any) -> Any:
-    """An output as it is now, whatever its mechanism later does with its arrays and lists."""
-    if type(value) in _ATOMS:
+    """Returns an output as it is now, whatever its mechanism later does with its arrays."""
+    if type(value) in _IMMUTABLE:
         return value
     try:
-        return _received(value)
+        return _copy_output(value)
     except RecursionError:  # reading it will report that
         return value
 
 
-def _received(value: Any) -> Any:
+def _copy_output(value: Any) -> Any:
     kind = type(value)
-    if kind in _ATOMS:
+    if kind in _IMMUTABLE:
         return value
     if kind in (list, tuple):
-        return value[:] if _all_atoms(value) else kind(map(_received, value))
+        return value[:] if _all_immutable(value) else kind(map(_copy_output, value))
     if kind is dict:
-        return {name: _received(each) for name, each in value.items()}
-    if (make := _plain_copy(value)) is not None:
-        return make()
+        return {name: _copy_output(part) for name, part in value.items()}
+    make_copy = _plain_copier(value)
+    if make_copy is not None:
+        return make_copy()
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
-        try:  # now: later it might see what another run has changed; an endless one is cut
-            return [_received(each) for each in islice(value, MAX_LEAVES + 1)]
+        # Now: later it might see what another run has changed. An endless one is cut.
+        try:
+            return [_copy_output(item) for item in islice(value, MAX_LEAVES + 1)]
         except Exception as error:
-            raised = f"raised {type(error).__name__}: {error!s:.200}"
             raise MechanismError(
-                f"the mechanism returned a {kind.__name__} that {raised}"
+                f"the mechanism returned a {kind.__name__} that raised "
+                f"{type(error).__name__}: {error!s:.200}"
             ) from error
-    if (
-        field_names(kind)
-        or hasattr(kind, "tocoo")
-        or isinstance(value, list | tuple | dict | set | np.ndarray)
-    ):
+    is_container = isinstance(value, list | tuple | dict | set | np.ndarray)
+    if is_container or field_names(kind) or hasattr(kind, "tocoo"):
         with suppress(Exception):  # reading it will report what is wrong
             return copy.deepcopy(value)
     return value
 
 
-def _plain_copy(value: Any) -> Make | None:
-    """A copy function for a value without mutable parts; None if it may have such parts."""
+# --- both
+
+
+def _plain_copier(value: Any) -> MakeCopy | None:
+    """Returns a copy function for a value without mutable parts; None if it may have such parts."""
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
         return lambda: value.copy(order="K")
@@ -273,35 +332,37 @@ def _plain_copy(value: Any) -> Make | None:
         return lambda: value[:]
     if kind is memoryview:
         return lambda: np.array(value).data
-    names = _names(kind)
-    if names & {("polars", "DataFrame"), ("polars", "Series")}:
+    classes = _library_classes(kind)
+    if not classes.isdisjoint({("polars", "DataFrame"), ("polars", "Series")}):
         return lambda: value.clone()
-    of_numpy = (
-        isinstance(value, np.ndarray | np.void) and kind.__module__.partition(".")[0] == "numpy"
-    )
-    of_pandas = names & {("pandas", "DataFrame"), ("pandas", "Series")} and _cells_are_atoms(value)
-    if of_pandas or (of_numpy and not value.dtype.hasobject) or (kind is set and _all_atoms(value)):
+    is_pandas = not classes.isdisjoint({("pandas", "DataFrame"), ("pandas", "Series")})
+    library = kind.__module__.partition(".")[0]
+    is_numpy = isinstance(value, np.ndarray | np.void) and library == "numpy"
+    if (
+        (is_pandas and _has_immutable_cells(value))
+        or (is_numpy and not value.dtype.hasobject)
+        or (kind is set and _all_immutable(value))
+    ):
         return lambda: value.copy()
     return None
 
 
-def _all_atoms(values: Collection[Any]) -> bool:
-    return _ATOMS.issuperset(map(type, values))
+def _all_immutable(values: Collection[Any]) -> bool:
+    return _IMMUTABLE.issuperset(map(type, values))
 
 
-def _cells_are_atoms(value: Any) -> bool:
-    """Whether all cells of a pandas object are immutable: its copies share the objects in its cells."""
-    columns = (
-        [value.iloc[:, place] for place in range(value.shape[1])] if value.ndim == 2 else [value]
-    )
-    boxed = [
-        column
-        for column in columns
-        if isinstance(column.dtype, np.dtype) and column.dtype.hasobject
-    ]
-    return all(_all_atoms(column.tolist()) for column in boxed)
+def _has_immutable_cells(value: Any) -> bool:
+    """Returns whether all cells of a pandas object are immutable: its copies share their objects."""
+    columns = [value]
+    if value.ndim == 2:
+        columns = [value.iloc[:, position] for position in range(value.shape[1])]
+    for column in columns:
+        holds_objects = isinstance(column.dtype, np.dtype) and column.dtype.hasobject
+        if holds_objects and not _all_immutable(column.tolist()):
+            return False
+    return True
 
 
-def _names(kind: type) -> set[tuple[str, str]]:
-    """The classes of a library that a type is or descends from, by library and name."""
-    return {(each.__module__.partition(".")[0], each.__name__) for each in kind.__mro__}
+def _library_classes(kind: type) -> set[tuple[str, str]]:
+    """Returns the classes that a type is or descends from, by library and name."""
+    return {(base.__module__.partition(".")[0], base.__name__) for base in kind.__mro__}
