@@ -59,9 +59,8 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
     if relation not in RELATIONS:
         all_relations = ", ".join(map(repr, RELATIONS))
         raise InputError(f"relation={relation!r} is unknown; known are {all_relations}")
-    raise InputError(
-        f"relation={relation!r} makes no sense for {domain}, which has {', '.join(map(repr, known))}"
-    )
+    of_domain = ", ".join(map(repr, known))
+    raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {of_domain}")
 
 
 # --- coordinates of the unit cube

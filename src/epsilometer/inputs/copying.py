@@ -352,7 +352,7 @@ def _all_immutable(values: Collection[Any]) -> bool:
 
 
 def _has_immutable_cells(value: Any) -> bool:
-    """Returns whether all cells of a pandas object are immutable: its copies share their objects."""
+    """Returns whether all cells of a pandas object are immutable: its copies share them."""
     columns = [value]
     if value.ndim == 2:
         columns = [value.iloc[:, position] for position in range(value.shape[1])]

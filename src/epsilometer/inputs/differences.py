@@ -237,7 +237,7 @@ def _keys(value: Any, items: Sequence[Any]) -> list[Hashable]:
         return [data[start : start + row_size] for start in range(0, len(data), row_size)]
     keys: list[Hashable] = []
     for item in items:
-        # The repr is much faster than a digest, and as good for values of which it shows everything.
+        # The repr is much faster than a digest, and as good for values that it shows completely.
         text = safe_repr(item)
         omits = len(text) >= _MAX_REPR or any(sign in text for sign in _SIGNS_OF_OMISSION)
         keys.append(digest_or_none(item) or text if omits else text)

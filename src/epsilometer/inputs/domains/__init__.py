@@ -7,9 +7,33 @@ Example:
 """
 
 from epsilometer.inputs.coordinates import RELATIONS, Neighbours
-from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Number, Text
+from epsilometer.inputs.domains.numbers import (
+    Boolean,
+    Category,
+    Date,
+    Domain,
+    Integer,
+    Number,
+    Text,
+)
 from epsilometer.inputs.domains.records import Optional
 from epsilometer.inputs.domains.tables import Matrix, Queries, Records, Table, Vector, from_strategy
 
-__all__ = ["RELATIONS", "Boolean", "Category", "Date", "Domain", "Integer", "Matrix", "Neighbours", "Number"]
-__all__ += ["Optional", "Queries", "Records", "Table", "Text", "Vector", "from_strategy"]
+__all__ = [
+    "RELATIONS",
+    "Boolean",
+    "Category",
+    "Date",
+    "Domain",
+    "Integer",
+    "Matrix",
+    "Neighbours",
+    "Number",
+    "Optional",
+    "Queries",
+    "Records",
+    "Table",
+    "Text",
+    "Vector",
+    "from_strategy",
+]

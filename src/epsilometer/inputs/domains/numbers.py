@@ -1,4 +1,4 @@
-"""What a domain is: datasets, and which of them are neighbours; single values of any type, alone or as records."""
+"""What a domain is, and the domains of single values, alone or as records."""
 
 import datetime
 import math
@@ -14,34 +14,51 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Coordinate, Neighbours, Point, Special, Value
 from epsilometer.inputs.pairs import Pair
 
+# The numbers at which the machine's integers of 8 to 64 bits end, with and without a sign.
+_MACHINE_LIMITS = (
+    2**7 - 1,
+    2**8 - 1,
+    2**15 - 1,
+    2**16 - 1,
+    2**31 - 1,
+    2**32 - 1,
+    2**63 - 1,
+    2**64 - 1,
+    2**31,
+    2**63,
+    -(2**31) - 1,
+)
+
 
 class Domain(Protocol):
-    """The datasets that a mechanism may be given. The first of its relations is the default."""
+    """The datasets that a mechanism may be given, and which of them are neighbours."""
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """By name: which datasets may be neighbours."""
+        """The names of the relations by which datasets are neighbours; the first is the default."""
 
     def neighbours(self, relation: str) -> Neighbours:
-        """The pairs of neighbours by that relation; an InputError if there are none."""
+        """Returns the pairs of neighbours by a relation, or raises an InputError if none exist."""
 
 
 class Interval(Value):
-    """What numbers of an interval share: as datasets, neighbours are at most `sensitivity` apart."""
+    """Numbers of an interval; as datasets, neighbours are at most `sensitivity` apart."""
 
     __slots__ = ()
     relations: ClassVar[tuple[str, ...]] = ("replace", "l1", "linf")
 
     def other(self: Any, point: Point, record: Any) -> Any:
-        """Another number; if need be, the far end."""
+        """Returns another number; if need be, the far end."""
         value = self.record(point)
-        return value if value != record else type(value)(_farther_end(record, self.low, self.high))
+        if value != record:
+            return value
+        return type(value)(_farther_end(record, self.low, self.high))
 
     def neighbours(self: Any, relation: str) -> Neighbours:
-        """Two numbers."""
-        whole = isinstance(self, Integer)
-        cube.check_relation(relation, self.relations, "a whole number" if whole else "a number")
-        return _TwoNumbers(self, int if whole else float)
+        """Returns all pairs of two numbers that are close enough."""
+        is_whole = isinstance(self, Integer)
+        cube.check_relation(relation, self.relations, "a whole number" if is_whole else "a number")
+        return _TwoNumbers(self, is_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +88,44 @@ class Number(Interval):
         return (Coordinate(),)
 
     def record(self, point: Point) -> float:
-        """The number that a point stands for."""
+        """Returns the number that a point stands for."""
         return cube.within(point[0], float(self.low), float(self.high))
 
     @property
     def specials(self) -> list[Special]:
-        """Bounds and what lies just and far beyond them, and the numbers that behave like no other."""
-        low, high = float(self.low), float(self.high)
+        """Bounds, what lies just and far beyond them, and numbers that behave like no other."""
+        low = float(self.low)
+        high = float(self.high)
         width = high - low
-        found: tuple[tuple[Any, str], ...] = (
-            *((0.0, "zero"), (1.0, "one"), (low, "the lower bound"), (high, "the upper bound")),
-            *((low + width / 2.0, "the middle"), cube.NOT_A_NUMBER, (math.inf, "infinity")),
-            *((high + width, "above the upper bound"), (low - width, "below the lower bound")),
-            *((high + 1e3 * width, "far above the upper bound"), (low - 1e3 * width, "far below the lower bound")),
-            *((-math.inf, "minus infinity"), (-0.0, "minus zero"), (5e-324, "a subnormal number")),
-            *((1.7e308, "a huge number"), (-1.7e308, "a huge negative number"), (2.0**53 + 2.0, "beyond 2^53")),
-            *((math.nextafter(high, math.inf), "just above the upper bound"), cube.MISSING),
-            (math.nextafter(low, -math.inf), "just below the lower bound"),
-            (math.nextafter(high, -math.inf), "just below the upper bound"),
-            (math.nextafter(low, math.inf), "just above the lower bound"),
+        return cube.distinct(
+            [
+                Special(0.0, "zero"),
+                Special(1.0, "one"),
+                Special(low, "the lower bound"),
+                Special(high, "the upper bound"),
+                Special(low + width / 2.0, "the middle"),
+                cube.NOT_A_NUMBER,
+                Special(math.inf, "infinity"),
+                Special(high + width, "above the upper bound"),
+                Special(low - width, "below the lower bound"),
+                Special(high + 1e3 * width, "far above the upper bound"),
+                Special(low - 1e3 * width, "far below the lower bound"),
+                Special(-math.inf, "minus infinity"),
+                Special(-0.0, "minus zero"),
+                Special(5e-324, "a subnormal number"),
+                Special(1.7e308, "a huge number"),
+                Special(-1.7e308, "a huge negative number"),
+                Special(2.0**53 + 2.0, "beyond 2^53"),
+                Special(math.nextafter(high, math.inf), "just above the upper bound"),
+                cube.MISSING,
+                Special(math.nextafter(low, -math.inf), "just below the lower bound"),
+                Special(math.nextafter(high, -math.inf), "just below the upper bound"),
+                Special(math.nextafter(low, math.inf), "just above the lower bound"),
+            ]
         )
-        return cube.distinct(found)
 
     def contains(self, record: Any) -> bool:
-        """A number between the bounds."""
+        """Returns whether it is a number between the bounds."""
         return _is_number(record) and bool(self.low <= record <= self.high)
 
 
@@ -115,8 +146,9 @@ class Integer(Interval):
     sensitivity: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in zip(("low", "high"), cube.check_whole_interval(self.low, self.high), strict=True):
-            object.__setattr__(self, name, value)
+        low, high = cube.check_whole_interval(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
         if self.sensitivity is not None:
             check_whole("sensitivity", self.sensitivity, 1, ": otherwise no number has a neighbour")
 
@@ -126,28 +158,41 @@ class Integer(Interval):
         return (Coordinate(self.high - self.low + 1),)
 
     def record(self, point: Point) -> int:
-        """The number that a point stands for."""
+        """Returns the number that a point stands for."""
         return cube.whole_within(point[0], self.low, self.high)
 
     @property
     def specials(self) -> list[Special]:
         """Bounds, their neighbours, and the numbers at which types of the machine end."""
-        low, high = self.low, self.high
-        limits = (*((1 << bits) - 1 for bits in (7, 8, 15, 16, 31, 32, 63, 64)), 2**31, 2**63, -(2**31) - 1)
-        found: tuple[tuple[Any, str], ...] = (
-            *((0, "zero"), (1, "one"), (low, "the lower bound"), (high, "the upper bound"), (-1, "minus one")),
-            *(cube.MISSING, cube.NOT_A_NUMBER, ((low + high) // 2, "the middle")),
-            *((high + 1, "just above the upper bound"), (low - 1, "just below the lower bound")),
-            *((high - 1, "just below the upper bound"), (low + 1, "just above the lower bound")),
-            *((high + 1000 * (high - low), "far above the upper bound"), (2**53 + 1, "beyond 2^53")),
-            *((low - 1000 * (high - low), "far below the lower bound"), (-(2**53) - 1, "beyond -2^53")),
-            *((value, f"a limit of the machine's integers ({value})") for value in limits),
-        )
-        return cube.distinct(found)
+        low = self.low
+        high = self.high
+        width = high - low
+        specials = [
+            Special(0, "zero"),
+            Special(1, "one"),
+            Special(low, "the lower bound"),
+            Special(high, "the upper bound"),
+            Special(-1, "minus one"),
+            cube.MISSING,
+            cube.NOT_A_NUMBER,
+            Special((low + high) // 2, "the middle"),
+            Special(high + 1, "just above the upper bound"),
+            Special(low - 1, "just below the lower bound"),
+            Special(high - 1, "just below the upper bound"),
+            Special(low + 1, "just above the lower bound"),
+            Special(high + 1000 * width, "far above the upper bound"),
+            Special(2**53 + 1, "beyond 2^53"),
+            Special(low - 1000 * width, "far below the lower bound"),
+            Special(-(2**53) - 1, "beyond -2^53"),
+        ]
+        note = "a limit of the machine's integers"
+        specials += [Special(limit, f"{note} ({limit})") for limit in _MACHINE_LIMITS]
+        return cube.distinct(specials)
 
     def contains(self, record: Any) -> bool:
-        """A whole number between the bounds."""
-        return _is_number(record) and isinstance(record, int | np.integer) and bool(self.low <= record <= self.high)
+        """Returns whether it is an integer between the bounds."""
+        is_integer = _is_number(record) and isinstance(record, int | np.integer)
+        return is_integer and bool(self.low <= record <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +208,9 @@ class Category(Value):
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not isinstance(self.values, Sequence) or not self.values:
             raise InputError(f"values={self.values!r:.100} must be a list of at least one value")
-        if any(one == two for number, one in enumerate(self.values) for two in self.values[:number]):
-            raise InputError(f"values={self.values!r:.100} names a value twice")
+        for number, value in enumerate(self.values):
+            if any(value == earlier for earlier in self.values[:number]):
+                raise InputError(f"values={self.values!r:.100} names a value twice")
 
     @property
     def is_fixed(self) -> bool:
@@ -177,34 +223,41 @@ class Category(Value):
         return (Coordinate(len(self.values), ordered=False),)
 
     def record(self, point: Point) -> Any:
-        """The value that a point stands for."""
+        """Returns the value that a point stands for."""
         return self.values[cube.level_of(point[0], len(self.values))]
 
     def other(self, point: Point, record: Any) -> Any:
-        """Another value; if need be, the next one."""
+        """Returns another value; if need be, the next one."""
         number = cube.level_of(point[0], len(self.values))
-        return self.values[(number + (self.values[number] == record)) % len(self.values)]
+        if self.values[number] == record:
+            number = (number + 1) % len(self.values)
+        return self.values[number]
 
     @property
     def specials(self) -> list[Special]:
         """Every value, and some that were never seen."""
         unseen: list[Any] = [None]
-        if any(isinstance(each, str) for each in self.values):
-            unseen = ["unseen", "", str(self.values[0]) + " ", str(self.values[0]).swapcase(), None]
-        elif all(_is_number(each) for each in self.values):
+        if any(isinstance(value, str) for value in self.values):
+            first = str(self.values[0])
+            unseen = ["unseen", "", first + " ", first.swapcase(), None]
+        elif all(_is_number(value) for value in self.values):
             unseen = [max(self.values) + 1, min(self.values) - 1, math.nan, None]
-        known = [(each, f"the category {each!r:.40}") for each in self.values]
-        others = [(each, f"an unseen category ({each!r:.40})") for each in unseen if not self.contains(each)]
-        return cube.distinct([*known, *others])
+        candidates = [(value, f"the category {value!r:.40}") for value in self.values]
+        new_values = [value for value in unseen if not self.contains(value)]
+        candidates += [(value, f"an unseen category ({value!r:.40})") for value in new_values]
+        return cube.distinct(candidates)
 
     def contains(self, record: Any) -> bool:
-        """One of the values, of the same type."""
-        return any(type(each) is type(record) and each == record for each in self.values)
+        """Returns whether it is one of the values, of the same type."""
+        return any(type(value) is type(record) and value == record for value in self.values)
 
     def neighbours(self, relation: str) -> Neighbours:
-        """Two values."""
+        """Returns all pairs of two values."""
         if self.is_fixed:
-            raise InputError(f"values={self.values!r:.100}: a domain of one value has no neighbours; give at least two")
+            raise InputError(
+                f"values={self.values!r:.100}: a domain of one value has no neighbours; give at "
+                "least two"
+            )
         return super(Category, self).neighbours(relation)
 
 
@@ -235,7 +288,9 @@ class Text(Value):
     def __post_init__(self) -> None:
         check_whole("most", self.most, 1, ": the empty text alone has no neighbours")
         if not isinstance(self.letters, str) or len(self.letters) < 2:
-            raise InputError(f"letters={self.letters!r:.100} must be a text of at least two characters")
+            raise InputError(
+                f"letters={self.letters!r:.100} must be a text of at least two characters"
+            )
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -243,29 +298,41 @@ class Text(Value):
         return Coordinate(self.most + 1), Coordinate()
 
     def record(self, point: Point) -> str:
-        """The text that a point stands for."""
-        digits, base = int(point[1] * 2.0**53), len(self.letters)
-        places = range(cube.whole_within(point[0], 0, self.most))
-        return "".join(self.letters[digits // base**place % base] for place in places)
+        """Returns the text that a point stands for."""
+        length = cube.whole_within(point[0], 0, self.most)
+        base = len(self.letters)
+        # The letters are the digits of one large integer.
+        integer = int(point[1] * 2.0**53)
+        return "".join(self.letters[integer // base**place % base] for place in range(length))
 
     def other(self, point: Point, record: Any) -> str:
-        """Another text; if need be, a letter."""
+        """Returns another text; if need be, a letter."""
         text = self.record(point)
-        return text if text != record else next(each for each in self.letters if each != record)
+        if text != record:
+            return text
+        return next(letter for letter in self.letters if letter != record)
 
     @property
     def specials(self) -> list[Special]:
         """Short, long and strange texts."""
-        first, strange = self.letters[0], "\u00e9\U0001f600"[: self.most]
-        found: tuple[tuple[Any, str], ...] = (
-            *(("", "an empty text"), (first, "one letter"), (first * self.most, "a full text"), cube.MISSING),
-            *((first * (self.most + 1), "a text one character too long"), (first * 10_000, "a very long text")),
-            *((" ", "a blank"), (strange, "a text beyond ASCII"), ("\0", "a NUL character")),
+        letter = self.letters[0]
+        beyond_ascii = "\u00e9\U0001f600"[: self.most]
+        return cube.distinct(
+            [
+                Special("", "an empty text"),
+                Special(letter, "one letter"),
+                Special(letter * self.most, "a full text"),
+                cube.MISSING,
+                Special(letter * (self.most + 1), "a text one character too long"),
+                Special(letter * 10_000, "a very long text"),
+                Special(" ", "a blank"),
+                Special(beyond_ascii, "a text beyond ASCII"),
+                Special("\0", "a NUL character"),
+            ]
         )
-        return cube.distinct(found)
 
     def contains(self, record: Any) -> bool:
-        """A text that is not too long."""
+        """Returns whether it is a text that is not too long."""
         return isinstance(record, str) and len(record) <= self.most
 
 
@@ -288,9 +355,13 @@ class Date(Value):
                 day = datetime.date.fromisoformat(given) if isinstance(given, str) else given
                 object.__setattr__(self, name, datetime.date(day.year, day.month, day.day))
             except (AttributeError, ValueError) as error:
-                raise InputError(f"{name}={given!r:.100} must be a date, like '2024-02-29'") from error
+                raise InputError(
+                    f"{name}={given!r:.100} must be a date, like '2024-02-29'"
+                ) from error
         if not self.low < self.high:
-            raise InputError(f"low={self.low} must be before high={self.high}: a single day has no neighbours")
+            raise InputError(
+                f"low={self.low} must be before high={self.high}: a single day has no neighbours"
+            )
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -298,27 +369,37 @@ class Date(Value):
         return (Coordinate((self.high - self.low).days + 1),)
 
     def record(self, point: Point) -> datetime.date:
-        """The day that a point stands for."""
-        return self.low + datetime.timedelta(days=cube.whole_within(point[0], 0, (self.high - self.low).days))
+        """Returns the day that a point stands for."""
+        n_days = (self.high - self.low).days
+        return self.low + datetime.timedelta(days=cube.whole_within(point[0], 0, n_days))
 
     def other(self, point: Point, record: Any) -> datetime.date:
-        """Another day; if need be, an end."""
+        """Returns another day; if need be, an end."""
         day = self.record(point)
-        return day if day != record else self.high if record == self.low else self.low
+        if day != record:
+            return day
+        return self.high if record == self.low else self.low
 
     @property
     def specials(self) -> list[Special]:
         """The ends, what lies beyond them, and the ends of all time."""
-        day = datetime.timedelta(days=1)
-        days: list[tuple[Any, str]] = [(self.low, "the first day"), (self.high, "the last day")]
-        days += [(self.low - day, "before the first day")] if self.low > datetime.date.min else []
-        days += [(self.high + day, "after the last day")] if self.high < datetime.date.max else []
-        days += [(datetime.date(2024, 2, 29), "a leap day"), (datetime.date(1970, 1, 1), "the first day of Unix")]
-        days += [(datetime.date.min, "the first of all days"), (datetime.date.max, "the last of all days")]
-        return cube.distinct([*days, cube.MISSING])
+        one_day = datetime.timedelta(days=1)
+        specials = [Special(self.low, "the first day"), Special(self.high, "the last day")]
+        if self.low > datetime.date.min:
+            specials.append(Special(self.low - one_day, "before the first day"))
+        if self.high < datetime.date.max:
+            specials.append(Special(self.high + one_day, "after the last day"))
+        specials += [
+            Special(datetime.date(2024, 2, 29), "a leap day"),
+            Special(datetime.date(1970, 1, 1), "the first day of Unix"),
+            Special(datetime.date.min, "the first of all days"),
+            Special(datetime.date.max, "the last of all days"),
+            cube.MISSING,
+        ]
+        return cube.distinct(specials)
 
     def contains(self, record: Any) -> bool:
-        """A day between the ends."""
+        """Returns whether it is a day between the ends."""
         return type(record) is datetime.date and self.low <= record <= self.high
 
 
@@ -328,22 +409,37 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _TwoNumbers:
+    """Pairs of two numbers of an interval that are at most its sensitivity apart.
+
+    Attributes:
+        domain: a `Number` or an `Integer`.
+        is_whole: whether the numbers are integers.
+    """
+
     domain: Any
-    kind: type
+    is_whole: bool
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One number and where its neighbour lies."""
+        """Those of one number, and where its neighbour lies."""
         return (*self.domain.coordinates, Coordinate())
 
     def pair(self, point: Point) -> Pair:
-        """The neighbour lies between the farthest one below and the farthest one above."""
-        left, low, high = self.domain.record(point), self.domain.low, self.domain.high
-        width = high - low if self.domain.sensitivity is None else self.domain.sensitivity
-        low, high = self.kind(max(low, left - width)), self.kind(min(high, left + width))
-        right = cube.whole_within(point[1], low, high) if self.kind is int else cube.within(point[1], low, high)
-        return Pair(left, right if right != left else _farther_end(left, low, high))
+        """Returns a number and one between the farthest neighbours below and above it."""
+        left = self.domain.record(point)
+        reach = self.domain.sensitivity
+        if reach is None:
+            reach = self.domain.high - self.domain.low
+        kind = int if self.is_whole else float
+        low = kind(max(self.domain.low, left - reach))
+        high = kind(min(self.domain.high, left + reach))
+        between = cube.whole_within if self.is_whole else cube.within
+        right = between(point[1], low, high)
+        if right == left:
+            right = _farther_end(left, low, high)
+        return Pair(left, right)
 
 
 def _farther_end(value: float, low: float, high: float) -> float:
+    """Returns the end of an interval that is farther from a value."""
     return high if high - value >= value - low else low

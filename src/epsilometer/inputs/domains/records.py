@@ -1,9 +1,8 @@
-"""Pairs of neighbouring datasets of records or of numbers; optional values, values that were seen, rows."""
+"""Pairs of neighbouring datasets of records or numbers; optional values, seen values, rows."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,14 @@ from epsilometer.inputs.pairs import Pair
 
 @dataclass(frozen=True, slots=True)
 class RecordPairs:
-    """Two datasets of `least` to `most` records that are neighbours by a relation.
+    """Pairs of datasets of `least` to `most` records that are neighbours by a relation.
 
     Attributes:
         record: what a record may be.
         least: the fewest records of the left dataset.
         most: the most.
         relation: which of the two are neighbours.
-        wrap: makes of a list of records what a mechanism is given.
+        wrap: turns a list of records into what a mechanism is given.
         user: the column that names the user, for the relation "user".
     """
 
@@ -37,40 +36,72 @@ class RecordPairs:
     user: str | None = None
 
     def __post_init__(self) -> None:
-        if self.record.is_fixed and self.relation in ("replace", "substitute-column"):
-            only = "there is only one possible record, so no dataset has a neighbour"
-            raise InputError(f"relation={self.relation!r}: {only}")
+        if self.record.is_fixed and self._replaces:
+            raise InputError(
+                f"relation={self.relation!r}: there is only one possible record, so no dataset has "
+                "a neighbour"
+            )
+
+    @property
+    def _replaces(self) -> bool:
+        """Whether a record, or one of its values, is replaced."""
+        return self.relation in ("replace", "substitute-column")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
         """How many records, the records, what replaces one of them, in which column, and which."""
-        size = (Coordinate(self.most - self.least + 1),) if self.least < self.most else ()
-        replaced = self.relation in ("replace", "substitute-column")
-        return (
-            *size,
-            *self.record.coordinates * (self.most + replaced),
-            *((Coordinate(),) if self.relation == "substitute-column" else ()),
-            *((Coordinate(self.most, ordered=False),) if self.most > 1 else ()),
-        )
+        coordinates: list[Coordinate] = []
+        if self.least < self.most:
+            coordinates.append(Coordinate(self.most - self.least + 1))
+        coordinates += self.record.coordinates * self.most
+        if self._replaces:
+            coordinates += self.record.coordinates
+        if self.relation == "substitute-column":
+            coordinates.append(Coordinate())
+        if self.most > 1:
+            coordinates.append(Coordinate(self.most, ordered=False))
+        return tuple(coordinates)
 
     def pair(self, point: Point) -> Pair:
-        """The right dataset lacks something of the left one, or has something else in its place."""
-        count, width = self.most, len(self.record.coordinates)
+        """Returns a dataset, and one that lacks something of it or has it replaced."""
+        n_records = self.most
         if self.least < self.most:
-            count, point = cube.whole_within(point[0], self.least, self.most), point[1:]
-        left = [self.record.record(point[width * place : width * (place + 1)]) for place in range(count)]
-        place = cube.level_of(point[-1], count) if self.most > 1 else 0
-        rest = point[self.most * width : (self.most + 1) * width]
-        u = point[(self.most + 1) * width] if self.relation == "substitute-column" else 0.0
-        return Pair(self.wrap(left), self.wrap(changed(self.record, left, self.relation, place, rest, u, self.user)))
+            n_records = cube.whole_within(point[0], self.least, self.most)
+            point = point[1:]
+        width = len(self.record.coordinates)
+        left = [
+            self.record.record(point[width * number : width * (number + 1)])
+            for number in range(n_records)
+        ]
+        after_records = self.most * width
+        right = changed(
+            self.record,
+            left,
+            relation=self.relation,
+            place=cube.level_of(point[-1], n_records) if self.most > 1 else 0,
+            point=point[after_records : after_records + width],
+            u=point[after_records + width] if self.relation == "substitute-column" else 0.0,
+            user=self.user,
+        )
+        return Pair(self.wrap(left), self.wrap(right))
 
 
 def changed(
-    record: Record, left: list[Any], relation: str, place: int, point: Point, u: float, user: Any = None
+    record: Record,
+    left: list[Any],
+    relation: str,
+    place: int,
+    point: Point,
+    u: float,
+    user: Any = None,
 ) -> list[Any]:
-    """The neighbour of a list of records at one of its places.
+    """Returns the neighbour of a list of records at one of its places.
 
     Args:
+        record: what a record may be.
+        left: the records.
+        relation: which lists are neighbours.
+        place: the position of the record that is removed or replaced.
         point: what a replaced record becomes.
         u: which of its columns changes, where only one does.
         user: the column that names the user.
@@ -88,22 +119,22 @@ def changed(
 
 
 def with_value(record: Any, name: Any, value: Any) -> Any:
-    """A record with another value in a column."""
+    """Returns a record with another value in a column; `name` None stands for the whole record."""
     return value if name is None else {**record, name: value}
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftedAnswers:
-    """Two lists of numbers, of which the right one is moved.
+    """Pairs of lists of numbers, of which the right one is moved.
 
     Attributes:
         count: how many numbers.
         low: the smallest.
         high: the largest.
         sensitivity: the most that one moves, or all together.
-        whole: whether numbers are whole.
+        whole: whether numbers are integers.
         in_all: whether the sensitivity is that of the sum of all moves.
-        wrap: makes of a list of numbers what a mechanism is given.
+        wrap: turns a list of numbers into what a mechanism is given.
     """
 
     count: int
@@ -115,10 +146,14 @@ class ShiftedAnswers:
     wrap: Callable[[list[Any]], Any]
 
     def __post_init__(self) -> None:
-        if self.whole:
-            cube.check_whole_interval(self.low, self.high)
-            if self.sensitivity < 1.0:
-                raise InputError(f"sensitivity={self.sensitivity!r}: whole numbers have no neighbour less than 1 away")
+        if not self.whole:
+            return
+        cube.check_whole_interval(self.low, self.high)
+        if self.sensitivity < 1.0:
+            raise InputError(
+                f"sensitivity={self.sensitivity!r}: whole numbers have no neighbour less than 1 "
+                "away"
+            )
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -127,34 +162,55 @@ class ShiftedAnswers:
         return (Coordinate(levels),) * self.count + (Coordinate(signed=True),) * self.count
 
     def pair(self, point: Point) -> Pair:
-        """The right numbers stay within the domain, too."""
-        low, high, kind = self.low, self.high, int if self.whole else float
-        number: Callable[..., float] = cube.whole_within if self.whole else cube.within
-        left = np.array([number(u, kind(low), kind(high)) for u in point[: self.count]], dtype=np.float64)
-        right = np.clip(left + self._moves(np.array([cube.signed_step(u) for u in point[self.count :]])), low, high)
+        """Returns numbers, and the moved ones, which stay within the domain, too."""
+        kind = int if self.whole else float
+        between: Callable[..., float] = cube.whole_within if self.whole else cube.within
+        numbers = [between(u, kind(self.low), kind(self.high)) for u in point[: self.count]]
+        left = np.array(numbers, dtype=np.float64)
+        steps = np.array([cube.signed_step(u) for u in point[self.count :]])
+        right = np.clip(left + self._moves(steps), self.low, self.high)
         if np.array_equal(left, right):
-            right, first = left.copy(), min(self.sensitivity, high - low)
-            step = float(np.floor(first)) if self.whole else first
-            right[0] += step if high - left[0] >= step else -min(step, left[0] - low)
-        return Pair(*(self.wrap([kind(each) for each in side]) for side in (left, right)))
+            right = self._with_first_moved(left)
+        return Pair(
+            self.wrap([kind(number) for number in left]),
+            self.wrap([kind(number) for number in right]),
+        )
+
+    def _with_first_moved(self, left: Floats) -> Floats:
+        """Returns the numbers with the first one moved as far as it may, up if there is room."""
+        step = min(self.sensitivity, self.high - self.low)
+        if self.whole:
+            step = float(np.floor(step))
+        right = left.copy()
+        has_room_above = self.high - left[0] >= step
+        right[0] += step if has_room_above else -min(step, left[0] - self.low)
+        return right
 
     def _moves(self, steps: Floats) -> Floats:
-        """How far each number moves: −1 to 1 times the sensitivity, and no more than it in total where `in_all`."""
+        """Returns how far each number moves.
+
+        Args:
+            steps: shape (count,), from −1 to 1, in units of the sensitivity; where `in_all`, their
+                sizes are scaled so that they add up to 1.
+        """
         total = float(np.abs(steps).sum())
         if self.in_all and total > 0.0:
             steps = steps / total  # all of it: smaller moves reveal less
         moves = steps * self.sensitivity
         if not self.whole:
             return moves
-        whole = np.trunc(moves)
-        if not whole.any() and total > 0.0:  # all too small: the largest gets a full step
-            place = int(np.argmax(np.abs(moves)))
-            whole[place] = np.copysign(np.trunc(self.sensitivity), moves[place])
-        return whole
+        whole_moves = np.trunc(moves)
+        if not whole_moves.any() and total > 0.0:  # all too small: the largest gets a full step
+            largest = int(np.argmax(np.abs(moves)))
+            whole_moves[largest] = np.copysign(np.trunc(self.sensitivity), moves[largest])
+        return whole_moves
 
 
-# A tenth of the values of an optional domain are missing.
-_MISSING_SHARE = 0.1
+# The fraction of the values of an optional domain that are missing.
+_MISSING_FRACTION = 0.1
+# The simplest values of a strategy's, by their length as text, and the longest, that are tried.
+_N_SIMPLEST = 20
+_N_LONGEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,47 +232,56 @@ class Optional(Value):
         return (Coordinate(), *self.domain.coordinates)
 
     def record(self, point: Point) -> Any:
-        """The value that a point stands for."""
-        return None if point[0] < _MISSING_SHARE else self.domain.record(point[1:])
+        """Returns the value that a point stands for."""
+        return None if point[0] < _MISSING_FRACTION else self.domain.record(point[1:])
 
     def other(self, point: Point, record: Any) -> Any:
-        """Another value; if need be, None or a value."""
+        """Returns another value; if need be, None or a value."""
         value = self.record(point)
+        if value is None and record is None:
+            return self.domain.record(point[1:])
         if value is None or record is None:
-            return self.domain.record(point[1:]) if value is record else value
+            return value
         return value if value != record else None
 
     @property
     def specials(self) -> list[Special]:
-        """A missing value, and those of the domain."""
+        """Those of the domain, and a missing value."""
         return cube.distinct([*self.domain.specials, cube.MISSING])
 
     def contains(self, record: Any) -> bool:
-        """None, or a value of the domain."""
+        """Returns whether it is None, or a value of the domain."""
         return record is None or bool(self.domain.contains(record))
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(Category):
-    """Values that were seen; any other may be as good."""
+    """Values that were generated; any other value may belong to the domain as well."""
 
     def __post_init__(self) -> None:
-        """Whoever has seen them knows that they differ."""
+        """Checks nothing: whoever has generated the values knows that they differ."""
 
     def other(self, point: Point, record: Any) -> Any:
-        """Another value; if need be, the next one."""
+        """Returns another value; if need be, the next one."""
         number = cube.level_of(point[0], len(self.values))
-        return self.values[(number + (repr(self.values[number]) == repr(record))) % len(self.values)]
+        if repr(self.values[number]) == repr(record):
+            number = (number + 1) % len(self.values)
+        return self.values[number]
 
     @property
     def specials(self) -> list[Special]:
-        """The strangest of them: no numbers, empty ones, then the simplest and the largest."""
-        strange = [each for each in self.values if each != each or each in (None, "", 0, math.inf, -math.inf)]
-        others = sorted(self.values, key=lambda each: (len(repr(each)), repr(each)))
-        return cube.distinct((each, f"the value {each!r:.40}") for each in [*strange, *others[:20], *others[-10:]])
+        """The strangest: NaN, empty and infinite ones, then the simplest and the longest."""
+        strange = []
+        for value in self.values:
+            is_nan = value != value
+            if is_nan or value in (None, "", 0, math.inf, -math.inf):
+                strange.append(value)
+        by_length = sorted(self.values, key=lambda value: (len(repr(value)), repr(value)))
+        candidates = [*strange, *by_length[:_N_SIMPLEST], *by_length[-_N_LONGEST:]]
+        return cube.distinct((value, f"the value {value!r:.40}") for value in candidates)
 
     def contains(self, record: Any) -> bool:
-        """A strategy says what it makes, not what it would."""
+        """Returns True: a strategy shows what it has made, not what it would make."""
         return True
 
 
@@ -233,7 +298,9 @@ class Row:
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
         """Those of all columns."""
-        return tuple(coordinate for domain in self.columns.values() for coordinate in domain.coordinates)
+        return tuple(
+            coordinate for domain in self.columns.values() for coordinate in domain.coordinates
+        )
 
     @property
     def is_fixed(self) -> bool:
@@ -241,26 +308,34 @@ class Row:
         return all(domain.is_fixed for domain in self.columns.values())
 
     def record(self, point: Point) -> dict[Any, Any]:
-        """The row that a point stands for."""
-        return {name: self.columns[name].record(part) for name, part in self._parts(point)}
+        """Returns the row that a point stands for."""
+        parts = self._split_point(point)
+        return {name: domain.record(parts[name]) for name, domain in self.columns.items()}
 
     def other(self, point: Point, record: Any) -> dict[Any, Any]:
-        """Another row; if need be the first column that can change does."""
+        """Returns another row; if need be, the first column that can change does."""
         row = self.record(point)
         if row == record:
-            name, part = next(found for found in self._parts(point) if not self.columns[found[0]].is_fixed)
+            name = next(name for name, domain in self.columns.items() if not domain.is_fixed)
+            part = self._split_point(point)[name]
             row[name] = self.columns[name].other(part, record[name])
         return row
 
     @property
     def specials(self) -> list[Special]:
-        """None of its own: every column has some."""
+        """None: every column has its own."""
         return []
 
     def contains(self, record: Any) -> bool:
-        """Whether every value belongs to its column."""
+        """Returns whether every value belongs to its column."""
         return all(domain.contains(record[name]) for name, domain in self.columns.items())
 
-    def _parts(self, point: Point) -> list[tuple[Any, Point]]:
-        ends = [0, *accumulate(len(domain.coordinates) for domain in self.columns.values())]
-        return [(name, point[start:end]) for name, (start, end) in zip(self.columns, pairwise(ends), strict=True)]
+    def _split_point(self, point: Point) -> dict[Any, Point]:
+        """Returns the part of a point that belongs to each column."""
+        parts: dict[Any, Point] = {}
+        start = 0
+        for name, domain in self.columns.items():
+            end = start + len(domain.coordinates)
+            parts[name] = point[start:end]
+            start = end
+        return parts

@@ -1,4 +1,4 @@
-"""Lists of numbers, and real data: lists, arrays, series and tables of records of any type; domains from examples."""
+"""Domains of datasets: lists of numbers, arrays, series and tables of records, and examples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +15,28 @@ from epsilometer.inputs.domains.numbers import Category, Integer, Number
 from epsilometer.inputs.domains.records import RecordPairs, Row, Seen, ShiftedAnswers, changed
 from epsilometer.inputs.pairs import Pair
 
-# How many records a dataset has unless told otherwise: enough for every edge, few enough to read.
+# The fewest and the most records that a dataset has by default: enough for every edge case, few
+# enough to read.
 _SIZE = (0, 12)
+# Datasets that a strategy is asked for: some hundred show every kind of value that Hypothesis likes
+# to try.
+_N_EXAMPLES = 300
 Sizes = int | tuple[int, int]
 
 
 def check_sizes(name: str, given: object) -> tuple[int, int]:
-    """The fewest and the most records; one number for both."""
-    ends = tuple(given) if isinstance(given, Sequence) and len(given) == 2 else (given, given)
-    least = check_whole(name, ends[0], 0)
-    most = check_whole(name, ends[1], 1, ": a dataset without records has no neighbours")
+    """Returns the fewest and the most records, or raises an InputError.
+
+    Args:
+        name: of the setting.
+        given: both numbers, or one number for both.
+    """
+    fewest: object = given
+    largest: object = given
+    if isinstance(given, Sequence) and len(given) == 2:
+        fewest, largest = given
+    least = check_whole(name, fewest, 0)
+    most = check_whole(name, largest, 1, ": a dataset without records has no neighbours")
     if least > most:
         raise InputError(f"{name}={given!r}: the fewest must not be more than the most")
     return least, most
@@ -32,16 +44,17 @@ def check_sizes(name: str, given: object) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Datasets:
-    """The datasets of a domain, taken apart: what a search needs to build and to change them.
+    """The datasets of a domain: what a search needs to build and to change them.
 
     Attributes:
         record: what a record may be.
         least: the fewest records.
         most: the most.
-        container: makes of a list of records what a mechanism is given.
+        container: turns a list of records into what a mechanism is given.
         relation: which datasets are neighbours.
         user: the column that names the user.
-        sensitivity: how far numbers may move, by "l1" and "linf" or from one number to its neighbour.
+        sensitivity: how far numbers may move, by "l1" and "linf" or from one number to its
+            neighbour.
         examples: lists of records to begin with; only their neighbours are tried.
     """
 
@@ -60,41 +73,69 @@ class Datasets:
         return self.record.columns if isinstance(self.record, Row) else {None: self.record}
 
     def contains(self, records: list[Any]) -> bool:
-        """Whether every record is one of the domain, and none too many or too few."""
-        least = self.least - (self.relation in ("add-remove", "user"))  # a neighbour of the smallest may lack some
-        sizes = range(0 if self.relation == "user" else least, self.most + 1)
-        return len(records) in sizes and all(self.record.contains(each) for each in records)
+        """Returns whether every record is one of the domain, and none too many or too few."""
+        # A neighbour of the smallest dataset may lack one record, or all of one user.
+        least = self.least
+        if self.relation == "add-remove":
+            least -= 1
+        elif self.relation == "user":
+            least = 0
+        if len(records) not in range(least, self.most + 1):
+            return False
+        return all(self.record.contains(record) for record in records)
 
 
 class RecordDomain:
-    """A domain whose datasets are records in a container: its neighbours follow from `datasets`."""
+    """A domain whose datasets are records in a container.
+
+    Its neighbours follow from `datasets`.
+    """
 
     __slots__ = ()
 
     def datasets(self, relation: str) -> Datasets:
-        """Its datasets and how they are made."""
+        """Returns its datasets and how they are made."""
         raise NotImplementedError
 
     def neighbours(self, relation: str) -> Neighbours:
-        """Two datasets."""
-        made = self.datasets(relation)
+        """Returns all pairs of two neighbouring datasets."""
+        datasets = self.datasets(relation)
         if relation in ("l1", "linf"):
-            assert isinstance(made.record, Number | Integer)
-            moves = made.sensitivity or 1.0, isinstance(made.record, Integer), relation == "l1"
-            return ShiftedAnswers(made.most, made.record.low, made.record.high, *moves, made.container)
-        least = min(made.least + (relation == "add-remove"), made.most)
-        return RecordPairs(made.record, max(least, 1), made.most, relation, made.container, made.user)
+            number = datasets.record
+            assert isinstance(number, Number | Integer)
+            return ShiftedAnswers(
+                count=datasets.most,
+                low=number.low,
+                high=number.high,
+                sensitivity=datasets.sensitivity or 1.0,
+                whole=isinstance(number, Integer),
+                in_all=relation == "l1",
+                wrap=datasets.container,
+            )
+        # The left dataset needs a record that is changed or missing on the right.
+        least = datasets.least
+        if relation == "add-remove":
+            least = min(least + 1, datasets.most)
+        return RecordPairs(
+            record=datasets.record,
+            least=max(least, 1),
+            most=datasets.most,
+            relation=relation,
+            wrap=datasets.container,
+            user=datasets.user,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Records(RecordDomain):
     """Datasets of values, one per record.
 
-    Neighbours: one record replaced ("replace") or left out on the right ("add-remove"); for numbers also all of them
-    moved by at most `sensitivity`, each ("linf") or in total ("l1").
+    Neighbours: one record replaced ("replace") or left out on the right ("add-remove"); for numbers
+    also all of them moved by at most `sensitivity`, each ("linf") or in total ("l1").
 
     Attributes:
-        value: the domain of a record: `Number`, `Integer`, `Boolean`, `Category`, `Text`, `Date` or `Optional`.
+        value: the domain of a record: `Number`, `Integer`, `Boolean`, `Category`, `Text`, `Date` or
+            `Optional`.
         size: the fewest and the most records, or how many.
         container: "list", "numpy" or "series" (of pandas).
         dtype: of numpy's arrays and of series; None takes that of the values.
@@ -115,29 +156,38 @@ class Records(RecordDomain):
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Numbers can also move."""
-        return ("replace", "add-remove", *(("l1", "linf") if isinstance(self.value, Number | Integer) else ()))
+        """Those of all records, and those of numbers."""
+        if isinstance(self.value, Number | Integer):
+            return ("replace", "add-remove", "l1", "linf")
+        return ("replace", "add-remove")
 
     def datasets(self, relation: str) -> Datasets:
-        """Lists of values."""
+        """Returns lists of values."""
         cube.check_relation(relation, self.relations, "these records")
-        container, sizes = Container(self.container, {None: self.value}, self.dtype), check_sizes("size", self.size)
-        return Datasets(self.value, *sizes, container, relation, sensitivity=float(self.sensitivity))
+        least, most = check_sizes("size", self.size)
+        return Datasets(
+            record=self.value,
+            least=least,
+            most=most,
+            container=Container(self.container, {None: self.value}, self.dtype),
+            relation=relation,
+            sensitivity=float(self.sensitivity),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Vector(RecordDomain):
     """Lists of `size` numbers of an interval, one per record.
 
-    Neighbours: one number replaced by any other ("replace"), one left out on the right ("add-remove"), or all numbers
-    moved by at most `sensitivity`, each ("linf") or in total ("l1").
+    Neighbours: one number replaced by any other ("replace"), one left out on the right
+    ("add-remove"), or all numbers moved by at most `sensitivity`, each ("linf") or in total ("l1").
 
     Attributes:
         size: how many numbers.
         low: the smallest.
         high: the largest.
         sensitivity: for "l1" and "linf".
-        whole: whether the numbers are whole.
+        whole: whether the numbers are integers.
     """
 
     size: int
@@ -152,24 +202,26 @@ class Vector(RecordDomain):
         self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
-        """Lists of numbers."""
+        """Returns lists of numbers."""
         cube.check_relation(relation, self.relations, "a vector")
-        return Records(_number_of(self), self.size, sensitivity=self.sensitivity).datasets(relation)
+        records = Records(_number_of(self), self.size, sensitivity=self.sensitivity)
+        return records.datasets(relation)
 
 
 @dataclass(frozen=True, slots=True)
 class Queries(RecordDomain):
     """Lists of the answers to `count` queries, such as counts.
 
-    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries that one person may all
-    change), or the total of all moves is at most that ("l1", as with a histogram).
+    Neighbours: every answer moves by at most `sensitivity` ("linf", as with counting queries that
+    one person may all change), or the total of all moves is at most that ("l1", as with a
+    histogram).
 
     Attributes:
         count: how many queries.
         low: the smallest answer.
         high: the largest answer.
         sensitivity: how far answers move.
-        whole: whether answers are whole numbers.
+        whole: whether answers are integers.
     """
 
     count: int
@@ -185,25 +237,31 @@ class Queries(RecordDomain):
         check_positive("sensitivity", self.sensitivity)
 
     def datasets(self, relation: str) -> Datasets:
-        """Lists of answers."""
+        """Returns lists of answers."""
         cube.check_relation(relation, self.relations, "answers of queries")
-        return Records(_number_of(self), self.count, sensitivity=self.sensitivity).datasets(relation)
+        records = Records(_number_of(self), self.count, sensitivity=self.sensitivity)
+        return records.datasets(relation)
 
 
 def _number_of(lists: Vector | Queries) -> Number | Integer:
-    """What one of the numbers may be."""
-    return Integer(*cube.check_whole_interval(lists.low, lists.high)) if lists.whole else Number(lists.low, lists.high)
+    """Returns what one of the numbers may be."""
+    if not lists.whole:
+        return Number(lists.low, lists.high)
+    low, high = cube.check_whole_interval(lists.low, lists.high)
+    return Integer(low, high)
 
 
 @dataclass(frozen=True, slots=True)
 class Table(RecordDomain):
     """Tables: rows with a value for every column.
 
-    Neighbours: one row replaced by any other ("replace") or left out on the right ("add-remove"), one value of one row
-    replaced ("substitute-column"), or all rows of one user left out on the right ("user").
+    Neighbours: one row replaced by any other ("replace") or left out on the right ("add-remove"),
+    one value of one row replaced ("substitute-column"), or all rows of one user left out on the
+    right ("user").
 
     Attributes:
-        columns: the domain of each column: `Number`, `Integer`, `Boolean`, `Category`, `Text`, `Date` or `Optional`.
+        columns: the domain of each column: `Number`, `Integer`, `Boolean`, `Category`, `Text`,
+            `Date` or `Optional`.
         rows: the fewest and the most rows, or how many.
         container: "rows" (a list of dicts), "pandas", "polars" or "numpy".
         user: the column that names the user.
@@ -218,28 +276,40 @@ class Table(RecordDomain):
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
-            raise InputError(f"columns={self.columns!r:.100} must name at least one column and its domain")
+            raise InputError(
+                f"columns={self.columns!r:.100} must name at least one column and its domain"
+            )
         for name, domain in self.columns.items():
             cube.check_value(domain, f"column {name!r}")
         if self.user is not None and self.user not in self.columns:
-            raise InputError(f"user={self.user!r} must be one of the columns: {', '.join(map(repr, self.columns))}")
+            names = ", ".join(map(repr, self.columns))
+            raise InputError(f"user={self.user!r} must be one of the columns: {names}")
         check_container(self.container, ("rows", "pandas", "polars", "numpy"), self.dtype)
         self.datasets("replace")
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """With users if they are named."""
-        return ("replace", "add-remove", "substitute-column", *(() if self.user is None else ("user",)))
+        """Those of all tables, and "user" if a column names users."""
+        relations = ("replace", "add-remove", "substitute-column")
+        return relations if self.user is None else (*relations, "user")
 
     def datasets(self, relation: str) -> Datasets:
-        """Lists of rows."""
-        cube.check_relation(relation, self.relations, "a table" if self.user else "a table without user=")
-        container = Container(self.container, self.columns, self.dtype)
-        return Datasets(Row(self.columns), *check_sizes("rows", self.rows), container, relation, self.user)
+        """Returns lists of rows."""
+        words = "a table" if self.user else "a table without user="
+        cube.check_relation(relation, self.relations, words)
+        least, most = check_sizes("rows", self.rows)
+        return Datasets(
+            record=Row(self.columns),
+            least=least,
+            most=most,
+            container=Container(self.container, self.columns, self.dtype),
+            relation=relation,
+            user=self.user,
+        )
 
 
 def check_container(container: object, known: Sequence[str], dtype: Any) -> None:
-    """One of the containers of a domain, with a dtype only where there are arrays."""
+    """Raises unless the container is one of those of a domain, and has a dtype if one is given."""
     check_choice("container", container, known)
     if dtype is not None and container in ("list", "rows", "polars"):
         raise InputError(f"dtype={dtype!r}: container={container!r} has none; numpy's arrays have")
@@ -247,10 +317,12 @@ def check_container(container: object, known: Sequence[str], dtype: Any) -> None
 
 @dataclass(frozen=True, slots=True)
 class Matrix(RecordDomain):
-    """Arrays of numbers, a row per record; with labels, a pair of the array and its labels, as estimators take them.
+    """Arrays of numbers, a row per record.
 
-    Neighbours: one row (with its label) replaced ("replace") or left out on the right ("add-remove"), or one number or
-    label replaced ("substitute-column").
+    With labels, a dataset is a pair of the array and its labels, as estimators take them.
+
+    Neighbours: one row (with its label) replaced ("replace") or left out on the right
+    ("add-remove"), or one number or label replaced ("substitute-column").
 
     Attributes:
         rows: the fewest and the most rows, or how many.
@@ -275,14 +347,24 @@ class Matrix(RecordDomain):
         self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
-        """Lists of rows, by number, and the label."""
+        """Returns lists of rows, whose columns are numbered, with the label if there is one."""
         cube.check_relation(relation, self.relations, "a matrix")
-        columns: dict[Any, Any] = {place: Number(self.low, self.high) for place in range(self.columns)}
+        columns: dict[Any, Any] = {}
+        for position in range(self.columns):
+            columns[position] = Number(self.low, self.high)
         if self.labels is not None:
-            labels = self.labels if hasattr(self.labels, "coordinates") else Category(tuple(self.labels))
+            labels = self.labels
+            if not hasattr(labels, "coordinates"):
+                labels = Category(tuple(labels))
             columns[cube.LABEL] = cube.check_value(labels, "labels")
-        container = Container("matrix", columns, self.dtype)
-        return Datasets(Row(columns), *check_sizes("rows", self.rows), container, relation)
+        least, most = check_sizes("rows", self.rows)
+        return Datasets(
+            record=Row(columns),
+            least=least,
+            most=most,
+            container=Container("matrix", columns, self.dtype),
+            relation=relation,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +374,7 @@ class Examples(RecordDomain):
     Attributes:
         record: what a record may be.
         examples: lists of records.
-        container: makes of them what a mechanism is given.
+        container: turns them into what a mechanism is given.
         user: the column that names the user.
     """
 
@@ -306,23 +388,39 @@ class Examples(RecordDomain):
         """One value can only be replaced; of records, one can be missing."""
         if self.container.kind == "one":
             return ("replace",)
-        columns = ("substitute-column",) if isinstance(self.record, Row) else ()
-        return ("replace", "add-remove", *columns, *(() if self.user is None else ("user",)))
+        relations = ["replace", "add-remove"]
+        if isinstance(self.record, Row):
+            relations.append("substitute-column")
+        if self.user is not None:
+            relations.append("user")
+        return tuple(relations)
 
     def datasets(self, relation: str) -> Datasets:
-        """The examples."""
+        """Returns the examples."""
         cube.check_relation(relation, self.relations, "these datasets")
-        most = max(map(len, self.examples)) + (self.container.kind != "one")
-        return Datasets(self.record, 0, most, self.container, relation, self.user, examples=self.examples)
+        most = max(len(records) for records in self.examples)
+        if self.container.kind != "one":
+            most += 1  # room for one record that an example lacks
+        return Datasets(
+            record=self.record,
+            least=0,
+            most=most,
+            container=self.container,
+            relation=relation,
+            user=self.user,
+            examples=self.examples,
+        )
 
     def neighbours(self, relation: str) -> Neighbours:
-        """An example and a neighbour."""
+        """Returns all pairs of an example and a neighbour."""
         self.datasets(relation)
         return _ExamplePairs(self, relation)
 
 
 @dataclass(frozen=True, slots=True)
 class _ExamplePairs:
+    """Pairs of an example and a neighbour of it."""
+
     domain: Examples
     relation: str
 
@@ -333,20 +431,28 @@ class _ExamplePairs:
         return (which, *self.domain.record.coordinates, Coordinate(), Coordinate())
 
     def pair(self, point: Point) -> Pair:
-        """An empty example gets a record that its neighbour lacks."""
-        record, wrap, examples = self.domain.record, self.domain.container, self.domain.examples
-        left = list(examples[cube.level_of(point[0], len(examples))]) or [record.record(point[1:-2])]
-        place = cube.level_of(point[-1], len(left))
-        right = changed(record, left, self.relation, place, point[1:-2], point[-2], self.domain.user)
-        return Pair(wrap(left), wrap(right))
+        """Returns an example and a neighbour; an empty one gets a record that the latter lacks."""
+        record = self.domain.record
+        examples = self.domain.examples
+        record_point = point[1:-2]
+        left = list(examples[cube.level_of(point[0], len(examples))])
+        if not left:
+            left = [record.record(record_point)]
+        right = changed(
+            record,
+            left,
+            relation=self.relation,
+            place=cube.level_of(point[-1], len(left)),
+            point=record_point,
+            u=point[-2],
+            user=self.domain.user,
+        )
+        container = self.domain.container
+        return Pair(container(left), container(right))
 
 
-# Datasets that a strategy is asked for: some hundred show every kind of value that Hypothesis likes to try.
-_EXAMPLES = 300
-
-
-def from_strategy(strategy: Any, *, examples: int = _EXAMPLES, seed: int = 0) -> Examples:
-    """The datasets that a strategy of Hypothesis generates: lists, arrays with one dimension, or single values.
+def from_strategy(strategy: Any, *, examples: int = _N_EXAMPLES, seed: int = 0) -> Examples:
+    """The datasets that a strategy of Hypothesis generates: lists, 1-D arrays, or single values.
 
     Neighbours replace a record by one of any other example, or leave it out.
 
@@ -360,26 +466,44 @@ def from_strategy(strategy: Any, *, examples: int = _EXAMPLES, seed: int = 0) ->
     import hypothesis
 
     if not isinstance(strategy, hypothesis.strategies.SearchStrategy):
-        raise InputError(f"strategy={strategy!r:.100} must be a strategy of Hypothesis, like st.lists(st.floats(0, 1))")
-    made: list[Any] = []
-    most = check_whole("examples", examples, 1)
-    quiet: dict[str, Any] = {"database": None, "deadline": None, "suppress_health_check": list(hypothesis.HealthCheck)}
+        raise InputError(
+            f"strategy={strategy!r:.100} must be a strategy of Hypothesis, like "
+            "st.lists(st.floats(0, 1))"
+        )
+    datasets: list[Any] = []
 
     @hypothesis.seed(seed)
-    @hypothesis.settings(max_examples=most, phases=[hypothesis.Phase.generate], **quiet)
+    @hypothesis.settings(
+        max_examples=check_whole("examples", examples, 1),
+        phases=[hypothesis.Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(strategy)
     def collect(dataset: Any) -> None:
-        made.append(dataset)
+        datasets.append(dataset)
 
     collect()
-    if all(type(each) is list for each in made):
-        kind, listed, dtype = "list", made, None
-    elif all(type(each) is np.ndarray and each.ndim == 1 for each in made):
-        kind, listed, dtype = "numpy", [each.tolist() for each in made], made[0].dtype
+    return _examples_of(datasets)
+
+
+def _examples_of(datasets: list[Any]) -> Examples:
+    """Returns the domain of generated datasets."""
+    dtype = None
+    if all(type(dataset) is list for dataset in datasets):
+        kind = "list"
+        lists = datasets
+    elif all(type(dataset) is np.ndarray and dataset.ndim == 1 for dataset in datasets):
+        kind = "numpy"
+        lists = [dataset.tolist() for dataset in datasets]
+        dtype = datasets[0].dtype
     else:
-        kind, listed, dtype = "one", [[each] for each in made], None
-    values = cube.distinct((each, "") for records in listed for each in records)
-    if not values:
+        kind = "one"
+        lists = [[dataset] for dataset in datasets]
+    specials = cube.distinct((value, "") for records in lists for value in records)
+    if not specials:
         raise InputError("the strategy made nothing but empty datasets, which have no neighbours")
-    record = Seen(tuple(each.value for each in values))
-    return Examples(record, tuple(listed), Container(kind, {None: record}, dtype))
+    record = Seen(tuple(special.value for special in specials))
+    container = Container(kind, {None: record}, dtype)
+    return Examples(record=record, examples=tuple(lists), container=container)
