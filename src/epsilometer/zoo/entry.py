@@ -124,9 +124,10 @@ _METHOD_OF_NOTION: dict[tuple[type[Claim], *tuple[str, ...]], str] = {
 
 def _unknown_truth(notion: type[Claim], fixed: dict[str, float]) -> str:
     """Returns an error message for a notion, or parameters of it, that no method answers for."""
-    notions = list(dict.fromkeys(key[0] for key in _METHOD_OF_NOTION))
+    notions: list[type[Claim]] = list(dict.fromkeys(key[0] for key in _METHOD_OF_NOTION))
+    notions.append(TradeOffDP)
     if notion not in notions:
-        known = ", ".join(known_notion.__name__ for known_notion in [*notions, TradeOffDP])
+        known = ", ".join(known_notion.__name__ for known_notion in notions)
         return f"notion={notion!r} is unknown; known are {known}"
     parameters: list[str] = []
     for known_notion, *names in _METHOD_OF_NOTION:

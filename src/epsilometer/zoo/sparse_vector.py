@@ -188,6 +188,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
         threshold=threshold,
     )
     pair = _only_last_above(threshold)
+    draw: Callable[..., Any]
     law: Callable[[], PairLaw]
     if cutoff == 1:
         draw = partial(first_above, scheme=scheme, fresh_scale=0.0)

@@ -430,11 +430,17 @@ class _TwoNumbers:
         reach = self.domain.sensitivity
         if reach is None:
             reach = self.domain.high - self.domain.low
-        kind = int if self.is_whole else float
-        low = kind(max(self.domain.low, left - reach))
-        high = kind(min(self.domain.high, left + reach))
-        between = cube.whole_within if self.is_whole else cube.within
-        right = between(point[1], low, high)
+        low = max(self.domain.low, left - reach)
+        high = min(self.domain.high, left + reach)
+        right: float
+        if self.is_whole:
+            low = int(low)
+            high = int(high)
+            right = cube.whole_within(point[1], low, high)
+        else:
+            low = float(low)
+            high = float(high)
+            right = cube.within(point[1], low, high)
         if right == left:
             right = _farther_end(left, low, high)
         return Pair(left, right)

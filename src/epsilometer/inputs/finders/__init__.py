@@ -12,4 +12,12 @@ from epsilometer.inputs.finders.plain import Grid, Patterns, Random
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import Finder
 
-__all__ = ["Bayesian", "DomainFinder", "Finder", "Grid", "Patterns", "Random", "Search"]
+__all__ = [
+    "Bayesian",
+    "DomainFinder",
+    "Finder",
+    "Grid",
+    "Patterns",
+    "Random",
+    "Search",
+]

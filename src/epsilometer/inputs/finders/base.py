@@ -1,4 +1,4 @@
-"""What our finders have in common: points of a space, asked for and told about one by one."""
+"""What our finders have in common: they propose points of a space and receive their scores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,34 +13,49 @@ from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
 
-# Fewer draws per side than this say nothing about a pair.
+# The fewest draws per side that say anything about a pair.
 FEWEST = 50
 
 
 class Told(NamedTuple):
-    """A trial: its point, and its score if it has one."""
+    """A finished trial.
+
+    Attributes:
+        point: that was tried.
+        score: of its pair; None if it has none.
+    """
 
     point: tuple[float, ...]
     score: float | None
 
 
 class PointFinder(ABC):
-    """A finder whose proposals are points; the next one is a function of its seed and of what it was told."""
+    """A finder whose proposals are points.
+
+    The next one is a function of its seed and of the scores that it received.
+    """
 
     name: ClassVar[str]
 
     def __init__(
-        self, *, trials: int = 50, samples: int = 20_000, seed: int = 0, stop_at_refutation: bool = True
+        self,
+        *,
+        trials: int = 50,
+        samples: int = 20_000,
+        seed: int = 0,
+        stop_at_refutation: bool = True,
     ) -> None:
         self.trials = check_whole("trials", trials, 1, ": a search without trials finds nothing")
-        self.samples = check_whole("samples", samples, FEWEST, ": fewer draws per trial say nothing about a pair")
+        self.samples = check_whole(
+            "samples", samples, FEWEST, ": fewer draws per trial say nothing about a pair"
+        )
         self.seed = check_whole("seed", seed, 0)
         self.stop_at_refutation = bool(stop_at_refutation)
         self._told: list[Told] = []
         self._asked: tuple[float, ...] | None = None
 
     def ask(self) -> Pair | None:
-        """The next pair, the same until its score is told; None after the last trial."""
+        """Returns the next pair, the same until `tell` is called; None after the last trial."""
         if self._asked is None:
             if len(self._told) >= self.trials:
                 return None
@@ -48,52 +63,77 @@ class PointFinder(ABC):
         return self._pair(self._asked)
 
     def tell(self, score: float | None) -> None:
-        """The score of the pair that was asked last; None if it has none."""
+        """Receives the score of the pair that was asked for last; None if it has none."""
         if self._asked is None:
-            raise InputError("tell() without ask(): there is no pair that the score could belong to")
+            raise InputError(
+                "tell() without ask(): there is no pair that the score could belong to"
+            )
         self._told.append(Told(self._asked, check_score(score)))
         self._asked = None
 
     def state(self) -> dict[str, Any]:
-        """Plain data for JSON; `restore` is the inverse."""
-        return {"finder": self.describe(), "told": [[list(each.point), each.score] for each in self._told]}
+        """Returns plain data for JSON; `restore` is the inverse."""
+        trials = [[list(trial.point), trial.score] for trial in self._told]
+        return {"finder": self.describe(), "told": trials}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Resumes from a state of a finder with the same settings; more trials may be allowed than before."""
+        """Resumes from a state of a finder with the same settings.
+
+        More trials may be allowed than before.
+        """
         try:
-            stored = dict(state["finder"])
-            told = [Told(tuple(float(u) for u in point), check_score(score)) for point, score in state["told"]]
+            stored_settings = dict(state["finder"])
+            trials = []
+            for coordinates, score in state["told"]:
+                point = tuple(float(u) for u in coordinates)
+                trials.append(Told(point, check_score(score)))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is not the state of a finder: {error!r}") from error
-        own = self.describe()
-        different = [key for key in own if key != "trials" and stored.get(key) != own[key]]
+        settings = self.describe()
+        different = []
+        for name, value in settings.items():
+            if name != "trials" and stored_settings.get(name) != value:
+                different.append(name)
         if different:
             raise InputError(f"the state is of another search (its {', '.join(different)} differ)")
-        strange = next((each.point for each in told if not self._knows(each.point)), None)
-        if strange is not None:
-            raise InputError(f"this is not the state of a finder: {list(strange)!r:.100} is not a point of its search")
-        self._told, self._asked = told, None
+        for trial in trials:
+            if not self._knows(trial.point):
+                raise InputError(
+                    f"this is not the state of a finder: {list(trial.point)!r:.100} is not a point of "
+                    "its search"
+                )
+        self._told = trials
+        self._asked = None
 
     def describe(self) -> dict[str, Any]:
-        """Name, trials, samples and seed; subclasses add theirs."""
-        own = ("name", "trials", "samples", "seed", "stop_at_refutation")
-        return {setting: getattr(self, setting) for setting in own}
+        """Returns name, trials, samples and seed; subclasses add theirs."""
+        return {
+            "name": self.name,
+            "trials": self.trials,
+            "samples": self.samples,
+            "seed": self.seed,
+            "stop_at_refutation": self.stop_at_refutation,
+        }
 
     @abstractmethod
     def _knows(self, point: tuple[float, ...]) -> bool:
-        """Whether it could have proposed a point."""
+        """Returns whether it could have proposed a point."""
 
     def next_point(self, number: int) -> Point | Floats:
-        """The point of trial `number`, which counts from 0; for finders that list their pairs it is the number."""
+        """Returns the point of a trial; for finders that list their pairs it is the number.
+
+        Args:
+            number: of the trial, from 0.
+        """
         return (float(number),)
 
     @abstractmethod
     def _pair(self, point: tuple[float, ...]) -> Pair:
-        """The pair that a point stands for."""
+        """Returns the pair that a point stands for."""
 
 
 class Trials(TypedDict, total=False):
-    """The settings that all finders have in common, by name; their defaults are those of `PointFinder`."""
+    """The settings that all finders have in common; their defaults are those of `PointFinder`."""
 
     trials: int
     samples: int
@@ -102,32 +142,43 @@ class Trials(TypedDict, total=False):
 
 
 class DomainFinder(PointFinder):
-    """A finder over the unit cube of a domain's pairs of neighbours; subclasses choose the next point."""
+    """A finder over the unit cube of a domain's pairs of neighbours.
 
-    def __init__(self, domain: Domain, relation: str | None = None, **settings: Unpack[Trials]) -> None:
+    Subclasses choose the next point.
+    """
+
+    def __init__(
+        self, domain: Domain, relation: str | None = None, **settings: Unpack[Trials]
+    ) -> None:
         super().__init__(**settings)
         if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
-            example = "epsilometer.domains, such as Vector(4, low=0, high=1)"
-            raise InputError(f"domain={domain!r:.100} must be one of {example}")
+            raise InputError(
+                f"domain={domain!r:.100} must be one of epsilometer.domains, such as "
+                "Vector(4, low=0, high=1)"
+            )
         self.domain: Any = domain
         self.relation = domain.relations[0] if relation is None else relation
         self.neighbours = domain.neighbours(self.relation)
 
     def describe(self) -> dict[str, Any]:
-        """The settings, with the domain in words."""
+        """Returns the settings, with the domain in words."""
         return {**super().describe(), "domain": repr(self.domain), "relation": self.relation}
 
     def _pair(self, point: tuple[float, ...]) -> Pair:
         return self.neighbours.pair(point)
 
     def _knows(self, point: tuple[float, ...]) -> bool:
-        return len(point) == len(self.neighbours.coordinates) and all(0.0 <= u <= 1.0 for u in point)
+        if len(point) != len(self.neighbours.coordinates):
+            return False
+        return all(0.0 <= u <= 1.0 for u in point)
 
     def _rng(self, number: int) -> np.random.Generator:
-        """A stream per trial, so that an interrupted search resumes as if nothing had happened."""
+        """Returns a stream per trial, so that an interrupted search resumes as if it never was."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
 
 
 def check_score(score: object) -> float | None:
-    """A finite number, or None."""
-    return None if score is None else check_number("score", score, ", or None for a trial that has none")
+    """Returns a finite number or None, or raises an InputError."""
+    if score is None:
+        return None
+    return check_number("score", score, ", or None for a trial that has none")
