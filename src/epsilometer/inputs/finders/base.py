@@ -99,8 +99,8 @@ class PointFinder(ABC):
         for trial in trials:
             if not self._knows(trial.point):
                 raise InputError(
-                    f"this is not the state of a finder: {list(trial.point)!r:.100} is not a point of "
-                    "its search"
+                    f"this is not the state of a finder: {list(trial.point)!r:.100} is not a point "
+                    "of its search"
                 )
         self._told = trials
         self._asked = None

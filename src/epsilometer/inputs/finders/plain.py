@@ -115,7 +115,8 @@ class Grid(DomainFinder):
 
 
 Steps = list[int]
-# Per pattern, the answers of the left and of the right dataset to k queries, in steps away from a level.
+# Per pattern, the answers of the left and of the right dataset to k queries, in steps away from a
+# level.
 PATTERNS: dict[str, Callable[[int], tuple[Steps, Steps]]] = {
     "one above": lambda k: ([0] * k, [1] + [0] * (k - 1)),
     "one below": lambda k: ([0] * k, [-1] + [0] * (k - 1)),
