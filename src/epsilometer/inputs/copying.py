@@ -204,9 +204,10 @@ class _CopyPlan:
             return None if kind is tuple else value.copy
 
         def copy_with_parts() -> Any:
-            copies = []
-            for part, make_copy in zip(parts, part_copiers, strict=True):
-                copies.append(part if make_copy is None else make_copy())
+            copies = [
+                part if make_copy is None else make_copy()
+                for part, make_copy in zip(parts, part_copiers, strict=True)
+            ]
             if kind is dict:
                 return dict(zip(value, copies, strict=True))
             return copies if kind is list else tuple(copies)

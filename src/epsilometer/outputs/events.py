@@ -11,7 +11,7 @@ import numpy as np
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.outputs.atoms import NO_ATOM, LabelAtoms
-from epsilometer.outputs.columns import Outputs
+from epsilometer.outputs.columns import Block, Outputs
 from epsilometer.outputs.event_words import describe_group, name_of_part, score_words
 from epsilometer.outputs.lines import Line
 from epsilometer.outputs.partition import (
@@ -68,21 +68,24 @@ class Event:
             outputs: `Outputs`, or anything that a mechanism may return.
         """
         read = outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
+        matches = self.partition.matches(read)
+        if matches and matches[0][2].rows is None:  # all outputs have one shape, the usual case
+            return self._contains_rows(*matches[0])
         has_unknown_shapes = self.chosen[-1]
         inside = np.full(read.size, has_unknown_shapes)
-        for first_cell, block_partition, block in self.partition.matches(read):
-            if block_partition.is_single_line:
-                # Comparing numbers on one line is faster than finding their cells.
-                group = block_partition.groups[0]
-                assert group.line is not None
-                chosen = self.chosen[first_cell : first_cell + group.n_cells]
-                inside_block = group.line.contains(group.numbers(block), chosen)
-            else:
-                inside_block = self.chosen[first_cell + block_partition.index(block)]
-            if block.rows is None:
-                return inside_block
-            inside[block.rows] = inside_block
+        for first_cell, partition, block in matches:
+            inside[block.rows] = self._contains_rows(first_cell, partition, block)
         return inside
+
+    def _contains_rows(self, first_cell: int, partition: BlockPartition, block: Block) -> Booleans:
+        """Returns whether each output of one shape lies in the event, shape (block.size,)."""
+        if not partition.is_single_line:
+            return self.chosen[first_cell + partition.index(block)]
+        # Comparing numbers on one line is faster than finding their cells.
+        group = partition.groups[0]
+        assert group.line is not None
+        chosen = self.chosen[first_cell : first_cell + group.n_cells]
+        return group.line.contains(group.numbers(block), chosen)
 
     @property
     def n_parts(self) -> int:

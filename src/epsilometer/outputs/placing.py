@@ -132,9 +132,11 @@ def crowded(numbers: Floats, times: int) -> Floats:
     The result holds every number that does, and few others, whose hashes coincide. Sorting all
     numbers would take ten times as long.
     """
-    positive_zeros = numbers + 0.0  # −0.0 and 0.0 are one value, but differ in their bits
-    hashes = positive_zeros.view(np.uint64) * _HASH_MULTIPLIER >> _HASH_SHIFT
-    buckets = hashes.astype(np.int64)
+    # Adding 0.0 copies the numbers and turns −0.0 into 0.0, which is the same value.
+    hashes = (numbers + 0.0).view(np.uint64)
+    hashes *= _HASH_MULTIPLIER
+    hashes >>= _HASH_SHIFT
+    buckets = hashes.view(np.int64)
     return numbers[np.bincount(buckets)[buckets] >= times]
 
 
