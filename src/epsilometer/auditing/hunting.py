@@ -119,7 +119,7 @@ class HuntRun(SearchRun):
                     if self._stops_at_refutation and self._hunt(looking, each):
                         return self._result()
                 explored = f"{len(self.trials)} explored"
-                self.run.settings.tell(
+                self.run.settings.report_status(
                     f"{self.looks} of {self.finder.trials} pairs looked at, {explored}"
                 )
                 if (
@@ -415,7 +415,7 @@ def run_search(
     mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings
 ) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
-    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
+    settings = settings.noting(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(
         mechanism, settings.seed, settings.runner, settings.progress, settings.journal
     )

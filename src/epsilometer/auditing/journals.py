@@ -72,11 +72,10 @@ def audit_key(
     key |= {"confidence": settings.confidence, "seed": settings.seed}
     if isinstance(method, SequentialMethod):
         return key | {"pilot": method.options.pilot, "growth": method.options.growth}
-    representation = str(settings.record.get("representation"))
     return key | {
         "chunk_size": mechanism.chunk_size,
         "samples": settings.samples,
-        "representation": representation,
+        "representation": settings.representation,
     }
 
 
@@ -88,14 +87,6 @@ class FileJournal(Journal):
     def __init__(self, path: str | Path, key: Key) -> None:
         self._file = storage.JournalFile(path, key)
         self._pending: dict[storage.Stream, Folded] = {}
-
-    @classmethod
-    def of_file(cls, file: storage.JournalFile) -> "FileJournal":
-        """A journal in a file that is open already, and that its owner closes."""
-        journal = object.__new__(cls)
-        journal._file = file
-        journal._pending = {}
-        return journal
 
     def recall(self, stream: storage.Stream, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
@@ -184,6 +175,23 @@ class FileJournal(Journal):
         with self._file.explained():
             self._file.put("about", name, text)
             self._put_pending()
+            self._file.commit()
+
+    def stored_state(self) -> bytes | None:
+        """The state of an audit that may stop early; None if it has none yet."""
+        with self._file.explained():
+            row = self._file.row("state", 0)
+        return None if row is None else row[0]
+
+    def store_state(self, state: bytes) -> None:
+        """Remembers the state of an audit that may stop early, on disk before it returns.
+
+        The state holds the draws of the batches so far, which are therefore forgotten.
+        """
+        with self._file.explained():
+            self._file.put("state", 0, state)
+            self._file.clear("outputs")
+            self._file.clear("incidents")
             self._file.commit()
 
     def close(self) -> None:

@@ -27,18 +27,24 @@ from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Ve
 GAUSSIAN = "conditional: if the noise is Gaussian"
 
 
-def _implied(finding: Finding) -> tuple[Finding, ...]:
-    """The ε at the user's δ that follows from a bound on μ along the Gaussian curve; nothing without such a δ.
+def _implied_along_gaussian_curve(finding: Finding) -> tuple[Finding, ...]:
+    """The ε at the user's δ that follows from a bound on μ; nothing without such a δ.
 
-    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the curve is
-    known up to μ.
+    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the whole curve
+    is known up to μ.
     """
     claim = finding.claim
     if not isinstance(claim, GaussianDP) or claim.at_delta is None:
         return ()
-    claimed = ApproxDP(claim.epsilon(claim.at_delta), claim.at_delta)
-    bound = GaussianDP(finding.lower_bound).epsilon(claim.at_delta)
-    return (Finding(finding.method, bound, GAUSSIAN, finding.confidence, None, claimed),)
+    implied = Finding(
+        method=finding.method,
+        lower_bound=GaussianDP(finding.lower_bound).epsilon(claim.at_delta),
+        guarantee=GAUSSIAN,
+        confidence=finding.confidence,
+        witness=None,
+        claim=ApproxDP(claim.epsilon(claim.at_delta), claim.at_delta),
+    )
+    return (implied,)
 
 
 # Draws that were kept in order are cut into this many pieces to look for drift.
@@ -100,31 +106,34 @@ class PairwiseQuestion:
 AnyQuestion = Question | PairwiseQuestion
 
 
-def pay_and_prove(
+# How far the confidence of a finding may fall short of what was asked for, through rounding.
+_ROUNDING = 1e-9
+
+
+def certify_with_budget(
     budget: ErrorBudget, proposal: Proposal, tallies: tuple[Any, Any], pair: Pair
 ) -> tuple[Finding, ...]:
-    """Spends a whole budget on the proof of a proposal: the one place where a deciding bound is paid for.
+    """Spends a whole budget on the certificate of a proposal.
 
-    A method is given a price, not the budget, and its findings must not cost more. The deciding
-    finding comes first.
+    This is the one place where a deciding bound is paid for. A method is given an error share, not
+    the budget, and its findings must not spend more. The deciding finding comes first.
     """
-    price = budget.spend(budget.total, "certificate")
+    error_share = budget.spend(budget.total, "certificate")
+    left, right = tallies
     findings = (
-        proposal.certify(*tallies, pair, price),
-        *proposal.certify_beside(*tallies, pair, price),
+        proposal.certify(left, right, pair, error_share),
+        *proposal.certify_beside(left, right, pair, error_share),
     )
-    for each in findings:
-        bound = each.lower_bound
-        if not (
-            math.isfinite(bound)
-            and bound >= 0.0
-            and 1.0 - price * (1.0 + 1e-9) <= each.confidence < 1.0
-        ):
-            wanted = (
-                f"a finite bound of at least 0 with a confidence of {1.0 - price!r} was asked for"
+    least_confidence = 1.0 - error_share * (1.0 + _ROUNDING)
+    for finding in findings:
+        is_bound = math.isfinite(finding.lower_bound) and finding.lower_bound >= 0.0
+        is_confident = least_confidence <= finding.confidence < 1.0
+        if not (is_bound and is_confident):
+            raise EpsilometerError(
+                f"the method {finding.method!r} gave lower_bound={finding.lower_bound!r} with "
+                f"confidence={finding.confidence!r}, where a finite bound of at least 0 with a "
+                f"confidence of {1.0 - error_share!r} was asked for; see epsilometer.testing"
             )
-            gave = f"the method {each.method!r} gave lower_bound={bound!r} with confidence={each.confidence!r}"
-            raise EpsilometerError(f"{gave}, where {wanted}; see epsilometer.testing")
     return findings
 
 
@@ -158,111 +167,154 @@ def p_value_of_audit(
     return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
-def conclude(
-    question: Question,
-    settings: Settings,
-    proposal: Proposal,
-    findings: Sequence[Finding],
-    reports: Sequence[HealthReport],
-    used: Sequence[int],
-    began: float,
-    training: tuple[Outputs, Outputs] | None = None,
-    certificate_p_value: Callable[[], float | None] | None = None,
-    price: float | None = None,
-    mechanism: Mechanism | None = None,
-    task: Task | None = None,
-) -> AuditResult:
-    """The result of an audit.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """What a finished run hands to `conclude`.
 
-    Args:
-        training: draws that leave their shape in it, for a picture.
-        certificate_p_value: works out the p-value of the deciding certificate.
-        price: the part of the failure probability that this certificate was given; all of it by
-            default.
-        task: what was to be proved, if the audit can be rehearsed to say what it could have found.
+    Attributes:
+        question: what was asked about the certified pair.
+        settings: how it was run, with all that it noted.
+        proposal: what was certified.
+        findings: the certified bounds, the deciding one first.
+        reports: what the health checks saw.
+        samples_used: draws of left and right, everything included.
+        began: when it began, by `time.perf_counter`.
+        training: draws of left and right that learned; None if there are none to show.
+        certificate_p_value: computes the p-value of the deciding certificate; None if it has none.
+        certificate_share: the part of the failure probability that this certificate was given; None
+            for all of it.
+        mechanism: what was run; None for recorded samples.
+        rehearsed_task: what was to be certified, if the audit can be rehearsed to find out what it
+            could have refuted.
+        is_only_pair: whether no other pair was a candidate. Which of several would have been
+            certified affects the power, which is therefore unknown.
     """
-    finding, *beside = findings
-    # Each report once, without those of switched-off checks, of which only the names are noted.
-    silenced = {report.name for report in reports if report.name in settings.suppressed}
+
+    question: Question
+    settings: Settings
+    proposal: Proposal
+    findings: Sequence[Finding]
+    reports: Sequence[HealthReport]
+    samples_used: Sequence[int]
+    began: float
+    training: tuple[Outputs, Outputs] | None = None
+    certificate_p_value: Callable[[], float | None] | None = None
+    certificate_share: float | None = None
+    mechanism: Mechanism | None = None
+    rehearsed_task: Task | None = None
+    is_only_pair: bool = True
+
+
+def conclude(run: FinishedRun) -> AuditResult:
+    """The result of a finished run."""
+    settings = run.settings
+    silenced = {report.name for report in run.reports if report.name in settings.suppressed}
     if silenced:
-        settings.note(silenced=sorted(silenced.union(settings.record.get("silenced", ()))))
+        settings = settings.noting(silenced=sorted(silenced))
+    # Each report once, without those of the checks that are switched off.
     reports = [
-        report for report in dict.fromkeys(reports) if report.name not in settings.suppressed
+        report for report in dict.fromkeys(run.reports) if report.name not in settings.suppressed
     ]
-    pictures: dict[str, Any] = {}
-    if training is not None:
-        # A picture that cannot be drawn must never cost a finished answer.
-        with suppress(Exception):
-            pictures |= (
-                {"densities": densities} if (densities := binned_densities(*training)) else {}
-            )
-        with suppress(Exception):
-            pictures |= (
-                {"outputs": pictured_outputs(finding.witness.event, *training)}
-                if finding.witness
-                else {}
-            )
-    finding = replace(finding, details={**finding.details, **pictures})
-    claim = question.claim
-    judged = question.judged
-    verdict = judge(claim, finding, reports) if judged else None
-    # What takes long is computed when it is first read; few methods know themselves what they could
-    # have found.
-    p_value: Any = None
-    detectable: Any = None
-    is_decided = verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED)
-    if certificate_p_value is not None and is_decided and finding.guarantee == "exact":
-        failure = settings.failure_probability
-        is_refuted = verdict is Verdict.REFUTED
-        p_value = partial(
-            p_value_of_audit, certificate_p_value, failure, price or failure, is_refuted
-        )
-    if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
-        sizes = (len(training[0]), len(training[1]))
-        event = finding.witness.event.contains if finding.witness else None
-        detectable = partial(
-            _rehearse, task, settings.method, sizes, few_rows(*training), event, settings.seed
-        )
-    elif judged and settings.record.get("pairs", 1) == 1:
-        detectable = proposal.detectable
-    every = (finding, *beside, *(_implied(finding) if isinstance(claim, GaussianDP) else ()))
+    finding, *secondary = run.findings
+    finding = replace(finding, details={**finding.details, **_pictures(finding, run.training)})
+    findings = (finding, *secondary, *_implied_along_gaussian_curve(finding))
+    verdict = None
+    if run.question.judged:
+        verdict = judge(run.question.claim, finding, reports)
+    left_used, right_used = run.samples_used
     return AuditResult(
         verdict=verdict,
-        claim=claim,
+        claim=run.question.claim,
         confidence=settings.confidence,
-        findings=every,
-        samples_used=(used[0], used[1]),
+        findings=findings,
+        samples_used=(left_used, right_used),
         health=tuple(reports),
-        settings=settings.record,
+        settings=settings.metadata.to_dict(),
         environment=describe_environment(),
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - run.began,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         on_request=OnRequest(
-            detectable=detectable,
-            p_value=p_value,
-            identity=None if mechanism is None else CodeIdentity.of(mechanism),
+            detectable=_detectable(run, finding, verdict),
+            p_value=_p_value(run, finding, verdict),
+            identity=None if run.mechanism is None else CodeIdentity.of(run.mechanism),
         ),
     )
 
 
-# Rows per side that are kept for a rehearsal: at most the first number, at least the second, and in
-# between few enough that all their columns have the third number of entries, about half a megabyte
-# on both sides.
-_MOST_ROWS = 4096
-_FEWEST_ROWS = 64
-_MOST_NUMBERS = 32_768
+def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dict[str, Any]:
+    """The shapes of both output distributions, for the pictures of the report."""
+    pictures: dict[str, Any] = {}
+    if training is None:
+        return pictures
+    # A picture that cannot be drawn must never cost a finished answer.
+    with suppress(Exception):
+        densities = binned_densities(*training)
+        if densities:
+            pictures["densities"] = densities
+    with suppress(Exception):
+        if finding.witness is not None:
+            pictures["outputs"] = pictured_outputs(finding.witness.event, *training)
+    return pictures
 
 
-def few_rows(left: Outputs, right: Outputs) -> Outputs:
+def _p_value(
+    run: FinishedRun, finding: Finding, verdict: Verdict | None
+) -> Callable[[], float | None] | None:
+    """Computes the p-value of the audit on request; None where there is none."""
+    is_decided = verdict in (Verdict.REFUTED, Verdict.NOT_REFUTED)
+    if run.certificate_p_value is None or not is_decided or finding.guarantee != "exact":
+        return None
+    failure = run.settings.failure_probability
+    return partial(
+        p_value_of_audit,
+        run.certificate_p_value,
+        failure=failure,
+        price=run.certificate_share or failure,
+        is_refuted=verdict is Verdict.REFUTED,
+    )
+
+
+def _detectable(
+    run: FinishedRun, finding: Finding, verdict: Verdict | None
+) -> float | None | Callable[[], float | None]:
+    """What the audit could have refuted; simulated on request where the method does not know."""
+    training = run.training
+    task = run.rehearsed_task
+    if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
+        left, right = training
+        return partial(
+            _rehearse,
+            task=task,
+            method=run.settings.method,
+            sizes=(len(left), len(right)),
+            rows=subsample_for_rehearsal(left, right),
+            event=None if finding.witness is None else finding.witness.event.contains,
+            seed=run.settings.seed,
+        )
+    if run.question.judged and run.is_only_pair:
+        return run.proposal.detectable
+    return None
+
+
+# Rows per side that are kept for a rehearsal, at most and at least.
+_MAX_REHEARSAL_ROWS = 4096
+_MIN_REHEARSAL_ROWS = 64
+# Entries of all their columns together, about half a megabyte on both sides.
+_MAX_REHEARSAL_ENTRIES = 32_768
+
+
+def subsample_for_rehearsal(left: Outputs, right: Outputs) -> Outputs:
     """A few thousand outputs of both sides, as many of the left as of the right, copied."""
     n_columns = max(
         (len(block.columns) for side in (left, right) for block in side.blocks), default=1
     )
-    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_NUMBERS // max(n_columns, 1)))
+    affordable = _MAX_REHEARSAL_ENTRIES // max(n_columns, 1)
+    most = min(_MAX_REHEARSAL_ROWS, max(_MIN_REHEARSAL_ROWS, affordable))
     size = min(len(left), len(right), most)
-    return concatenate(
-        [side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)]
-    )
+    evenly_spaced = [
+        side.take(np.linspace(0, len(side) - 1, size).astype(np.int64)) for side in (left, right)
+    ]
+    return concatenate(evenly_spaced)
 
 
 def _rehearse(
@@ -271,7 +323,10 @@ def _rehearse(
     """The smallest leak that the audit refutes with 90 % power."""
     from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
 
-    return Rehearsal(task, method, sizes, rows, event, seed).detectable()
+    rehearsal = Rehearsal(
+        task=task, method=method, n_train=sizes, rows=rows, event=event, seed=seed
+    )
+    return rehearsal.detectable()
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:

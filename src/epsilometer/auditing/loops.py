@@ -1,7 +1,7 @@
 """The two loops of an audit: explore (free), then certify (paid).
 
-Exploring finds the pair of inputs and what to prove; its draws choose and therefore prove nothing.
-Certifying draws afresh and pays from one `ErrorBudget`.
+Exploring finds the pair of inputs and the event to certify; its draws choose and therefore certify
+nothing. Certifying draws afresh and spends from one `ErrorBudget`.
 """
 
 import math
@@ -14,7 +14,14 @@ import numpy as np
 
 import epsilometer.auditing.settings as limits
 from epsilometer.auditing import lost_draws
-from epsilometer.auditing.judge import AnyQuestion, Question, conclude, examine_draws, pay_and_prove
+from epsilometer.auditing.judge import (
+    AnyQuestion,
+    FinishedRun,
+    Question,
+    certify_with_budget,
+    conclude,
+    examine_draws,
+)
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
@@ -24,12 +31,45 @@ from epsilometer.inputs.copying import shared_parts
 from epsilometer.mechanisms.base import Mechanism, check_returned
 from epsilometer.methods import Proposal, Task
 from epsilometer.outputs import Outputs, concatenate
+from epsilometer.outputs.sides import Sides as BothSides
 from epsilometer.result import AuditResult, HealthReport
 
-Sides = tuple[Outputs, Outputs]
+Sides = BothSides[Outputs]
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_HISTORY = 2000
-NOTHING: Sides = (Outputs((), 0), Outputs((), 0))
+# Chunk numbers between two lots of draws of one phase: far more than either of them has.
+_CHUNKS_APART = 1 << 32
+NO_DRAWS = Sides(Outputs((), 0), Outputs((), 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What the training draws of a pair led to.
+
+    Attributes:
+        proposal: what to certify.
+        training: the draws that it was learned from, left and right.
+        n_fresh: draws per side that remain for the certificate.
+    """
+
+    proposal: Proposal
+    training: Sides
+    n_fresh: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploredPair:
+    """The pair that exploring chose.
+
+    Attributes:
+        number: of the pair.
+        draws: its draws so far, which may train.
+        spent: draws per side that exploring all pairs took.
+    """
+
+    number: int = 0
+    draws: Sides = NO_DRAWS
+    spent: int = 0
 
 
 @dataclass(slots=True)
@@ -42,8 +82,10 @@ class AuditRun:
         settings: how to run.
         sampler: draws.
         budget: the failure probability.
-        fingerprints: of the chunks that learn and prove, left and right.
+        began: when it began, by `time.perf_counter`.
+        fingerprints: of the chunks that learn and certify, left and right.
         history: the trials of the search over pairs, for the report.
+        chooses_pair: whether it chooses among several pairs that were given.
     """
 
     pairs: list[Pair]
@@ -56,29 +98,36 @@ class AuditRun:
         default_factory=lambda: [Fingerprints(), Fingerprints()]
     )
     history: list[dict[str, Any]] = field(default_factory=list)
+    chooses_pair: bool = False
 
     @classmethod
     def start(
-        cls, mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings
+        cls,
+        mechanism: Mechanism,
+        pairs: list[Pair],
+        question: AnyQuestion,
+        settings: Settings,
     ) -> "AuditRun":
-        """Nothing is drawn yet."""
+        """Creates the run; draws nothing."""
         if len(pairs) > 1:
             limits.check_enough_for(len(pairs), settings.samples)
         for pair in pairs:
             settings.method.check(question.about(pair).claim, len(pairs), settings.samples)
-        settings.note(
-            mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs)
-        )
-        sampler = Sampler(
-            mechanism, settings.seed, settings.runner, settings.progress, settings.journal
+        settings = settings.noting(
+            mechanism=mechanism.name,
+            seeded_mechanism=mechanism.is_seeded,
+            pairs=len(pairs),
         )
         return cls(
-            pairs,
-            question,
-            settings,
-            sampler,
-            ErrorBudget(settings.failure_probability),
-            time.perf_counter(),
+            pairs=pairs,
+            question=question,
+            settings=settings,
+            sampler=Sampler(
+                mechanism, settings.seed, settings.runner, settings.progress, settings.journal
+            ),
+            budget=ErrorBudget(settings.failure_probability),
+            began=time.perf_counter(),
+            chooses_pair=len(pairs) > 1,
         )
 
     def audit(self) -> AuditResult:
@@ -89,29 +138,34 @@ class AuditRun:
                 draws came in time may depend on what they are.
         """
         try:
-            fixed = self.settings.method.fixed_sizes(len(self.pairs), self.settings.samples)
-            if fixed is not None:
-                return self._audit_fixed(*fixed)
-            number, explored, spent = self._explore() if len(self.pairs) > 1 else (0, NOTHING, 0)
-            proposal, training, n_fresh = self.learn(
-                number, explored, self.settings.samples - spent
+            method = self.settings.method
+            sizes = method.fixed_sizes(len(self.pairs), self.settings.samples)
+            if sizes is not None:
+                n_train, n_fresh = sizes
+                return self._audit_with_fixed_sizes(n_train, n_fresh)
+            chosen = self._explore() if self.chooses_pair else ExploredPair()
+            remaining = self.settings.samples - chosen.spent
+            learned = self.learn(chosen.number, chosen.draws, remaining)
+            return self.certify(
+                learned,
+                number=chosen.number,
+                phase=Phase.CERTIFY,
+                # Which of several pairs would have been certified affects the power, which is
+                # therefore unknown.
+                can_rehearse=not self.chooses_pair and method.is_quick,
             )
-            # Which of several pairs would have been certified is part of the power, and cannot be
-            # told.
-            can_rehearse = len(self.pairs) == 1 and self.settings.method.is_quick
-            return self.certify(proposal, number, n_fresh, Phase.CERTIFY, training, can_rehearse)
         except OutOfTime as late:
-            raise OutOfTime(f"{late}. {self._how_far()}") from late
+            raise OutOfTime(f"{late}. {self._progress_at_deadline()}") from late
 
     def question_about(self, number: int) -> Question:
         """What is asked about a pair, by its number."""
         return self.question.about(self.pairs[number])
 
     def task(self, phase: Phase, number: int, n_fresh: int) -> Task:
-        """What is to be proved about a pair, with random numbers of its own.
+        """What is to be certified about a pair, with random numbers of its own.
 
         Args:
-            phase: of the draws that are to prove it.
+            phase: of the draws that are to certify it.
             number: of the pair.
             n_fresh: how many draws per side there will be.
         """
@@ -122,53 +176,61 @@ class AuditRun:
             stream=Stream(self.settings.seed, phase, number),
         )
 
-    def _how_far(self) -> str:
-        """What an audit that is out of time has, and what can be done."""
+    def _progress_at_deadline(self) -> str:
+        """How far an audit that is out of time came, with advice."""
         left, right = self.sampler.drawn
-        kept = "they are kept in the checkpoint: the same call goes on from there"
-        advice = (
-            kept if self.settings.journal.is_kept else "with checkpoint= they would have been kept"
+        if self.settings.journal.is_kept:
+            advice = "they are kept in the checkpoint: the same call goes on from there"
+        else:
+            advice = "with checkpoint= they would have been kept"
+        return (
+            f"{left} left and {right} right draws of {self.settings.samples} were done, which "
+            f"certify nothing; {advice}. An audit with stop_early=True has a bound whenever it ends"
         )
-        done = f"{left} left and {right} right draws of {self.settings.samples} were done, which certify nothing"
-        return f"{done}; {advice}. An audit with stop_early=True has a bound whenever it ends"
 
-    def learn(self, number: int, explored: Sides, samples: int) -> tuple[Proposal, Sides, int]:
-        """What to prove about a pair, from earlier draws of it and some of the samples that are left.
+    def learn(self, number: int, explored: Sides, samples: int) -> Learned:
+        """Learns what to certify about a pair.
 
-        Returns:
-            The proposal, the draws that it was learned from, and the samples that remain for the
-            proof.
+        Args:
+            number: of the pair.
+            explored: earlier draws of it, which train too.
+            samples: draws per side that are left.
         """
+        pair = self.pairs[number]
         n_train = limits.training_size(samples)
-        draw = partial(
-            self.sampler.both, Phase.TRAIN, number, self.pairs[number], prints=self.fingerprints
+        draw = partial(self.sampler.both, Phase.TRAIN, number, pair, prints=self.fingerprints)
+        first = Sides(*draw(n_train))
+        # Structured outputs need more training draws, and what they are like is known only now.
+        n_more = limits.training_size(samples, *first) - n_train
+        more = Sides(*draw(n_more, skip=_CHUNKS_APART)) if n_more else NO_DRAWS
+        training = Sides(
+            concatenate([explored.left, first.left, more.left]),
+            concatenate([explored.right, first.right, more.right]),
         )
-        fresh = draw(n_train)
-        more = limits.training_size(samples, *fresh) - n_train
-        # Chunk numbers of their own, far beyond those of the first draws.
-        added = draw(more, skip=1 << 32) if more else NOTHING
-        n_fresh = samples - n_train - more
-        left, right = (concatenate([explored[side], fresh[side], added[side]]) for side in (0, 1))
+        n_fresh = samples - n_train - n_more
         task = self.task(Phase.CERTIFY, number, n_fresh)
-        return self._propose(number, (left, right), task), (left, right), n_fresh
+        return Learned(
+            proposal=self._propose(number, training, task), training=training, n_fresh=n_fresh
+        )
 
-    def _audit_fixed(self, n_train: int, n_fresh: int) -> AuditResult:
-        """Learns from `n_train` draws of every pair, for a method with its own sizes; certifies the best."""
-        best: tuple[Proposal, int, Sides] | None = None
+    def _audit_with_fixed_sizes(self, n_train: int, n_fresh: int) -> AuditResult:
+        """Learns from `n_train` draws of every pair and certifies the best; for some methods."""
+        best: Learned | None = None
+        best_number = 0
         best_score = -math.inf
-        for number in range(len(self.pairs)):
-            left, right = self.sampler.both(
-                Phase.TRAIN, number, self.pairs[number], n_train, prints=self.fingerprints
+        for number, pair in enumerate(self.pairs):
+            training = Sides(
+                *self.sampler.both(Phase.TRAIN, number, pair, n_train, prints=self.fingerprints)
             )
-            proposal = self._propose(
-                number, (left, right), self.task(Phase.CERTIFY, number, n_fresh)
-            )
-            score = self.question.score(self.pairs[number], proposal.predicted)
+            task = self.task(Phase.CERTIFY, number, n_fresh)
+            proposal = self._propose(number, training, task)
+            score = self.question.score(pair, proposal.predicted)
             if best is None or score > best_score:
-                best = (proposal, number, (left, right))
+                best = Learned(proposal=proposal, training=training, n_fresh=n_fresh)
+                best_number = number
                 best_score = score
         assert best is not None  # there is at least one pair
-        return self.certify(best[0], best[1], n_fresh, Phase.CERTIFY, best[2])
+        return self.certify(best, number=best_number, phase=Phase.CERTIFY)
 
     def _propose(self, number: int, training: Sides, task: Task) -> Proposal:
         """Learns from the training draws in random order.
@@ -177,147 +239,193 @@ class AuditRun:
         late draws, its proposal would fit the early ones better, which the checks on the order of
         the draws would take for drift.
         """
-        # used by no chunk
-        seed = self.settings.seed
-        keys = [(Phase.TRAIN, number, side, 0, 0) for side in (0, 1)]
-        left, right = (
-            outputs.take(
-                np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key)).permutation(
-                    outputs.size
-                )
-            )
-            for key, outputs in zip(keys, training, strict=True)
+        shuffled = Sides(
+            self._shuffled(training.left, number, side=0),
+            self._shuffled(training.right, number, side=1),
         )
-        proposal = self.settings.method.propose(left, right, task)
-        self.settings.tell(f"estimated bound on {task.claim.symbol}: {proposal.predicted:.3g}")
+        proposal = self.settings.method.propose(shuffled.left, shuffled.right, task)
+        self.settings.report_status(
+            f"estimated bound on {task.claim.symbol}: {proposal.predicted:.3g}"
+        )
         return proposal
+
+    def _shuffled(self, outputs: Outputs, number: int, side: int) -> Outputs:
+        # A key that no chunk uses: those have four numbers.
+        key = (Phase.TRAIN, number, side, 0, 0)
+        seeds = np.random.SeedSequence(self.settings.seed, spawn_key=key)
+        order = np.random.default_rng(seeds).permutation(outputs.size)
+        return outputs.take(order)
 
     def certify(
         self,
-        proposal: Proposal,
+        learned: Learned,
+        *,
         number: int,
-        n_fresh: int,
         phase: Phase,
-        training: Sides = NOTHING,
-        quick: bool = False,
+        can_rehearse: bool = False,
     ) -> AuditResult:
-        """Tallies the proposal on fresh draws and pays for the bound; one that is `quick` can be rehearsed."""
+        """Tallies a proposal on fresh draws, spends the budget on its bound, and concludes.
+
+        Args:
+            learned: the proposal, with the draws behind it.
+            number: of the pair.
+            phase: of the fresh draws.
+            can_rehearse: whether the audit can be simulated to find out what it could have refuted.
+        """
         pair = self.pairs[number]
-        journal = self.settings.journal
-        examples: tuple[Any, Any] = (None, None)
-        if journal.is_kept:  # how the proposal tallies the training draws: by that it is recognised
-            examples = proposal.tally(training[0], 0), proposal.tally(training[1], 1)
-            journal.recognise(number, examples)
-        tally = partial(proposal.tally, side=0), partial(proposal.tally, side=1)
-        folded = self.sampler.fold(
-            phase, number, pair, n_fresh, tally, earlier=self.fingerprints, examples=examples
-        )
-        for side in (0, 1):  # a journal may still have to write those of the draws
-            prints = folded[side].fingerprints
-            self.fingerprints[side] = prints.copy() if journal.is_kept else prints
+        proposal = learned.proposal
+        training = learned.training
+        folded = self._tally_fresh_draws(learned, number, phase)
         counted = (folded[0].total, folded[1].total)
+        # Draws that were lost and drawn again count against whatever is to be certified.
         lost = self.sampler.lost_of(phase, number)
         redrawn = self.sampler.lost_of_pair(number)
         against = lost_draws.counted_against(proposal, counted, pair, lost, self.budget.total)
         tallies = counted if against is None else against
-        finding, *beside = pay_and_prove(self.budget, proposal, tallies, pair)
+
+        finding, *secondary = certify_with_budget(self.budget, proposal, tallies, pair)
         if self.history:
-            finding = replace(
-                finding, details={**finding.details, "search": self.history[:_MOST_HISTORY]}
-            )
+            details = {**finding.details, "search": self.history[:_MOST_HISTORY]}
+            finding = replace(finding, details=details)
+
+        has_trained = len(training.left) > 0
         reports: list[HealthReport] = []
-        if len(training[0]):
+        if has_trained:
             check_returned(self.sampler.mechanism.name, *training)
             reports += examine_draws(proposal, *training)
-        reports += health.check_repeats(self.fingerprints) + health.check_drift(
-            [side.pieces.counts for side in folded]
-        )
+        reports += health.check_repeats(self.fingerprints)
+        reports += health.check_drift([side.pieces.counts for side in folded])
         reports += lost_draws.reports_on(
             self.sampler, number, redrawn, is_counted=against is not None
         )
         reports += self.remarks()
-        settings = self.settings.with_facts(lost_draws.facts_of(self.sampler, number, redrawn))
-        findings = [finding, *beside]
-        shown = training if len(training[0]) else None
-        task = self.task(phase, number, n_fresh) if quick else None
-        # A search pays several certificates from one failure probability; this one has the whole
+
+        # A search spends one failure probability on several certificates; this one has the whole
         # budget of its run.
-        price = self.budget.total
+        error_share = self.budget.total
         return conclude(
-            self.question_about(number),
-            settings,
-            proposal,
-            findings,
-            reports,
-            self.sampler.drawn,
-            self.began,
-            training=shown,
-            certificate_p_value=partial(proposal.p_value, *tallies, price),
-            price=price,
-            mechanism=self.sampler.mechanism,
-            task=task,
+            FinishedRun(
+                question=self.question_about(number),
+                settings=self.settings.noting(**lost_draws.facts_of(self.sampler, number, redrawn)),
+                proposal=proposal,
+                findings=[finding, *secondary],
+                reports=reports,
+                samples_used=self.sampler.drawn,
+                began=self.began,
+                training=training if has_trained else None,
+                certificate_p_value=partial(proposal.p_value, *tallies, error_share),
+                certificate_share=error_share,
+                mechanism=self.sampler.mechanism,
+                rehearsed_task=self.task(phase, number, learned.n_fresh) if can_rehearse else None,
+                is_only_pair=not self.chooses_pair,
+            )
         )
 
-    def _explore(self) -> tuple[int, Sides, int]:
-        """Finds the pair with the best predicted bound by successive halving.
+    def _tally_fresh_draws(self, learned: Learned, number: int, phase: Phase) -> Any:
+        """The tallies of both sides, with the fingerprints of their chunks."""
+        proposal = learned.proposal
+        journal = self.settings.journal
+        examples: tuple[Any, Any] = (None, None)
+        if journal.is_kept:
+            # How the proposal tallies the training draws: by that it is recognised again.
+            left_example = proposal.tally(learned.training.left, 0)
+            right_example = proposal.tally(learned.training.right, 1)
+            examples = (left_example, right_example)
+            journal.recognise(number, examples)
+        folded = self.sampler.fold(
+            phase,
+            number,
+            self.pairs[number],
+            learned.n_fresh,
+            (partial(proposal.tally, side=0), partial(proposal.tally, side=1)),
+            earlier=self.fingerprints,
+            examples=examples,
+        )
+        for side in (0, 1):
+            fingerprints = folded[side].fingerprints
+            # A journal may still have to write those of the draws.
+            self.fingerprints[side] = fingerprints.copy() if journal.is_kept else fingerprints
+        return folded
 
-        Returns:
-            Its number, its draws so far (they may train), and the draws per side that all pairs
-            cost.
-        """
+    def _explore(self) -> ExploredPair:
+        """Finds the pair with the best predicted bound by successive halving."""
         alive = list(range(len(self.pairs)))
         rounds = max(1, math.ceil(math.log2(len(self.pairs))))
         per_round = min(
             int(self.settings.samples * limits.EXPLORE_SHARE / rounds), limits.MOST_PER_ROUND
         )
-        draws = dict.fromkeys(alive, NOTHING)
+        draws = dict.fromkeys(alive, NO_DRAWS)
         spent = 0
-        for turn in range(rounds):
+        for round_number in range(rounds):
             if len(alive) == 1:
                 break
             n = max(limits.FEWEST_PER_PAIR, per_round // len(alive))
             for number in alive:
-                # Every round has its own chunk numbers, spaced far beyond what one round draws.
                 more = self.sampler.both(
-                    Phase.EXPLORE, number, self.pairs[number], n, skip=turn << 32
+                    Phase.EXPLORE,
+                    number,
+                    self.pairs[number],
+                    n,
+                    skip=round_number * _CHUNKS_APART,
                 )
-                left, right = (concatenate([draws[number][side], more[side]]) for side in (0, 1))
-                draws[number] = left, right
+                draws[number] = Sides(
+                    concatenate([draws[number].left, more[0]]),
+                    concatenate([draws[number].right, more[1]]),
+                )
                 spent += n
-            predicted = {number: self._predict(number, draws[number]) for number in alive}
+            scores: dict[int, float] = {}
             for number in alive:
+                predicted = self._predict(number, draws[number])
+                scores[number] = self.question.score(self.pairs[number], predicted)
                 self.history.append(
                     {
-                        "round": turn,
+                        "round": round_number,
                         "pair": number,
                         "draws": n,
-                        "predicted": float(predicted[number]),
+                        "predicted": float(predicted),
                     }
                 )
-            scores = {
-                number: self.question.score(self.pairs[number], predicted[number])
-                for number in alive
-            }
-            alive = sorted(alive, key=lambda number: -scores[number])[: (len(alive) + 1) // 2]
+            alive.sort(key=lambda number: -scores[number])
+            alive = alive[: (len(alive) + 1) // 2]
             draws = {number: draws[number] for number in alive}
-        return alive[0], draws[alive[0]], spent
+        winner = alive[0]
+        return ExploredPair(number=winner, draws=draws[winner], spent=spent)
 
     def _predict(self, number: int, draws: Sides) -> float:
-        rest = int(self.settings.samples * (1.0 - limits.EXPLORE_SHARE) * 0.7)
-        task = self.task(Phase.EXPLORE, number, rest)
-        return self.settings.method.propose(draws[0], draws[1], task).predicted
+        """The bound to expect of a pair if the rest of the samples were spent on it."""
+        remaining = self.settings.samples * (1.0 - limits.EXPLORE_SHARE)
+        # 70 % of them certify.
+        n_fresh = int(remaining * 0.7)
+        task = self.task(Phase.EXPLORE, number, n_fresh)
+        return self.settings.method.propose(draws.left, draws.right, task).predicted
 
     def remarks(self) -> list[HealthReport]:
-        """What could not be done as requested."""
+        """Warnings about the run."""
         reports = []
-        if (own := self.sampler.own_generator) is not None:
-            text = f"the mechanism draws from a {own} of its own, of which every worker would have a copy with the "
-            text += "same numbers; so it was run in this process alone. "
-            text += "A parameter named rng gets a generator per chunk instead"
-            reports.append(HealthReport("own-generator", text, untrusted=False))
-        sides = (side for pair in self.pairs for side in (pair.left, pair.right))
-        shared = sorted({name for side in sides for name in shared_parts(side)})
+        generator = self.sampler.own_generator
+        if generator is not None:
+            reports.append(
+                HealthReport(
+                    name="own-generator",
+                    message=(
+                        f"the mechanism draws from a {generator} of its own, of which every worker "
+                        "would have a copy with the same numbers; so it was run in this process "
+                        "alone. A parameter named rng gets a generator per chunk instead"
+                    ),
+                    untrusted=False,
+                )
+            )
+        datasets = [dataset for pair in self.pairs for dataset in (pair.left, pair.right)]
+        shared = sorted({name for dataset in datasets for name in shared_parts(dataset)})
         if shared:
-            text = f"the inputs hold what cannot be copied ({', '.join(shared)}), so that all calls shared it"
-            reports.append(HealthReport("shared-input", text, untrusted=False))
+            reports.append(
+                HealthReport(
+                    name="shared-input",
+                    message=(
+                        f"the inputs hold what cannot be copied ({', '.join(shared)}), "
+                        "so that all calls shared it"
+                    ),
+                    untrusted=False,
+                )
+            )
         return reports

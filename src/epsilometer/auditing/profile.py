@@ -1,15 +1,15 @@
 """The whole privacy curve of a mechanism on a pair of inputs: ε at every δ, the trade-off curve, and μ, at once."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from epsilometer.auditing.public import measure
+from epsilometer.auditing.config import AuditConfig, ProfileKeywords, shows_settings
+from epsilometer.auditing.public import measure_with_config
 from epsilometer.bounds.bands import Band
 from epsilometer.claims import Claim, GaussianDP, as_claim
-from epsilometer.engine import Progress
 from epsilometer.errors import InputError
 from epsilometer.inputs.pairs import Finder, Inputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
@@ -222,27 +222,19 @@ def _claims(given: Claims) -> list[Claim]:
     return [as_claim(each) for each in ([given] if isinstance(given, Claim | str) else given or [])]
 
 
+@shows_settings(ProfileKeywords)
 def profile(
     mechanism: object,
     inputs: Inputs | Finder | None = None,
-    *,
-    samples: int = 100_000,
-    confidence: float = 0.95,
-    seed: int | None = None,
-    jobs: int = 1,
-    engine: object = "local",
-    suppress: Collection[str] = (),
-    progress: Progress | bool | None = None,
-    max_seconds: float | None = None,
-    checkpoint: str | Path | None = None,
-    representation: str = "value",
-    distance: int = 1,
-    record: str | Path | None = None,
+    **settings: Unpack[ProfileKeywords],
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
 
-    Args: those of `audit`; a profile needs no claim, and has its own method, which draws all
-        samples. Claims checked later are scaled to the `distance`.
+    Args:
+        mechanism: as for `audit`.
+        inputs: as for `audit`.
+        settings: those of `audit`; a profile needs no claim and has its own method, which draws all
+            samples. Claims checked later are scaled to the `distance`.
 
     Guarantee: exact, and simultaneous: with probability at least `confidence` nothing read off the
         profile exceeds the truth of the pair, if the draws are independent.
@@ -252,21 +244,30 @@ def profile(
         >>> found.epsilon(delta=0.01) > 1.0, found.mu < 1.0
         (True, True)
     """
-    how: dict[str, Any] = {
-        "samples": samples,
-        "confidence": confidence,
-        "seed": seed,
-        "jobs": jobs,
-        "engine": engine,
-    }
-    how |= {
-        "suppress": suppress,
-        "progress": progress,
-        "max_seconds": max_seconds,
-        "checkpoint": checkpoint,
-    }
-    how |= {"representation": representation, "distance": distance, "record": record}
-    return profile_of(measure(mechanism, inputs, GaussianDP, method="profile", **how))
+    config = AuditConfig.from_keywords("profile", settings)
+    for name in ("method", "options", "stop_early"):
+        if name in settings:
+            raise InputError(f"profile() has no setting {name!r}: it has its own method")
+    return profile_with_config(mechanism, inputs, config)
+
+
+def profile_with_config(
+    mechanism: object,
+    inputs: Inputs | Finder | None,
+    config: AuditConfig,
+    *,
+    may_exit_process: bool = False,
+) -> Profile:
+    """`profile` with its settings in one object, see there and `open_settings`."""
+    result = measure_with_config(
+        mechanism,
+        inputs,
+        GaussianDP,
+        {},
+        replace(config, method="profile"),
+        may_exit_process=may_exit_process,
+    )
+    return profile_of(result)
 
 
 def profile_of(result: AuditResult) -> Profile:

@@ -1,25 +1,34 @@
-"""The public face: audit, measure, compare, replay. The loops behind them are in `epsilometer.auditing.loops`."""
+"""The public verbs: audit, measure, compare, replay.
+
+The loops behind them are in `epsilometer.auditing.loops`, `sequential` and `search`.
+"""
 
 import os
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
+from epsilometer.auditing.config import (
+    AuditConfig,
+    AuditKeywords,
+    MeasureKeywords,
+    shows_settings,
+)
 from epsilometer.auditing.judge import (
     AnyQuestion,
+    FinishedRun,
     PairwiseQuestion,
     Question,
+    certify_with_budget,
     conclude,
     examine_draws,
-    pay_and_prove,
 )
-from epsilometer.auditing.loops import AuditRun
+from epsilometer.auditing.loops import NO_DRAWS, AuditRun, Learned
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
@@ -30,35 +39,22 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.pairs import Finder, check_same, is_complete
 from epsilometer.interruptions import callers_handlers_relayed
-from epsilometer.mechanisms import as_mechanism, as_subject
+from epsilometer.mechanisms import Mechanism, as_mechanism, as_subject
 from epsilometer.mechanisms.base import place_of
 from epsilometer.mechanisms.features import as_features, same_features
 from epsilometer.mechanisms.functions import BatchMechanism, Subject
 from epsilometer.mechanisms.used_draws import COMPARED, EarlierDraws, check_noted, compared_facts
 from epsilometer.methods import Method, Task, restore_proposal
+from epsilometer.outputs import Outputs
 from epsilometer.result import AuditResult, HealthReport
 
 
+@shows_settings(AuditKeywords)
 def audit(
     mechanism: object,
     inputs: Inputs | Finder | None = None,
     claim: Claim | str | None = None,
-    *,
-    samples: int = 100_000,
-    confidence: float = 0.95,
-    seed: int | None = None,
-    method: str | Method = "auto",
-    options: object = None,
-    jobs: int = 1,
-    engine: object = "local",
-    suppress: Collection[str] = (),
-    progress: Progress | bool | None = None,
-    stop_early: bool | None = None,
-    max_seconds: float | None = None,
-    checkpoint: str | Path | None = None,
-    representation: str = "value",
-    distance: int = 1,
-    record: str | Path | None = None,
+    **settings: Unpack[AuditKeywords],
 ) -> AuditResult:
     """Tries to refute a claim of privacy.
 
@@ -70,36 +66,37 @@ def audit(
             entry brings its worst pair.
         claim: what is promised, e.g. `PureDP(1.0)` or "eps=1,delta=1e-6". A zoo entry brings its
             own.
-        samples: draws per side for the whole audit: search, training and certification included.
-            With a finder, draws per side for each pair that is certified; a trial takes the
-            finder's own samples.
-        confidence: the probability with which the bound must hold.
-        seed: makes the audit repeatable; None takes fresh entropy and records it.
-        method: a name of `epsilometer methods`, or an object that does what
-            `epsilometer.methods.Method` says.
-        options: settings of that method, an object of its own kind or a mapping of their names.
-        jobs: worker processes on this machine; they do not change the result.
-        engine: where the workers run: "local", the address of a Dask scheduler ("dask://host:port")
-            or of a Ray cluster ("ray://host:port"), or a Client of Dask.
-        suppress: names of health checks to switch off.
-        progress: True shows how far it is, False nothing, None does so in a notebook; or a
-            `ProgressBar`, or its like.
-        stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples` is
-            then the most that may be drawn. For mechanisms that take long. The same as
-            method="sequential".
-        max_seconds: ends the audit after this many seconds, even in the middle of a call that
-            hangs. With stop_early the result says what was proved until then, and a search what it
-            certified; otherwise an audit that has not drawn all its samples has no bound and raises
-            `MechanismError`, and `checkpoint` keeps what was drawn.
-        checkpoint: a file from which an interrupted audit goes on, to the result of an audit
-            without interruption.
-        representation: "value" judges outputs by their values, "bits" by sign, exponent and
-            trailing zero bits of floating-point numbers, "all" by their values, with a separate
-            finding about the bits.
-        distance: how many neighbouring steps the inputs are apart; the claim is scaled to the
-            group.
-        record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it gives
-            the same result.
+        settings: the settings of `AuditConfig`:
+            samples: draws per side for the whole audit: search, training and certification
+                included. With a finder, draws per side for each pair that is certified; a trial
+                takes the finder's own samples.
+            confidence: the probability with which the bound must hold.
+            seed: makes the audit repeatable; None takes fresh entropy and records it.
+            method: a name of `epsilometer methods`, or an object that does what
+                `epsilometer.methods.Method` says.
+            options: settings of that method, an object of its own kind or a mapping of their names.
+            jobs: worker processes on this machine; they do not change the result.
+            engine: where the workers run: "local", the address of a Dask scheduler
+                ("dask://host:port") or of a Ray cluster ("ray://host:port"), or a Client of Dask.
+            suppress: names of health checks to switch off; the result records them.
+            progress: True shows how far it is, False nothing, None does so in a notebook; or a
+                `ProgressBar`, or its like.
+            stop_early: draws in growing batches and stops as soon as the claim is refuted;
+                `samples` is then the most that may be drawn. For mechanisms that take long. The
+                same as method="sequential".
+            max_seconds: ends the audit after this many seconds, even in the middle of a call that
+                hangs. With stop_early the result says what was certified until then, and a search
+                what it certified; otherwise an audit that has not drawn all its samples has no
+                bound and raises `MechanismError`, and `checkpoint` keeps what was drawn.
+            checkpoint: a file from which an interrupted audit resumes, to the result of an audit
+                without interruption.
+            representation: "value" judges outputs by their values, "bits" by sign, exponent and
+                trailing zero bits of floating-point numbers, "all" by their values, with a
+                separate finding about the bits.
+            distance: how many neighbouring steps the inputs are apart; the claim is scaled to the
+                group.
+            record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it
+                gives the same result.
 
     Returns:
         The verdict, the certified lower bound, and the witness.
@@ -110,54 +107,57 @@ def audit(
     Example:
         >>> def noisy_count(rows, rng):
         ...     return sum(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
-        >>> result = em.audit(noisy_count, em.Pair([1, 0], [1, 1]), em.PureDP(1.0), samples=5000, seed=0)
+        >>> pair = em.Pair([1, 0], [1, 1])
+        >>> result = em.audit(noisy_count, pair, em.PureDP(1.0), samples=5000, seed=0)
         >>> result.verdict, round(result.lower_bound, 1)
         (<Verdict.REFUTED: 'refuted'>, 1.8)
     """
-    how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
-    settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)
+    config = AuditConfig.from_keywords("audit", settings)
+    return audit_with_config(mechanism, inputs, claim, config)
+
+
+def audit_with_config(
+    mechanism: object,
+    inputs: Inputs | Finder | None,
+    claim: Claim | str | None,
+    config: AuditConfig,
+    *,
+    may_exit_process: bool = False,
+) -> AuditResult:
+    """`audit` with its settings in one object, see there and `open_settings`."""
+    opened = open_settings(config, may_exit_process=may_exit_process)
     subject = as_subject(mechanism)
     question: AnyQuestion
     if claim is None and subject.promises_by_pair:
-        question = _own_question(subject, inputs, distance)
+        question = _own_question(subject, inputs, config.distance)
     else:
-        claim = subject.promise([]) if claim is None else claim  # a zoo entry brings its own
+        if claim is None:  # a zoo entry brings its own
+            claim = subject.promise([])
         promised = claim if isinstance(claim, Claim) else as_claim(claim)
-        question = Question(promised if distance == 1 else promised.scaled(distance), judged=True)
-    return _run(subject, inputs, question, settings, record, checkpoint)
+        if config.distance != 1:
+            promised = promised.scaled(config.distance)
+        question = Question(promised, judged=True)
+    return _run(subject, inputs, question, opened, config)
 
 
+@shows_settings(MeasureKeywords)
 def measure(
     mechanism: object,
     inputs: Inputs | Finder | None = None,
     notion: type[Claim] | None = None,
-    *,
-    samples: int = 100_000,
-    confidence: float = 0.95,
-    seed: int | None = None,
-    method: str | Method = "auto",
-    options: object = None,
-    jobs: int = 1,
-    engine: object = "local",
-    suppress: Collection[str] = (),
-    progress: Progress | bool | None = None,
-    stop_early: bool | None = None,
-    max_seconds: float | None = None,
-    checkpoint: str | Path | None = None,
-    representation: str = "value",
-    distance: int = 1,
-    record: str | Path | None = None,
-    **fixed: float,
+    **settings: Unpack[MeasureKeywords],
 ) -> AuditResult:
     """How large is the privacy loss at least? Like `audit`, without a claim and without a verdict.
 
-    Args: those of `audit`, and notion: a claim class, e.g. `RenyiDP`; None is the one that the
-        fixed parameters belong to, `PureDP` without. stop_early: draws in growing batches, with a
-        bound that holds whenever it stops: at `max_seconds`, or when all
-            samples are drawn.
-        distance: noted in the result; the bound is about the inputs as they are.
-        fixed: the notion's other parameters, e.g. `order=2.0`; for ApproxDP either `delta=` (bounds
-            ε) or `epsilon=` (bounds δ).
+    Args:
+        mechanism: as for `audit`.
+        inputs: as for `audit`.
+        notion: a claim class, e.g. `RenyiDP`; None is the one that the fixed parameters belong to,
+            `PureDP` without.
+        settings: those of `audit`, and the notion's other parameters, e.g. `order=2.0`; for
+            ApproxDP either `delta=` (bounds ε) or `epsilon=` (bounds δ). With `stop_early` the
+            bound holds whenever it stops: at `max_seconds`, or when all samples are drawn.
+            `distance` is noted in the result; the bound is about the inputs as they are.
 
     Guarantee: the bound exceeds the true value with probability at most 1 − confidence.
 
@@ -165,10 +165,26 @@ def measure(
         >>> em.measure(em.zoo.laplace(), samples=5000, seed=0).lower_bound  # pure ε; the truth is 1
         0.9...
     """
-    how = samples, confidence, seed, method, options, jobs, engine, suppress, progress
-    settings = open_settings(*how, stop_early, max_seconds, checkpoint, representation, distance)
-    question = Question(_open(notion, fixed), judged=False)
-    return _run(as_subject(mechanism), inputs, question, settings, record, checkpoint)
+    known = {field.name for field in fields(AuditConfig)}
+    given: dict[str, Any] = dict(settings)
+    fixed = {name: value for name, value in given.items() if name not in known}
+    config = AuditConfig(**{name: value for name, value in given.items() if name in known})
+    return measure_with_config(mechanism, inputs, notion, fixed, config)
+
+
+def measure_with_config(
+    mechanism: object,
+    inputs: Inputs | Finder | None,
+    notion: type[Claim] | None,
+    fixed: dict[str, float],
+    config: AuditConfig,
+    *,
+    may_exit_process: bool = False,
+) -> AuditResult:
+    """`measure` with its settings in one object, see there and `open_settings`."""
+    opened = open_settings(config, may_exit_process=may_exit_process)
+    question = Question(_open_notion(notion, fixed), judged=False)
+    return _run(as_subject(mechanism), inputs, question, opened, config)
 
 
 def compare(
@@ -202,62 +218,97 @@ def compare(
     """
     began = time.perf_counter()
     if fixed and not isinstance(claim, type):
+        unexpected = ", ".join(repr(name) for name in sorted(fixed))
         raise InputError(
-            f"compare knows no {', '.join(sorted(fixed))}: a claim brings its own parameters"
+            f"compare() got unexpected {unexpected}: a claim brings its own parameters"
         )
-    # only needed to compare
+    # Only needed to compare.
     from epsilometer.mechanisms.recordings import recorded_pair, recorded_seeds
 
-    judged = not isinstance(claim, type)
-    question = Question(as_claim(claim).scaled(distance) if judged else _open(claim, fixed), judged)
-    *recorded, note = recorded_pair(left_outputs, right_outputs, as_features(features))
-    seeds = sorted(
-        {seed for side in (left_outputs, right_outputs) for seed in recorded_seeds(side)}
+    if isinstance(claim, type):
+        question = Question(_open_notion(claim, fixed), judged=False)
+    else:
+        question = Question(as_claim(claim).scaled(distance), judged=True)
+    left, right, facts = recorded_pair(left_outputs, right_outputs, as_features(features))
+    for name, outputs in (("left_outputs", left), ("right_outputs", right)):
+        if len(outputs) < FEWEST:
+            raise InputError(f"{name} has {len(outputs)} outputs; at least {FEWEST} are needed")
+    config = AuditConfig(
+        samples=max(len(left), len(right)),
+        confidence=confidence,
+        seed=seed,
+        method=method,
+        options=options,
+        suppress=suppress,
+        representation=representation,
+        distance=distance,
     )
-    sizes = len(recorded[0]), len(recorded[1])
-    for name, size in zip(("left_outputs", "right_outputs"), sizes, strict=True):
-        if size < FEWEST:
-            raise InputError(f"{name} has {size} outputs; at least {FEWEST} are needed")
-    seen_as: dict[str, Any] = {"representation": representation, "distance": distance}
-    settings = open_settings(
-        max(sizes), confidence, seed, method, options, suppress=suppress, **seen_as
+    settings = open_settings(config)
+    left_split = _split(left, settings.seed, side=0)
+    right_split = _split(right, settings.seed, side=1)
+    seeds = {*recorded_seeds(left_outputs), *recorded_seeds(right_outputs)}
+    settings = settings.noting(
+        kind="recorded",
+        mechanism=COMPARED,
+        **facts,
+        recording=compared_facts(
+            (left, right),
+            (len(left_split.training), len(right_split.training)),
+            sorted(seeds),
+        ),
     )
-    settings.note(mechanism=COMPARED, **note)
-    # Each side is shuffled and cut into training and fresh outputs.
-    parts = []
-    for side, outputs in enumerate(recorded):
-        rng = np.random.default_rng(
-            np.random.SeedSequence(settings.seed, spawn_key=(Phase.TRAIN, 0, side))
-        )
-        shuffled = outputs.take(rng.permutation(len(outputs)))
-        n = len(outputs)
-        cut = training_size(n, shuffled.take(slice(0, training_size(n))))
-        parts.append((shuffled.take(slice(0, cut)), shuffled.take(slice(cut, len(outputs)))))
-    (left, fresh_left), (right, fresh_right) = parts
-    settings.note(recording=compared_facts(recorded, (len(left), len(right)), seeds))
     budget = ErrorBudget(settings.failure_probability)
-    train = (left, right)
-    stream = Stream(settings.seed, Phase.CERTIFY)
-    task = Task(question.claim, (len(fresh_left), len(fresh_right)), budget.total, stream)
-    proposal = settings.method.propose(*train, task)
-    tallies = proposal.tally(fresh_left, 0), proposal.tally(fresh_right, 1)
-    findings = pay_and_prove(budget, proposal, tallies, RECORDED)
-    # The checks look at the recording in its own order, before it was shuffled.
-    reports = examine_draws(proposal, *recorded)
-    # A recording that holds the same draws twice: what chose would prove, and count twice.
-    reports += health.check_repeats([recorded_fingerprints(outputs) for outputs in recorded])
-    return conclude(
-        question,
-        settings,
-        proposal,
-        findings,
-        reports,
-        sizes,
-        began,
-        training=train,
-        certificate_p_value=partial(proposal.p_value, *tallies, budget.total),
-        task=task if settings.method.is_quick else None,
+    task = Task(
+        claim=question.claim,
+        n_fresh=(len(left_split.fresh), len(right_split.fresh)),
+        failure_probability=budget.total,
+        stream=Stream(settings.seed, Phase.CERTIFY),
     )
+    training = (left_split.training, right_split.training)
+    proposal = settings.method.propose(*training, task)
+    tallies = (proposal.tally(left_split.fresh, 0), proposal.tally(right_split.fresh, 1))
+    findings = certify_with_budget(budget, proposal, tallies, RECORDED)
+    # The checks look at the recording in its own order, before it was shuffled.
+    reports = examine_draws(proposal, left, right)
+    # If a recording held the same draws twice, what chose would certify, and count twice.
+    reports += health.check_repeats([recorded_fingerprints(left), recorded_fingerprints(right)])
+    return conclude(
+        FinishedRun(
+            question=question,
+            settings=settings,
+            proposal=proposal,
+            findings=findings,
+            reports=reports,
+            samples_used=(len(left), len(right)),
+            began=began,
+            training=training,
+            certificate_p_value=partial(proposal.p_value, *tallies, budget.total),
+            rehearsed_task=task if settings.method.is_quick else None,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The recorded outputs of one side, shuffled and divided.
+
+    Attributes:
+        training: outputs that learn.
+        fresh: outputs that certify.
+    """
+
+    training: Outputs
+    fresh: Outputs
+
+
+def _split(outputs: Outputs, seed: int, side: int) -> _Split:
+    seeds = np.random.SeedSequence(seed, spawn_key=(Phase.TRAIN, 0, side))
+    order = np.random.default_rng(seeds).permutation(len(outputs))
+    shuffled = outputs.take(order)
+    n = len(outputs)
+    first_look = shuffled.take(slice(0, training_size(n)))
+    n_train = training_size(n, first_look)
+    return _Split(training=shuffled.take(slice(0, n_train)), fresh=shuffled.take(slice(n_train, n)))
 
 
 def replay(
@@ -299,59 +350,74 @@ def replay(
     if witness is None:
         raise InputError("this result has no witness to replay")
     inputs = witness.pair if pair is None else as_pair(pair, equal=witness.pair.equal)
-    # outputs recorded elsewhere have no known inputs
+    # Outputs recorded elsewhere have no known inputs.
     if pair is not None and not is_recorded(witness.pair):
         check_same(witness.pair, inputs)
     if not is_complete(inputs) or is_recorded(inputs):
         raise InputError("the stored result does not hold its inputs; give them again with pair=")
-    confidence = result.confidence if confidence is None else confidence
-    settings = open_settings(
-        samples, confidence, seed, "events", jobs=jobs, engine=engine, progress=progress
+    config = AuditConfig(
+        samples=samples,
+        confidence=result.confidence if confidence is None else confidence,
+        seed=seed,
+        method="events",
+        jobs=jobs,
+        engine=engine,
+        progress=progress,
     )
+    settings = open_settings(config)
     earlier = EarlierDraws.of(result.settings)
-    settings.note(replay_of=_replayed(result, earlier))
-    question = Question(result.claim, judged=result.verdict is not None)
     source = same_features(
         as_mechanism(mechanism), as_features(features), result.settings.get("features")
     )
-    if source.features is not None:
-        settings.note(features=source.features.note())
-    settings.note(**source.weakening_facts())
-    # The claim is that of the audit, and so is what it is about.
-    settings.note(
-        **{
-            name: result.settings[name]
-            for name in ("distance", "representation")
-            if name in result.settings
-        }
+    settings = settings.noting(
+        replay_of=_replayed(result, earlier),
+        features=None if source.features is None else source.features.note(),
+        # The claim is that of the audit, and so is what it is about.
+        distance=result.settings.get("distance"),
+        representation=result.settings.get("representation"),
+        **source.weakening_facts(),
     )
     if source.used is None:
         source = source.prepared([inputs], settings.samples)
-    else:  # how many rows of a recording are left is known below
+    else:
+        # How many rows of a recording are left is known below.
         check_noted(result.settings)
         source = source.prepared([inputs], FEWEST)
     source = source.unused(earlier, inputs, settings.samples)
+    question = Question(result.claim, judged=result.verdict is not None)
     run = AuditRun.start(source, [inputs], question, settings)
-    stream = Stream(settings.seed, Phase.REPLAY)
     task = Task(
-        result.claim, (settings.samples, settings.samples), settings.failure_probability, stream
+        claim=result.claim,
+        n_fresh=(settings.samples, settings.samples),
+        failure_probability=settings.failure_probability,
+        stream=Stream(settings.seed, Phase.REPLAY),
+    )
+    learned = Learned(
+        proposal=restore_proposal(witness, task, result.lower_bound),
+        training=NO_DRAWS,
+        n_fresh=settings.samples,
     )
     with (
         callers_handlers_relayed(),
         closing(settings.runner),
         watched(settings.progress, 2 * settings.samples),
     ):
-        again = run.certify(
-            restore_proposal(witness, task, result.lower_bound), 0, settings.samples, Phase.REPLAY
-        )
-    noted = earlier.noted(None if source.used is None else source.used.facts())
-    if noted is not None:
-        again = replace(again, settings={**again.settings, "recording": noted})
-    if again.witness is None or not again.witness.is_deterministic:
-        return again
-    text = "the event always happened for one input and never for the other; a replay, which looks at nothing but the "
-    text += "event, cannot tell a leak without noise from a noise that is drawn once and kept (memoised)"
-    return replace(again, health=(*again.health, HealthReport("constant", text, untrusted=False)))
+        replayed = run.certify(learned, number=0, phase=Phase.REPLAY)
+    recording = earlier.noted(None if source.used is None else source.used.facts())
+    if recording is not None:
+        replayed = replace(replayed, settings={**replayed.settings, "recording": recording})
+    if replayed.witness is None or not replayed.witness.is_deterministic:
+        return replayed
+    report = HealthReport(
+        name="constant",
+        message=(
+            "the event always happened for one input and never for the other; a replay, which "
+            "looks at nothing but the event, cannot tell a leak without noise from a noise that "
+            "is drawn once and kept (memoised)"
+        ),
+        untrusted=False,
+    )
+    return replace(replayed, health=(*replayed.health, report))
 
 
 def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: int) -> AnyQuestion:
@@ -386,83 +452,104 @@ def _run(
     inputs: Inputs | Finder | None,
     question: AnyQuestion,
     settings: Settings,
-    record: str | Path | None = None,
-    checkpoint: str | Path | None = None,
+    config: AuditConfig,
 ) -> AuditResult:
+    """Runs the loop that suits the inputs and the method, with recording and checkpoint opened."""
     mechanism = subject.mechanism
-    # how a function can be had again elsewhere
-    if place := place_of(getattr(mechanism, "function", None)):
-        on_error = getattr(mechanism, "on_error", "raise")
-        settings.note(
-            recipe={
-                "function": place,
-                "batch": isinstance(mechanism, BatchMechanism),
-                "on_error": on_error,
-            }
-        )
-    if mechanism.features is not None:
-        settings.note(features=mechanism.features.note())
-    settings.note(**mechanism.weakening_facts())
-    # By their whole names, because a mechanism may change the folder.
-    if record is not None:
-        settings.note(recorded_to=str(record))
-        record = os.path.abspath(record)
-    checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
-    # A domain is searched; it need not be one of our classes.
-    if (
-        hasattr(inputs, "neighbours")
-        and hasattr(inputs, "relations")
-        and not isinstance(inputs, Finder)
-    ):
-        from epsilometer.inputs.finders.search import Search  # only needed to search
-
-        inputs = Search(cast(Any, inputs))
-    if isinstance(inputs, Finder):
+    settings = settings.noting(
+        recipe=_recipe(mechanism),
+        features=None if mechanism.features is None else mechanism.features.note(),
+        recorded_to=None if config.record is None else str(config.record),
+        **mechanism.weakening_facts(),
+    )
+    finder = _as_finder(inputs)
+    pairs: list[Pair] = []
+    # Draws of both sides, for the progress; a search has no known number.
+    n_draws: int | None = None
+    if finder is None:
+        pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
+        mechanism = mechanism.prepared(pairs, settings.samples)
+        n_draws = 2 * settings.samples
+    else:
         from epsilometer.auditing.search import check_search  # only needed to search
 
-        check_search(subject.mechanism, question, settings)
-        pairs = []
-        source = subject.mechanism
-        total = None
-    else:
-        pairs = as_pairs(subject.worst_pair if inputs is None else inputs)
-        source = subject.mechanism.prepared(pairs, settings.samples)
-        total = 2 * settings.samples
+        check_search(mechanism, question, settings)
     with ExitStack() as opened:
-        # the outermost: what they raise comes after the checkpoint
+        # The outermost: what the caller's handlers raise comes after the checkpoint is written.
         opened.enter_context(callers_handlers_relayed())
         opened.enter_context(closing(settings.runner))
-        if record is not None:
+        if config.record is not None:
             from epsilometer.mechanisms.kept_draws import keeping  # only needed to record
 
-            source = opened.enter_context(keeping(source, pairs, record, settings.seed))
-        if checkpoint is not None and not settings.method.stops_early:
-            # only needed with a checkpoint
+            # By its absolute path, because a mechanism may change the folder.
+            path = os.path.abspath(config.record)
+            mechanism = opened.enter_context(keeping(mechanism, pairs, path, settings.seed))
+        checkpoint = _checkpoint_of(config, settings)
+        if checkpoint is not None:
+            # Only needed with a checkpoint.
             from epsilometer.auditing.journals import FileJournal, audit_key
 
-            asked = inputs if isinstance(inputs, Finder) else pairs
-            journal = FileJournal(checkpoint, audit_key(source, asked, question, settings))
-            settings = replace(settings, journal=opened.enter_context(closing(journal)))
-        opened.enter_context(watched(settings.progress, total))
-        if isinstance(inputs, Finder):
+            key = audit_key(mechanism, pairs if finder is None else finder, question, settings)
+            journal = opened.enter_context(closing(FileJournal(checkpoint, key)))
+            settings = replace(settings, journal=journal)
+        opened.enter_context(watched(settings.progress, n_draws))
+        if finder is not None:
             from epsilometer.auditing.hunting import run_search
 
-            result = run_search(source, inputs, question, settings)
+            result = run_search(mechanism, finder, question, settings)
         elif settings.method.stops_early:
             from epsilometer.auditing.sequential import run_sequential  # only needed to stop early
 
-            result = run_sequential(source, pairs, question, settings)
+            result = run_sequential(mechanism, pairs, question, settings)
         else:
-            result = AuditRun.start(source, pairs, question, settings).audit()
-    if source.used is None:
+            result = AuditRun.start(mechanism, pairs, question, settings).audit()
+    if mechanism.used is None:
         return result
     # Only now is known which of the recorded draws were used, and what for.
-    return replace(result, settings={**result.settings, "recording": source.used.facts()})
+    return replace(result, settings={**result.settings, "recording": mechanism.used.facts()})
 
 
-def _open(notion: object, fixed: dict[str, float]) -> Claim:
+def _checkpoint_of(config: AuditConfig, settings: Settings) -> str | None:
+    """The absolute path of the checkpoint; a mechanism may change the folder."""
+    checkpoint = config.checkpoint
+    if checkpoint is None and settings.method.stops_early:
+        # It may stand among the options of the method instead.
+        checkpoint = cast(Any, settings.method).options.checkpoint
+    return None if checkpoint is None else os.path.abspath(checkpoint)
+
+
+def _recipe(mechanism: Mechanism) -> dict[str, Any] | None:
+    """How a function can be had again elsewhere; None if it cannot be imported."""
+    place = place_of(getattr(mechanism, "function", None))
+    if not place:
+        return None
+    return {
+        "function": place,
+        "batch": isinstance(mechanism, BatchMechanism),
+        "on_error": getattr(mechanism, "on_error", "raise"),
+    }
+
+
+def _as_finder(inputs: object) -> Finder | None:
+    """The finder that searches these inputs; None for pairs.
+
+    A domain is searched; it need not be one of our classes.
+    """
+    if isinstance(inputs, Finder):
+        return inputs
+    if hasattr(inputs, "neighbours") and hasattr(inputs, "relations"):
+        from epsilometer.inputs.finders.search import Search  # only needed to search
+
+        return Search(cast(Any, inputs))
+    return None
+
+
+def _open_notion(notion: object, fixed: dict[str, float]) -> Claim:
     if notion is None:
-        notion = RenyiDP if "order" in fixed else ApproxDP if fixed else PureDP
+        if "order" in fixed:
+            notion = RenyiDP
+        else:
+            notion = ApproxDP if fixed else PureDP
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)

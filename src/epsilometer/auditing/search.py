@@ -143,7 +143,7 @@ class SearchRun:
             best = max(map(_promise, self.trials))
             beyond = " times its claim" if isinstance(self.run.question, PairwiseQuestion) else ""
             done = f"trial {len(self.trials)} of {self.finder.trials}"
-            self.run.settings.tell(f"{done}, the best promises {best:.3g}{beyond}")
+            self.run.settings.report_status(f"{done}, the best promises {best:.3g}{beyond}")
             if self._is_decided():
                 return self._result()
             if trial.is_late:
@@ -203,7 +203,7 @@ class SearchRun:
         return trial
 
     def _explore(self, number: int, pair: Pair) -> Sides:
-        return self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples)
+        return Sides(*self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples))
 
     def _predict(self, number: int, explored: Sides) -> Proposal:
         samples = self.run.settings.samples
@@ -274,8 +274,8 @@ class SearchRun:
         # Its own health checks, too: repetitions that are suspicious on one input may be natural on
         # another.
         look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
-        proposal, training, n_fresh = look.learn(number, explored, samples)
-        return look.certify(proposal, number, n_fresh, Phase.CERTIFY, training)
+        learned = look.learn(number, explored, samples)
+        return look.certify(learned, number=number, phase=Phase.CERTIFY)
 
     @property
     def _stops_at_refutation(self) -> bool:

@@ -9,7 +9,6 @@ at any point: when it refutes, when samples or time run out, or when it is inter
 import copy
 import math
 import time
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.journals import FileJournal, State, audit_key
-from epsilometer.auditing.judge import AnyQuestion, Question, conclude, examine_draws
+from epsilometer.auditing.journals import State
+from epsilometer.auditing.judge import AnyQuestion, FinishedRun, Question, conclude, examine_draws
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.lost_draws import facts_of, fewer_hits, more_hits, reports_on
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
-from epsilometer.engine import OutOfTime, Phase, Sampler, health
+from epsilometer.engine import Journal, OutOfTime, Phase, Sampler, health
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms.base import Mechanism, check_returned
@@ -39,7 +38,6 @@ from epsilometer.methods.sequential import (
 )
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
-from epsilometer.storage.journal import JournalFile
 
 # A pilot of this many draws per side finds an event that is good enough to start with. Half of it
 # would be enough, but batches of single draws would follow, in which a generator with a frozen seed
@@ -77,20 +75,20 @@ class SequentialRun:
     batch and take it back.
     """
 
-    def __init__(self, run: AuditRun, journal: JournalFile | None) -> None:
+    def __init__(self, run: AuditRun) -> None:
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
         self.run = run
         self.options = method.options
-        self.journal = journal
+        # What was running when the time was over; empty if it was not.
         self.late = ""
-        self.state = State.empty(len(ladder_of(run.question_about(0).claim).values))
-        if journal is not None:
-            with journal.explained():
-                stored = journal.row("state", 0)
-            self.state = self.state if stored is None else State.from_bytes(stored[0])
-            if self.state.stopped in ("samples", "seconds"):
-                self.state.stopped = ""  # it may have been given more samples or time
+        n_values = len(ladder_of(run.question_about(0).claim).values)
+        self.state = State.empty(n_values)
+        stored = run.settings.journal.stored_state()
+        if stored is not None:
+            self.state = State.from_bytes(stored)
+        if self.state.stopped in ("samples", "seconds"):
+            self.state.stopped = ""  # it may have been given more samples or time
         self.ladder: Ladder = ladder_of(self.question.claim)
         run.sampler.incidents.update(self.state.incidents)
         samples = run.settings.samples
@@ -120,7 +118,7 @@ class SequentialRun:
 
     def audit(self) -> AuditResult:
         """Runs to the end and concludes."""
-        self.run.settings.tell(f"at most {self.run.settings.samples:,} draws per side")
+        self.run.settings.report_status(f"at most {self.run.settings.samples:,} draws per side")
         if not self.state.stakes and not self._start():
             self.state.stopped = "seconds"
         while not self.state.stopped:
@@ -194,7 +192,7 @@ class SequentialRun:
         elif (deadline := self.run.sampler.runner.deadline) is not None and deadline.left <= 0.0:
             state.stopped = "seconds"
         self._save()
-        settings.tell(
+        settings.report_status(
             f"{state.spent} draws per side, {self.question.claim.symbol} ≥ {bound:.3g} for sure"
         )
 
@@ -257,13 +255,7 @@ class SequentialRun:
 
     def _save(self) -> None:
         self.state.incidents = dict(self.run.sampler.incidents)
-        if self.journal is not None:
-            with self.journal.explained():
-                self.journal.put("state", 0, self.state.to_bytes())
-                # The state has them now.
-                self.journal.clear("outputs")
-                self.journal.clear("incidents")
-                self.journal.commit()
+        self.run.settings.journal.store_state(self.state.to_bytes())
 
     def _conclude(self) -> AuditResult:
         state = self.state
@@ -295,18 +287,21 @@ class SequentialRun:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
         # What it could have found is not told: a rehearsal takes as long as a hundred audits that
         # go on to the end.
-        settings = self.run.settings.with_facts(facts_of(self.run.sampler, state.pair, redrawn))
+        facts = facts_of(self.run.sampler, state.pair, redrawn)
         return conclude(
-            question,
-            settings,
-            proposal,
-            [finding],
-            reports,
-            (state.spent, state.spent),
-            self.run.began,
-            training=(state.left, state.right),
-            certificate_p_value=partial(self.ladder.p_value, state.best),
-            mechanism=self.run.sampler.mechanism,
+            FinishedRun(
+                question=question,
+                settings=self.run.settings.noting(**facts),
+                proposal=proposal,
+                findings=[finding],
+                reports=reports,
+                samples_used=(state.spent, state.spent),
+                began=self.run.began,
+                training=(state.left, state.right),
+                certificate_p_value=partial(self.ladder.p_value, state.best),
+                mechanism=self.run.sampler.mechanism,
+                is_only_pair=len(self.run.pairs) == 1,
+            )
         )
 
     def _finding(self, failure: float) -> Finding:
@@ -344,26 +339,31 @@ def run_sequential(
     mechanism: Mechanism, pairs: list[Pair], question: AnyQuestion, settings: Settings
 ) -> AuditResult:
     """Audits with the method `sequential`."""
-    settings.note(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded, pairs=len(pairs))
+    settings = settings.noting(
+        mechanism=mechanism.name,
+        seeded_mechanism=mechanism.is_seeded,
+        pairs=len(pairs),
+    )
     if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:
         mechanism = copy.copy(mechanism)
         mechanism.chunk_size = _CHUNK
-    sampler = Sampler(mechanism, settings.seed, settings.runner, settings.progress)
-    sampler.turns = _TURNS
-    sampler.fewest_per_turn = _FEWEST_PER_TURN
-    assert isinstance(settings.method, SequentialMethod)
-    path = settings.method.options.checkpoint
-    if path is None:
-        return SequentialRun(_started(pairs, question, settings, sampler), None).audit()
-    with closing(JournalFile(path, audit_key(mechanism, pairs, question, settings))) as journal:
-        if not mechanism.is_seeded:  # what can be drawn again exactly need not be kept
-            sampler = replace(sampler, journal=FileJournal.of_file(journal))
-        return SequentialRun(_started(pairs, question, settings, sampler), journal).audit()
-
-
-def _started(
-    pairs: list[Pair], question: AnyQuestion, settings: Settings, sampler: Sampler
-) -> AuditRun:
-    """The audit that a sequential run is a part of."""
-    budget = ErrorBudget(settings.failure_probability)
-    return AuditRun(pairs, question, settings, sampler, budget, time.perf_counter())
+    # What can be drawn again exactly need not be kept chunk by chunk.
+    journal = Journal() if mechanism.is_seeded else settings.journal
+    sampler = Sampler(
+        mechanism,
+        settings.seed,
+        settings.runner,
+        settings.progress,
+        journal,
+        turns=_TURNS,
+        fewest_per_turn=_FEWEST_PER_TURN,
+    )
+    run = AuditRun(
+        pairs=pairs,
+        question=question,
+        settings=settings,
+        sampler=sampler,
+        budget=ErrorBudget(settings.failure_probability),
+        began=time.perf_counter(),
+    )
+    return SequentialRun(run).audit()

@@ -1,13 +1,13 @@
-"""How an audit is to be run, checked before anything is drawn."""
+"""An audit's configuration, checked and opened before anything is drawn; and how draws are divided."""
 
 import sys
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing.config import AuditConfig
+from epsilometer.auditing.metadata import RunMetadata
 from epsilometer.claims.base import check_confidence, check_whole
 from epsilometer.engine import (
     Deadline,
@@ -25,57 +25,57 @@ from epsilometer.methods import Method, as_method, as_options, find_method
 from epsilometer.outputs import Outputs
 
 _REPRESENTATIONS = ("value", "bits", "all")
-# The fewest draws per side that can be split into learning and proving.
+# The fewest draws per side that can be split into learning and certifying.
 FEWEST = 20
-# The fewest draws per side that say anything about a pair, and the share of all draws that explores
-# pairs.
+# The fewest draws per side that say anything about a pair.
 FEWEST_PER_PAIR = 50
+# The fraction of all draws that explores pairs, where there are several.
 EXPLORE_SHARE = 0.25
-# Draws per side of all pairs in one round of exploring, and draws per side that learn, in audits of
-# any size. They are kept in memory, and more of them find nothing better (decision 0031); nor does
-# anything look at more plain numbers than the last figure.
+# Draws per side of all pairs in one round of exploring, in audits of any size. They are kept in
+# memory, and more of them find nothing better (decision 0031).
 MOST_PER_ROUND = 2_500_000
+# Draws per side that learn, in audits of any size: kept in memory likewise.
 _MOST_TRAINING = 2_000_000
+# Draws per side that learn where outputs are single numbers: nothing looks at more of them.
 _MOST_PLAIN = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `audit`, `measure` and their kin have in common.
+    """An opened configuration: what `audit`, `measure` and their kin run with.
 
     Attributes:
         samples: draws per side for everything together.
         confidence: the probability with which the bound holds.
         seed: of all random streams.
-        method: how to find and prove.
-        runner: where chunks are drawn.
+        method: how to find and certify.
+        representation: how outputs are looked at: "value", "bits" or "all".
+        runner: where chunks are drawn, and until when.
         suppressed: health checks that are switched off.
         progress: notified of every drawn chunk.
         journal: remembers the draws of an audit that may be interrupted.
-        record: the settings as plain data, for the result.
+        metadata: what the run notes about itself, for the result.
     """
 
     samples: int
     confidence: float
     seed: int
     method: Method
+    representation: str
     runner: Runner
     suppressed: frozenset[str]
     progress: Progress = field(default_factory=NoProgress)
     journal: Journal = field(default_factory=Journal)
-    record: dict[str, Any] = field(default_factory=dict)
+    metadata: RunMetadata = field(default_factory=RunMetadata)
 
-    def note(self, **facts: Any) -> None:
-        """Adds facts to the record; the one way to write into it."""
-        self.record.update(facts)
+    def noting(self, **facts: Any) -> "Settings":
+        """The same settings with further facts in the metadata."""
+        return replace(self, metadata=self.metadata.with_facts(**facts))
 
-    def with_facts(self, facts: Mapping[str, Any]) -> "Settings":
-        """The same settings with facts about one finding of several in the record, which is a copy."""
-        return replace(self, record={**self.record, **facts})
-
-    def tell(self, text: str) -> None:
-        """Says how the work stands to a progress that wants to know it."""
-        if (listener := getattr(self.progress, "tell", None)) is not None:
+    def report_status(self, text: str) -> None:
+        """Reports how the work stands to a progress that can show it."""
+        listener = getattr(self.progress, "tell", None)
+        if listener is not None:
             listener(text)
 
     @property
@@ -84,94 +84,85 @@ class Settings:
         return 1.0 - self.confidence
 
 
-def open_settings(
-    samples: float,
-    confidence: float,
-    seed: int | None,
-    method: object,
-    options: object = None,
-    jobs: int = 1,
-    engine: object = "local",
-    suppress: Collection[str] = (),
-    progress: Progress | bool | None = None,
-    stop_early: bool | None = None,
-    max_seconds: float | None = None,
-    checkpoint: str | Path | None = None,
-    representation: str = "value",
-    distance: int = 1,
-) -> Settings:
-    """The settings of an audit from its caller's arguments, or an InputError that says what is wrong."""
-    if representation not in _REPRESENTATIONS:
-        raise InputError(
-            f"representation={representation!r} must be one of {', '.join(map(repr, _REPRESENTATIONS))}"
-        )
-    if stop_early or method == "sequential" or (isinstance(method, Method) and method.stops_early):
-        if representation != "value":
-            raise InputError(
-                f"representation={representation!r} cannot be combined with stopping early"
-            )
-        method, chosen = "sequential", _sequential(method, options, max_seconds, checkpoint)
-        options = chosen
-        max_seconds = chosen.max_seconds
-    elif representation != "value":
-        method = _seen_as(representation, method)
-    if seed is None and checkpoint is not None:
+def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Settings:
+    """Checks a configuration and opens what it names.
+
+    Args:
+        config: what the caller said.
+        may_exit_process: whether a call that ignores the time limit may end this process; only a
+            program that is nothing but our command line says so.
+
+    Raises:
+        InputError: says what is wrong and what is allowed.
+    """
+    config = _with_stopping_options(config)
+    method = _open_method(config)
+    seed = config.seed
+    if seed is None and config.checkpoint is not None:
         from epsilometer.storage.journal import stored_seed  # only needed with a checkpoint
 
-        seed = stored_seed(checkpoint)
-    options = None if options is None else as_options(method, options)
-    # 1e5 is whole, too
-    samples = int(samples) if isinstance(samples, float) and samples.is_integer() else samples
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
-        raise InputError(f"samples={samples!r} must be a whole number")
-    if samples < FEWEST:
-        raise InputError(
-            f"samples={samples} is too few: at least {FEWEST} draws per side are needed"
-        )
-    numbers = int(samples), check_confidence(confidence), check_seed(seed)
-    found = find_method(method, options) if isinstance(method, str) else as_method(method, options)
-    # unasked, only the reader of a notebook
-    if progress is True or (progress is None and "IPython" in sys.modules):
-        # a convenience that looks up
-        from epsilometer.report.progress import ProgressBar, in_notebook
-
-        progress = ProgressBar() if progress or in_notebook() else None
-    shown = NoProgress() if progress is None or isinstance(progress, bool) else progress
-    runner = open_runner(jobs, engine, None if max_seconds is None else Deadline(max_seconds))
-    settings = Settings(*numbers, found, runner, check_suppressed(suppress), shown)
-    settings.note(
-        method=settings.method.name, samples=settings.samples, confidence=settings.confidence
+        seed = stored_seed(config.checkpoint)
+    deadline = None
+    if config.max_seconds is not None:
+        deadline = Deadline(config.max_seconds)
+    settings = Settings(
+        samples=_check_samples(config.samples),
+        confidence=check_confidence(config.confidence),
+        seed=check_seed(seed),
+        method=method,
+        representation=config.representation,
+        runner=open_runner(config.jobs, config.engine, deadline),
+        suppressed=check_suppressed(config.suppress),
+        progress=_open_progress(config.progress),
     )
-    settings.note(
+    engine = config.engine
+    distance = None
+    if config.distance != 1:
+        distance = check_whole("distance", config.distance)
+    return settings.noting(
+        method=method.name,
+        samples=settings.samples,
+        confidence=settings.confidence,
         seed=settings.seed,
-        jobs=jobs,
+        jobs=config.jobs,
         engine=engine if isinstance(engine, str) else engine_name(engine),
+        options=_options_text(config),
+        suppress=sorted(settings.suppressed) or None,
+        max_seconds=config.max_seconds,
+        representation=None if config.representation == "value" else config.representation,
+        distance=distance,
     )
-    if options is not None or not (isinstance(method, str) or representation != "value"):
-        # an object is its own options
-        settings.note(options=repr(method if options is None else options))
-    if settings.suppressed:
-        settings.note(suppress=sorted(settings.suppressed))
-    if max_seconds is not None:
-        settings.note(max_seconds=max_seconds)
-    if representation != "value":
-        settings.note(representation=representation)
-    if distance != 1:
-        settings.note(distance=check_whole("distance", distance))
-    return settings
 
 
-def _sequential(
-    method: object, options: object, max_seconds: float | None, checkpoint: str | Path | None
-) -> Any:
-    """Options of the method `sequential` that say when to stop."""
-    # only needed to stop early
+def _with_stopping_options(config: AuditConfig) -> AuditConfig:
+    """The configuration with everything about stopping early and time limits in one place.
+
+    An audit stops early by `stop_early=True`, by the method's name, or by a method object; its time
+    limit and its checkpoint may stand among the options of the method or among the keywords, which
+    win. Afterwards they are keywords of the configuration alone.
+    """
+    if config.representation not in _REPRESENTATIONS:
+        allowed = ", ".join(repr(name) for name in _REPRESENTATIONS)
+        raise InputError(f"representation={config.representation!r} must be one of {allowed}")
+    method = config.method
+    stops_early = (
+        bool(config.stop_early)
+        or method == "sequential"
+        or (isinstance(method, Method) and method.stops_early)
+    )
+    if not stops_early:
+        return config
+    if config.representation != "value":
+        raise InputError(
+            f"representation={config.representation!r} cannot be combined with stopping early"
+        )
+    # Only needed to stop early.
     from epsilometer.methods.sequential import Options, SequentialMethod
 
+    options = config.options
     if isinstance(method, SequentialMethod) and options is None:
         options = method.options
-        method = "sequential"
-    if method not in ("auto", "sequential"):
+    elif method not in ("auto", "sequential"):
         raise InputError(
             f"method={method!r} cannot stop early; leave it out, or say method='sequential'"
         )
@@ -181,14 +172,69 @@ def _sequential(
             f"options={options!r:.100} must be epsilometer.sequential.Options when stopping early"
         )
     chosen = options or Options()
-    if max_seconds is not None:
-        chosen = replace(chosen, max_seconds=max_seconds)
-    return chosen if checkpoint is None else replace(chosen, checkpoint=checkpoint)
+    if config.max_seconds is not None:
+        chosen = replace(chosen, max_seconds=config.max_seconds)
+    if config.checkpoint is not None:
+        chosen = replace(chosen, checkpoint=config.checkpoint)
+    return replace(
+        config,
+        method="sequential",
+        options=chosen,
+        max_seconds=chosen.max_seconds,
+        checkpoint=chosen.checkpoint,
+    )
 
 
-def _seen_as(representation: str, method: object) -> Method:
+def _open_method(config: AuditConfig) -> Method:
+    options = config.options
+    if config.representation != "value":
+        method = _method_for_representation(config.representation, config.method)
+        return as_method(method, options)
+    if options is not None:
+        options = as_options(config.method, options)
+    if isinstance(config.method, str):
+        return find_method(config.method, options)
+    return as_method(config.method, options)
+
+
+def _options_text(config: AuditConfig) -> str | None:
+    """The options of the method for the record; a method that is an object is its own options."""
+    if config.options is not None:
+        return repr(as_options(config.method, config.options))
+    if isinstance(config.method, str) or config.representation != "value":
+        return None
+    return repr(config.method)
+
+
+def _check_samples(samples: Any) -> int:
+    if isinstance(samples, float) and samples.is_integer():
+        samples = int(samples)  # 1e5 is a whole number, too
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer):
+        raise InputError(f"samples={samples!r} must be a whole number")
+    if samples < FEWEST:
+        raise InputError(
+            f"samples={samples} is too few: at least {FEWEST} draws per side are needed"
+        )
+    return int(samples)
+
+
+def _open_progress(progress: Progress | bool | None) -> Progress:
+    """What shows the progress; without being asked, only in a notebook."""
+    is_asked = progress is True
+    if is_asked or (progress is None and "IPython" in sys.modules):
+        # A convenience that looks up to the reports.
+        from epsilometer.report.progress import ProgressBar, in_notebook
+
+        if is_asked or in_notebook():
+            return ProgressBar()
+    if progress is None or isinstance(progress, bool):
+        return NoProgress()
+    return progress
+
+
+def _method_for_representation(representation: str, method: object) -> Method:
     """A method that looks at the bits of outputs, or at their values and then at their bits."""
-    # only needed for bits
+    # Only needed for bits.
     from epsilometer.methods.bits import BitsMethod, BitsProfileMethod, WithBits
     from epsilometer.methods.events import EventsMethod
     from epsilometer.methods.profile import ProfileMethod
@@ -197,11 +243,12 @@ def _seen_as(representation: str, method: object) -> Method:
         raise InputError(
             f"representation={representation!r} goes with the method events, not with {method!r}"
         )
-    values, bits = (
-        (ProfileMethod(), BitsProfileMethod())
-        if method == "profile"
-        else (EventsMethod(), BitsMethod())
-    )
+    if method == "profile":
+        bits: Method = BitsProfileMethod()
+        values: Method = ProfileMethod()
+    else:
+        bits = BitsMethod()
+        values = EventsMethod()
     return bits if representation == "bits" else WithBits(values, bits)
 
 
@@ -214,21 +261,29 @@ def check_enough_for(n_pairs: int, samples: int) -> None:
         )
 
 
+# The fraction of the draws that learn.
+_TRAINING_FRACTION = 0.3
+# Of a large audit whose outputs are single numbers, so many draws learn, and this fraction of all.
+_PLAIN_TRAINING = 20_000
+_PLAIN_TRAINING_FRACTION = 0.1
+
+
 def training_size(samples: int, *seen: Outputs) -> int:
-    """Draws per side that learn: 30 % of a small audit, a falling share of a large one where events are clear.
+    """Draws per side that learn: 30 % of them, fewer in a large audit of single numbers.
 
     Outputs of several columns or shapes need them: with 12, 22 and 30 % of a million draws the
     chosen event of NumericalSVT has .50, .65 and .74 of the oracle, that of SVT4 with 22 and 30 %
-    .83 and .88, and the proof loses .01.
+    .83 and .88, and the certificate loses .01.
 
     Args:
         samples: draws per side of the whole audit.
-        seen: draws that learn already; those of the proof must not decide how many there are of
-            them.
+        seen: draws that learn already; those of the certificate must not decide how many there are.
     """
-    is_wide = any(
+    has_structure = any(
         len(side.blocks) > 1 or any(len(block.columns) > 1 for block in side.blocks)
         for side in seen
     )
-    most = _MOST_TRAINING if is_wide else min(int(20_000 + 0.1 * samples), _MOST_PLAIN)
-    return max(FEWEST // 2, min(int(0.3 * samples), most))
+    most = _MOST_TRAINING
+    if not has_structure:
+        most = min(int(_PLAIN_TRAINING + _PLAIN_TRAINING_FRACTION * samples), _MOST_PLAIN)
+    return max(FEWEST // 2, min(int(_TRAINING_FRACTION * samples), most))

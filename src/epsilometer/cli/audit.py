@@ -1,6 +1,6 @@
 """`epsilometer audit` and `epsilometer measure`."""
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +13,10 @@ from epsilometer.cli.request import (
     run_with_progress,
 )
 from epsilometer.errors import InputError
+
+if TYPE_CHECKING:
+    from epsilometer.report.progress import ProgressBar
+    from epsilometer.result import AuditResult
 
 
 def audit(
@@ -77,7 +81,8 @@ def audit(
       epsilon = 1.0
       samples = 200000
     """  # noqa: E501  # lines to be copied
-    from epsilometer.auditing.public import audit as audit_mechanism
+    from epsilometer.auditing.config import AuditConfig
+    from epsilometer.auditing.public import audit_with_config
 
     if all_representations:
         if representation not in (None, "all"):
@@ -125,13 +130,17 @@ def audit(
         write_test=write_test,
     )
     request = make_request(target, given, context.obj)
-    work = partial(
-        audit_mechanism,
-        request.subject,
-        request.inputs,
-        request.claim(),
-        **request.keywords,
-    )
+    claim = request.claim()
+
+    def work(progress: "ProgressBar") -> "AuditResult":
+        return audit_with_config(
+            request.subject,
+            request.inputs,
+            claim,
+            AuditConfig(progress=progress, **request.keywords),
+            may_exit_process=context.obj.ends_process,
+        )
+
     result = run_with_progress(work, request.record)
     return write_and_print(result, request.files, context.obj)
 
@@ -186,7 +195,8 @@ def measure(
       epsilometer measure zoo:gaussian --notion approx --delta 1e-5
       epsilometer measure zoo:laplace --notion renyi --order 2
     """
-    from epsilometer.auditing.public import measure as measure_mechanism
+    from epsilometer.auditing.config import AuditConfig
+    from epsilometer.auditing.public import measure_with_config
 
     given = given_settings(
         distance=distance,
@@ -222,13 +232,16 @@ def measure(
     notion_class = None if notion is None else find_notion(notion)
     fixed_parameters = given_settings(epsilon=epsilon, delta=delta, order=order)
     request = make_request(target, given, context.obj)
-    work = partial(
-        measure_mechanism,
-        request.subject,
-        request.inputs,
-        notion_class,
-        **request.keywords,
-        **fixed_parameters,
-    )
+
+    def work(progress: "ProgressBar") -> "AuditResult":
+        return measure_with_config(
+            request.subject,
+            request.inputs,
+            notion_class,
+            fixed_parameters,
+            AuditConfig(progress=progress, **request.keywords),
+            may_exit_process=context.obj.ends_process,
+        )
+
     result = run_with_progress(work, request.record)
     return write_and_print(result, request.files, context.obj)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -9,6 +10,10 @@ from epsilometer.cli import options
 from epsilometer.cli.exit_status import ExitStatus
 from epsilometer.cli.output import Answers, writable, write_all
 from epsilometer.cli.request import given_settings, make_request, run_with_progress
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.profile import Profile
+    from epsilometer.report.progress import ProgressBar
 
 
 def profile(
@@ -43,7 +48,8 @@ def profile(
       --claim eps=1,delta=1e-3 --plot profile.svg epsilometer profile my_module:noisy_count --left 0
       --right 1 --html profile.html --json profile.json
     """  # noqa: E501  # lines to be copied
-    from epsilometer.auditing.profile import profile as profile_mechanism
+    from epsilometer.auditing.config import AuditConfig
+    from epsilometer.auditing.profile import profile_with_config
     from epsilometer.claims import parse_claim
     from epsilometer.result import Verdict
     from epsilometer.storage.writing import write_whole
@@ -69,7 +75,15 @@ def profile(
         html=html,
     )
     request = make_request(target, given, answers)
-    work = partial(profile_mechanism, request.subject, request.inputs, **request.keywords)
+
+    def work(progress: "ProgressBar") -> "Profile":
+        return profile_with_config(
+            request.subject,
+            request.inputs,
+            AuditConfig(progress=progress, **request.keywords),
+            may_exit_process=answers.ends_process,
+        )
+
     measured = run_with_progress(work, request.record)
     checks = [measured.check(promised) for promised in claims]
 

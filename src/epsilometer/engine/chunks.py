@@ -386,5 +386,12 @@ class Journal:
     def tell(self, name: str, text: str) -> None:
         """Remembers a text, such as what some looks saw."""
 
+    def stored_state(self) -> bytes | None:
+        """The state of an audit that may stop early; None if nothing is remembered."""
+        return None
+
+    def store_state(self, state: bytes) -> None:
+        """Remembers the state of an audit that may stop early."""
+
     def tell_now(self, name: str, text: str) -> None:
         """Remembers a text, and writes everything to disk before it returns."""

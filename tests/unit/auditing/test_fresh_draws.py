@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.judge import judge, pay_and_prove
+from epsilometer.auditing.judge import certify_with_budget, judge
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.errors import BudgetError
 from epsilometer.methods import Task, find_method
@@ -109,10 +109,10 @@ def test_a_certificate_is_paid_for_and_cannot_be_had_twice():
     always, never = read_outputs([True] * 60), read_outputs([False] * 60)
     proposal = find_method("events").propose(always, never, Task(claim, (60, 60), 0.05))
     tallies = Counts(60, 60), Counts(0, 60)
-    pay_and_prove(budget, proposal, tallies, em.Pair(0, 1))
+    certify_with_budget(budget, proposal, tallies, em.Pair(0, 1))
     assert budget.ledger == (("certificate", 0.05),)
     with pytest.raises(BudgetError):
-        pay_and_prove(budget, proposal, tallies, em.Pair(0, 1))
+        certify_with_budget(budget, proposal, tallies, em.Pair(0, 1))
 
 
 class Watching:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import epsilometer as em
-from epsilometer.auditing.judge import few_rows
+from epsilometer.auditing.judge import subsample_for_rehearsal
 from epsilometer.auditing.planting import EventPlant, LinePlant, Soil, _greatest_value, _normal_shift, _shares_of
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.outputs import Numbers, read_outputs
@@ -25,7 +25,7 @@ notions = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notio
 
 
 def planted_in(left, right):
-    return Soil(few_rows(left, right))
+    return Soil(subsample_for_rehearsal(left, right))
 
 
 def soil_of(values):

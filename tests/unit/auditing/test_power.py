@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import laplace
 
 import epsilometer as em
-from epsilometer.auditing.judge import few_rows
+from epsilometer.auditing.judge import subsample_for_rehearsal
 from epsilometer.auditing.power import Rehearsal, refutes_claim
 from epsilometer.bounds import Counts
 from epsilometer.claims import ApproxDeltaDP
@@ -113,7 +113,7 @@ def test_not_told_where_it_cannot_be():
 
 
 def rehearsal(n, values=NUMBERS, event=None):
-    rows = few_rows(*map(read_outputs, values))
+    rows = subsample_for_rehearsal(*map(read_outputs, values))
     return Rehearsal(Task(PURE, (n, n), 0.05), find_method("events", None), (n // 2, n // 2), rows, event, seed=1)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.config import AuditConfig
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun, Trial, _as_score, stored_pair
@@ -246,7 +247,7 @@ def test_draws_that_cannot_be_trusted_end_the_search():
 
 def test_certificates_do_not_share_their_health_checks():
     """Outputs of the input 0.0 repeat as a matter of course; those of the next pair do not."""
-    settings = open_settings(samples=1000, confidence=0.95, seed=0, method="events")
+    settings = open_settings(AuditConfig(samples=1000, seed=0, method="events"))
     sampler = Sampler(em.from_batch(toss), 0)
     run = AuditRun([], Question(em.PureDP(0.1), judged=True), settings, sampler, ErrorBudget(0.05), 0.0)
     search = SearchRun(run, em.finders.Random(COINS, samples=200))

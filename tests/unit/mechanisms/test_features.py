@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.config import AuditConfig
 from epsilometer.auditing.journals import audit_key
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.settings import open_settings
@@ -233,7 +234,7 @@ def test_a_checkpoint_is_that_of_its_features(tmp_path):
     how = {"samples": N, "seed": 0, "checkpoint": tmp_path / "audit.journal"}
     command = ["python3", "-c", "print(1)", "{dataset}"]
     first, second = (em.from_command(command, features=each, batch=False) for each in (decoded, both))
-    settings = open_settings(N, 0.95, 0, "events")
+    settings = open_settings(AuditConfig(samples=N, seed=0, method="events"))
     keys = [audit_key(each, [PAIR], Question(CLAIM, judged=True), settings) for each in (first, second)]
     assert keys[0] != keys[1]
     assert em.audit(em.from_batch(scrambled, features=decoded), PAIR, CLAIM, **how).is_refuted
