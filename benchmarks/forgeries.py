@@ -2,7 +2,7 @@
 
 A forgery changes something that matters (a bound, a verdict, a count, a price, a bet) and keeps the rest
 of the file consistent where a careful liar would. `FORGERIES` must all be refused by the checker.
-`UNKNOWABLE` are changes that no file can betray without its draws; docs/verify.md lists them.
+`UNKNOWABLE` are changes that no file can betray without its draws; docs/how-to/verify.md lists them.
 """
 
 from __future__ import annotations

@@ -263,11 +263,11 @@ def main(arguments: list[str]) -> int:
             figures[name] = MEASURED[name]()
             FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.rglob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = filled(before, figures)
         if after != before:
-            stale.append(path.name)
+            stale.append(path.relative_to(DOCS).as_posix())
             if "--check" not in arguments:
                 path.write_text(after, encoding="utf-8")
     if stale:

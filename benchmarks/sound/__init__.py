@@ -1,4 +1,4 @@
-"""`make sound`: what a sceptic would run. docs/soundness.md says how to read its table.
+"""`make sound`: what a sceptic would run. docs/reference/soundness.md says how to read its table.
 
 | file | content |
 |---|---|

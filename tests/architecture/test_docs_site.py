@@ -1,5 +1,6 @@
 """The documentation site: every page is in it, every link leads somewhere, nothing is loaded from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -35,8 +36,33 @@ def site(tmp_path_factory):
 
 def test_every_page_is_in_the_navigation(site):
     home = (site / "index.html").read_text(encoding="utf-8")
-    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    docs = ROOT / "docs"
+    pages = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")}
+    pages -= {"index", "reference/api/index", "explanation/decisions/README"}
     assert {page for page in pages if f'href="{page}.html"' not in home} == set()
+    for folder in ("reference/api", "explanation/decisions"):
+        assert f'href="{folder}/index.html"' in home
+
+
+def test_every_page_is_in_one_of_the_four_folders():
+    docs = ROOT / "docs"
+    folders = {path.relative_to(docs).parts[0] for path in docs.rglob("*.md") if path.parent != docs}
+    assert folders == {"tutorials", "how-to", "reference", "explanation"}
+    assert {path.name for path in docs.glob("*.md")} == {"index.md", "architecture.md"}
+
+
+def test_the_search_prefers_tutorials_and_how_tos(site):
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    boosts = {}
+    for entry in entries:
+        page = entry["location"].partition("#")[0]
+        folder = page.rpartition("/")[0]
+        boosts.setdefault(folder, set()).add(entry.get("boost", 1))
+    assert boosts["tutorials"] == {3}
+    assert boosts["how-to"] == {2}
+    assert boosts["reference"] == boosts["explanation"] == boosts["reference/api"] == {1}
+    assert boosts["explanation/decisions"] == {0.5}
+    assert not any(folder.startswith("source") for folder in boosts), "pages of code are not searched"
 
 
 def test_nothing_is_loaded_from_elsewhere(site):
@@ -48,6 +74,6 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_the_reference_has_the_public_names(site):
-    text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
+    text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference" / "api").glob("*.html"))
     for name in ("audit", "measure", "compare", "replay", "PureDP", "AuditResult", "Pair", "from_batch", "InputError"):
         assert re.search(rf'id="epsilometer[a-z_.]*\.{name}"', text), name

@@ -20,10 +20,10 @@ def generate():
 
 
 def pages_with_places():
-    return [page for page in sorted(DOCS.glob("*.md")) if "<!-- generated:" in page.read_text(encoding="utf-8")]
+    return [page for page in sorted(DOCS.rglob("*.md")) if "<!-- generated:" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", pages_with_places(), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_with_places(), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_pages_are_up_to_date(generate, page):
     """If this fails: make figures."""
     text = page.read_text(encoding="utf-8")
@@ -49,14 +49,15 @@ def test_every_remark_on_draws_has_its_paragraph():
         named |= set(re.findall(r'HealthReport\(\s*"([a-z-]+)"', path.read_text(encoding="utf-8")))
     from epsilometer.engine.health import CHECKS
 
-    headings = set(re.findall(r"^## ([a-z-]+)$", (DOCS / "health.md").read_text(encoding="utf-8"), re.MULTILINE))
+    page = (DOCS / "reference" / "health.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^## ([a-z-]+)$", page, re.MULTILINE))
     assert named | set(CHECKS) == headings
 
 
 def test_the_notebook_runs(tmp_path):
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.read(DOCS / "tutorial.ipynb", as_version=4)
+    notebook = nbformat.read(DOCS / "tutorials" / "five-minutes.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "stored without outputs: they would go stale"
     client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()

@@ -16,7 +16,7 @@ import pytest
 from epsilometer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VERDICTS = {0, 1, 3}  # not refuted, refuted, inconclusive; 2 is a usage error
 INSTALLED = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
@@ -53,8 +53,8 @@ GROUPS = 4
 def test_python_blocks_run(group, tmp_path):
     scripts = []
     for page in [page for page in PAGES if blocks(page, "python")][group::GROUPS]:
-        scripts.append(tmp_path / page.stem / "page.py")
-        scripts[-1].parent.mkdir()
+        scripts.append(tmp_path / page.relative_to(ROOT).with_suffix("") / "page.py")
+        scripts[-1].parent.mkdir(parents=True)
         scripts[-1].write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     command = [sys.executable, "-W", "error", "-c", RUN, *map(str, scripts)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A short version of `make sound`, with fixed seeds: benchmarks/sound, and docs/soundness.md.
+"""A short version of `make sound`, with fixed seeds: benchmarks/sound, and docs/reference/soundness.md.
 
 The false alarm of every test is 1e-9 at most: its rows share it. What takes longer than a second or so per run is left
 to `make sound`.

@@ -121,7 +121,7 @@ def epsilon_test(
     The root is the spread of rare events. Where Q(E) = 0, P(E) is δ, and the variance of x is
     n·δ·(1 − δ): so z is multiplied by √(1 − δ). Any factor that depends on δ alone keeps the
     regions nested, hence the test exact. Without this one the size at δ = 0.6 and Q(E) = 0 is 0.004
-    of 0.05, with it 0.04 (docs/sizes.md).
+    of 0.05, with it 0.04 (docs/reference/sizes.md).
     """
     level = failure_probability * (1.0 - NUISANCE_SHARE)
     # Not ndtri(1 − level), which is infinite for a tiny level.
