@@ -10,5 +10,7 @@ Chosen = TypeVar("Chosen")
 def own_options(name: str, room: str, kind: type[Chosen], given: Chosen | None) -> Chosen:
     """The options given to a method, or its defaults; those of another method are refused."""
     if given is not None and not isinstance(given, kind):
-        raise InputError(f"options={given!r:.100}: the method {name} takes epsilometer.{room}.Options")
+        raise InputError(
+            f"options={given!r:.100}: the method {name} takes epsilometer.{room}.Options"
+        )
     return kind() if given is None else given

@@ -12,7 +12,13 @@ from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
-from epsilometer.methods.events.learning import FitScore, Learned, learn_by_values, learn_partitions, learn_scored
+from epsilometer.methods.events.learning import (
+    FitScore,
+    Learned,
+    learn_by_values,
+    learn_partitions,
+    learn_scored,
+)
 from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_line, way_of
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
@@ -30,14 +36,16 @@ class Options:
     """Options of the method `renyi-variational`.
 
     Attributes:
-        family: where h comes from: "bins" (free values on cells), "chebyshev" (polynomials of each column), "network"
-            (a small neural network; needs the extra `neural`), or "auto": bins or polynomials, by training draws.
+        family: where h comes from: "bins" (free values on cells), "chebyshev" (polynomials of each
+            column), "network" (a small neural network; needs the extra `neural`), or "auto": bins
+            or polynomials, by training draws.
         degree: of the polynomials; None tries a few.
         bound: C, so that |h| ≤ C; None chooses it on training draws.
-        order: for PureDP, the order of the divergence; None chooses it on training draws. RenyiDP brings its own.
+        order: for PureDP, the order of the divergence; None chooses it on training draws. RenyiDP
+            brings its own.
         threshold: for PureDP, "tight" or "published" (min(ε, 2αε²): valid, but looser).
-        certificate: "exact" is the bet of `epsilometer.bounds.bets_on_means`; "published" is the paper's Chernoff
-            bound, for reproduction: its proof has gaps, so it refutes nothing.
+        certificate: "exact" is the bet of `epsilometer.bounds.bets_on_means`; "published" is the
+            paper's Chernoff bound, for reproduction: its proof has gaps, so it refutes nothing.
         units: of the hidden layers of the network.
         steps: of the network's training.
     """
@@ -62,7 +70,9 @@ class Options:
         if self.order is not None:
             check_order(self.order)
         if not isinstance(self.units, tuple) or not self.units:
-            raise InputError(f"units={self.units!r} must be a tuple of whole numbers, one per hidden layer")
+            raise InputError(
+                f"units={self.units!r} must be a tuple of whole numbers, one per hidden layer"
+            )
         for each in (*self.units, self.steps):
             check_whole("units and steps", each)
 
@@ -83,7 +93,8 @@ def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, boun
     """The bounded function of the family with the largest R.
 
     Args:
-        basis: shape (points, k), values of the family's members; None gives every point its own value.
+        basis: shape (points, k), values of the family's members; None gives every point its own
+            value.
         p: shape (points,), weights under P.
         q: under Q.
         order: α.
@@ -96,12 +107,15 @@ def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, boun
     return _bent(coefficients if basis is None else basis @ coefficients, bound)
 
 
-def best_coefficients(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
+def best_coefficients(
+    basis: Floats | None, p: Floats, q: Floats, order: float, bound: float
+) -> Floats:
     """The coefficients of that function before it is squashed into its bound, shape (k,)."""
     from scipy.optimize import minimize  # only needed by this method
 
     with np.errstate(divide="ignore"):
-        log_p, log_q = np.log(p), np.log(q)
+        log_p = np.log(p)
+        log_q = np.log(q)
     size = len(p) if basis is None else basis.shape[1]
 
     def loss(coefficients: Floats) -> tuple[float, Floats]:
@@ -112,7 +126,9 @@ def best_coefficients(basis: Floats | None, p: Floats, q: Floats, order: float, 
         ridge = 0.5 * _RIDGE * float(coefficients @ coefficients)
         return ridge - value, _RIDGE * coefficients - gradient
 
-    fitted = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    fitted = minimize(
+        loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}
+    )
     return np.asarray(fitted.x, dtype=np.float64)
 
 
@@ -122,7 +138,8 @@ def _bent(values: Floats, bound: float) -> Floats:
 
 def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
     """R and its gradient: α times the difference of the two tilted distributions."""
-    above, below = log_p + (order - 1.0) * h, log_q + order * h
+    above = log_p + (order - 1.0) * h
+    below = log_q + order * h
     totals = np.logaddexp.reduce(above), np.logaddexp.reduce(below)
     tilts = np.exp(above - totals[0]), np.exp(below - totals[1])
     return float(order / (order - 1.0) * totals[0] - totals[1]), order * (tilts[0] - tilts[1])
@@ -133,9 +150,11 @@ _BOUND = 6.0
 # Bins for single numbers: free values need no more (Gaussian μ = 1, order 2, 1e5 draws).
 _BINS = 64
 # Even cells on which polynomials are evaluated, for single numbers and for each column of a vector.
-_CELLS, _COLUMN_CELLS = 256, 64
+_CELLS = 256
+_COLUMN_CELLS = 64
 # Degrees that are tried, and the one for vectors.
-_DEGREES, _VECTOR_DEGREE = (1, 2, 4, 8), 4
+_DEGREES = (1, 2, 4, 8)
+_VECTOR_DEGREE = 4
 # The polynomials' interval [−1, 1] lies between these quantiles; beyond it they stay constant.
 _OUTSIDE = 5e-4
 # Larger numbers are clipped to this: their differences would overflow.
@@ -168,7 +187,9 @@ def learn_functions(
         ways += _polynomial_ways(left, right, order, bound, options.degree)
     # Repeated values and names have no polynomials.
     if options.family in ("auto", "bins") or not ways:
-        ways += [make_way(learned, (_CellFit(None, order, bound),)) for learned in _bins(left, right)]
+        ways += [
+            make_way(learned, (_CellFit(None, order, bound),)) for learned in _bins(left, right)
+        ]
     return ways
 
 
@@ -190,7 +211,10 @@ class _CellFit:
         prior = _PRIOR if self.basis is None else 0.0
         if not left.any() or not right.any():
             return np.zeros(len(left))
-        p, q = (np.asarray((side + prior) / (side + prior).sum(), dtype=np.float64) for side in (left, right))
+        p, q = (
+            np.asarray((side + prior) / (side + prior).sum(), dtype=np.float64)
+            for side in (left, right)
+        )
         return best_function(self.basis, p, q, self.order, self.bound)
 
 
@@ -199,14 +223,23 @@ def _bins(left: Outputs, right: Outputs) -> list[Learned]:
     if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
         a, b = (side.columns[0] for side in pairs[0])
         if isinstance(a, Numbers) and isinstance(b, Numbers):
-            return [Learned(on_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)), left, right)]
+            return [
+                Learned(
+                    on_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)),
+                    left,
+                    right,
+                )
+            ]
     return learn_partitions(left, right)
 
 
-# --- polynomials -----------------------------------------------------------------------------------------------------
+# --- polynomials
+# -----------------------------------------------------------------------------------------------------
 
 
-def _polynomial_ways(left: Outputs, right: Outputs, order: float, bound: float, degree: int | None) -> list[Way]:
+def _polynomial_ways(
+    left: Outputs, right: Outputs, order: float, bound: float, degree: int | None
+) -> list[Way]:
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
         values = finite_numbers(*pairs[0])
@@ -218,7 +251,9 @@ def _polynomial_ways(left: Outputs, right: Outputs, order: float, bound: float, 
         bases = [np.pad(_line_basis(line, each), ((0, 2), (0, 0))) for each in degrees]
         fits = tuple(_CellFit(basis, order, bound) for basis in bases)
         return [make_way(Learned(on_line(pairs[0][0].shape, line), left, right), fits)]
-    learned = learn_scored(left, right, _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE))
+    learned = learn_scored(
+        left, right, _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE)
+    )
     return [] if learned is None else [way_of(learned)]
 
 
@@ -247,14 +282,21 @@ def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore
     def fit(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
         first = slice(0, _MOST_ROWS)
         sides = [[column.take(first) for column in block.columns] for block in (left, right)]
-        terms = [_blank_term(sides[0][number], sides[1][number], number, degree) for number in columns]
-        rows = [np.concatenate([table[term.index(side)] for side in sides]) for term, table in terms]
+        terms = [
+            _blank_term(sides[0][number], sides[1][number], number, degree) for number in columns
+        ]
+        rows = [
+            np.concatenate([table[term.index(side)] for side in sides]) for term, table in terms
+        ]
         n_left, n_right = (len(side[columns[0]]) for side in sides)
-        p, q = np.repeat([1.0 / n_left, 0.0], [n_left, n_right]), np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
+        p = np.repeat([1.0 / n_left, 0.0], [n_left, n_right])
+        q = np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
         coefficients = best_coefficients(np.concatenate(rows, axis=1), p, q, order, bound)
         parts = np.split(coefficients, np.cumsum([table.shape[1] for _, table in terms])[:-1])
         weighted = zip(terms, parts, strict=True)
-        return AdditiveScore(tuple(Term(term.column, term.cells, table @ part) for (term, table), part in weighted))
+        return AdditiveScore(
+            tuple(Term(term.column, term.cells, table @ part) for (term, table), part in weighted)
+        )
 
     return fit
 
@@ -262,7 +304,9 @@ def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore
 def _blank_term(left: Column, right: Column, number: int, degree: int) -> tuple[Term, Floats]:
     """A column's cells, and the values of its family on each of them, shape (cells, k)."""
     if isinstance(left, Numbers) and isinstance(right, Numbers):
-        values = np.concatenate([np.asarray(side.values, dtype=np.float64) for side in (left, right)])
+        values = np.concatenate(
+            [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
+        )
         line = _even_line(values[np.isfinite(values)], _COLUMN_CELLS)
         return Term(number, line, np.zeros(line.n_cells)), _line_basis(line, degree)
     labels = [label for side in (left, right) if isinstance(side, Labels) for label in side.labels]

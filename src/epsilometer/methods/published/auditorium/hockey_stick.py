@@ -31,7 +31,8 @@ from epsilometer.result import Finding
 # ε of the mixture that are tried when nothing is claimed.
 _MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
 # Spreads of the training draws that a prediction subtracts; with one ε few candidates can be lucky.
-_DOUBT_FIXED, _DOUBT_FREE = 1.0, 3.0
+_DOUBT_FIXED = 1.0
+_DOUBT_FREE = 3.0
 
 
 def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
@@ -54,7 +55,11 @@ def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
     """The ε to try: the requested one, the claimed one, or all when nothing is claimed."""
     if wished is not None and not isinstance(claim, ApproxDeltaDP):
         return np.array([float(wished)])
-    return np.array([claim.epsilon]) if isinstance(claim, ApproxDeltaDP) or claim.epsilon > 0.0 else _MIXTURES
+    return (
+        np.array([claim.epsilon])
+        if isinstance(claim, ApproxDeltaDP) or claim.epsilon > 0.0
+        else _MIXTURES
+    )
 
 
 def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Candidate, float]:
@@ -67,17 +72,21 @@ def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Ca
     return Candidate(Event(way.partition, chosen).simplified(), flipped, p, q, predicted), epsilon
 
 
-def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats) -> tuple[float, float, float, float]:
+def _best_mixture(
+    way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats
+) -> tuple[float, float, float, float]:
     """The best predicted bound, its ε, and the event's p and q; learned on one half, counted on the other."""
     above, below = way.oriented(flipped)
-    hits, misses = np.zeros(len(mixtures)), np.zeros(len(mixtures))
+    hits = np.zeros(len(mixtures))
+    misses = np.zeros(len(mixtures))
     for half in (0, 1):
         masks = _mask(fit(above[half], below[half]), mixtures, above[half] + below[half])
         hits += masks @ above[1 - half]
         misses += masks @ below[1 - half]
     sizes = max(int(sum(map(np.sum, above))), 1), max(int(sum(map(np.sum, below))), 1)
     # One more on the other side: an event never seen there is rare, not impossible.
-    p, q = hits / sizes[0], (misses + 1.0) / (sizes[1] + 1.0)
+    p = hits / sizes[0]
+    q = (misses + 1.0) / (sizes[1] + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
     predicted = predict(task, p, q, sizes, n_fresh, doubt)[0]
@@ -88,24 +97,36 @@ def _best_mixture(way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Float
 def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
     """Which cells each classifier assigns to P, shape (mixtures, cells): at least one seen cell, never all of them."""
     known = np.flatnonzero(seen > 0)
-    ranked, masks = known[np.argsort(scores[known], kind="stable")], scores > mixtures[:, None]
+    ranked = known[np.argsort(scores[known], kind="stable")]
+    masks = scores > mixtures[:, None]
     masks[:, ranked[-1:]] = True
     masks[:, ranked[:-1][:1]] = False
     return masks
 
 
-# The sizes of the mixture's two parts are random; with this many spreads to spare they hardly ever exceed the draws.
+# The sizes of the mixture's two parts are random; with this many spreads to spare they hardly ever
+# exceed the draws.
 _SPARE = 6.5
 
 
 def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
     """The largest sample of the mixture for which these draws practically always suffice."""
     p = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
-    return int(min(max(n - _SPARE * math.sqrt(n), 0.0) / share for n, share in ((n_above, p), (n_below, 1.0 - p))))
+    return int(
+        min(
+            max(n - _SPARE * math.sqrt(n), 0.0) / share
+            for n, share in ((n_above, p), (n_below, 1.0 - p))
+        )
+    )
 
 
 def published_excess(
-    above: Counts, below: Counts, epsilon: float, failure_probability: float, *, rng: np.random.Generator
+    above: Counts,
+    below: Counts,
+    epsilon: float,
+    failure_probability: float,
+    *,
+    rng: np.random.Generator,
 ) -> float:
     """The published lower bound on P(E) − e^ε·Q(E); may be negative.
 
@@ -114,13 +135,15 @@ def published_excess(
         below: under Q.
         epsilon: of the mixture.
         failure_probability: β.
-        rng: which draws make up the mixture; it must depend neither on the draws nor on what chose the event.
+        rng: which draws make up the mixture; it must depend neither on the draws nor on what chose
+            the event.
 
-    Guarantee: exact over the draws and `rng` together, if the event was fixed before both: independent draws are
-        exchangeable, so a random part of them is a sample of the mixture, and Hoeffding's inequality holds for every
-        size. Looser than the exact test.
+    Guarantee: exact over the draws and `rng` together, if the event was fixed before both:
+        independent draws are exchangeable, so a random part of them is a sample of the mixture, and
+        Hoeffding's inequality holds for every size. Looser than the exact test.
     """
-    grow, m = math.exp(min(epsilon, 700.0)), mixture_size(above.trials, below.trials, epsilon)
+    grow = math.exp(min(epsilon, 700.0))
+    m = mixture_size(above.trials, below.trials, epsilon)
     from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
     rest = m - from_above
     if m < 1 or from_above > above.trials or rest > below.trials:
@@ -132,7 +155,8 @@ def published_excess(
 
 
 NAME = "hockey-stick"
-CLASSIFIERS, CERTIFICATES = ("auto", "cells", "boosting"), ("exact", "published")
+CLASSIFIERS = ("auto", "cells", "boosting")
+CERTIFICATES = ("exact", "published")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +164,13 @@ class Options:
     """Options of the method `hockey-stick`.
 
     Attributes:
-        classifier: "cells" (repeated values, intervals, an additive logit of vectors), "boosting" (small trees, for
-            outputs of several columns), or "auto": the better of both on training draws.
-        epsilon: of the mixture; by default the claimed ε, or chosen on training draws when nothing is claimed.
-        certificate: "exact" counts the classifier's event in the exact test; "published" is the paper's Hoeffding bound
-            on the accuracy, for reproduction: as sound, but looser.
+        classifier: "cells" (repeated values, intervals, an additive logit of vectors), "boosting"
+            (small trees, for outputs of several columns), or "auto": the better of both on training
+            draws.
+        epsilon: of the mixture; by default the claimed ε, or chosen on training draws when nothing
+            is claimed.
+        certificate: "exact" counts the classifier's event in the exact test; "published" is the
+            paper's Hoeffding bound on the accuracy, for reproduction: as sound, but looser.
     """
 
     classifier: str = "auto"
@@ -169,7 +195,9 @@ class ClassifierProposal(EventProposal):
     epsilon: float
     certificate: str
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         if self.certificate == "exact":
@@ -179,8 +207,14 @@ class ClassifierProposal(EventProposal):
         excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)
         bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
         size = mixture_size(above.trials, below.trials, self.epsilon)
-        details: dict[str, object] = {"mixture_epsilon": self.epsilon, "mixture_size": size, "excess_lower": excess}
-        details["certificate"] = "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
+        details: dict[str, object] = {
+            "mixture_epsilon": self.epsilon,
+            "mixture_size": size,
+            "excess_lower": excess,
+        }
+        details["certificate"] = (
+            "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
+        )
         return replace(finding, method=NAME, lower_bound=bound, details=details)
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
@@ -207,9 +241,12 @@ class HockeyStickMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ClassifierProposal:
         """The classifier with the best predicted bound."""
         mixtures = mixtures_of(check_claim(NAME, task.claim), self.options.epsilon)
-        boosted = learn_scored(left, right, fit_trees) if self.options.classifier != "cells" else None
+        boosted = (
+            learn_scored(left, right, fit_trees) if self.options.classifier != "cells" else None
+        )
         ways = [] if boosted is None else [way_of(boosted)]
-        if self.options.classifier != "boosting" or not ways:  # single numbers need no trees: cells see everything
+        # single numbers need no trees: cells see everything
+        if self.options.classifier != "boosting" or not ways:
             ways = learn_ways(left, right) + ways
         candidate, epsilon = choose_excess(ways, task, mixtures)
         return ClassifierProposal(candidate, task, epsilon, self.options.certificate)

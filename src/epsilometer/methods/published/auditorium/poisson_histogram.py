@@ -71,8 +71,8 @@ def estimate(
 ) -> HistogramEstimate:
     """Algorithm 3 on the histograms of two samples.
 
-    Independent draws are exchangeable, so a random part of each histogram is the histogram of fewer draws. Where there
-    are fewer draws than r, all are used, and the estimate says so.
+    Independent draws are exchangeable, so a random part of each histogram is the histogram of fewer
+    draws. Where there are fewer draws than r, all are used, and the estimate says so.
 
     Args:
         left: shape (cells,), counts of the draws of P.
@@ -104,14 +104,17 @@ class Options:
     """Options of the method `poisson-histogram`.
 
     Attributes:
-        cells: m, into how many cells of equal mass numbers are cut (repeated values are cells of their own).
-        epsilon: of the divergence; by default the claimed ε, or chosen on training draws when nothing is claimed.
-        certificate: "exact" counts the event of the chosen cells in the exact test; "published" is Algorithm 3, an
-            estimate for reproduction, which refutes nothing.
+        cells: m, into how many cells of equal mass numbers are cut (repeated values are cells of
+            their own).
+        epsilon: of the divergence; by default the claimed ε, or chosen on training draws when
+            nothing is claimed.
+        certificate: "exact" counts the event of the chosen cells in the exact test; "published" is
+            Algorithm 3, an estimate for reproduction, which refutes nothing.
         tolerance: β of Algorithm 3.
         margin: η of Algorithm 3.
-        bounds: (low, high) between which numbers are cut into cells of equal width instead, for an output space that is
-            known beforehand; the first and the last cell take what lies outside.
+        bounds: (low, high) between which numbers are cut into cells of equal width instead, for an
+            output space that is known beforehand; the first and the last cell take what lies
+            outside.
     """
 
     cells: int = 100
@@ -144,7 +147,9 @@ class CellsProposal(EventProposal):
     epsilon: float
     n_cells: int
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The exact bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         details = {**finding.details, "epsilon": self.epsilon, "cells": self.n_cells}
@@ -175,22 +180,38 @@ class EstimateProposal(Proposal):
         """How often each cell happened, shape (cells,)."""
         return self.partition.count(outputs)
 
-    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Integers, right: Integers, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The published estimate; it has no guarantee and decides nothing."""
         above, below = (right, left) if self.flipped else (left, right)
         given = self.options
         rng = self.task.proving_rng()
         found = estimate(above, below, self.epsilon, given.tolerance, given.margin, rng=rng)
-        bound = value_of_excess(hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value)
-        details: dict[str, object] = {"epsilon": self.epsilon, "cells": self.partition.n_cells, "estimate": found.value}
-        details |= {"poisson_mean": found.mean, "draws_wanted": found.wanted, "draws_used": found.used}
+        bound = value_of_excess(
+            hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value
+        )
+        details: dict[str, object] = {
+            "epsilon": self.epsilon,
+            "cells": self.partition.n_cells,
+            "estimate": found.value,
+        }
+        details |= {
+            "poisson_mean": found.mean,
+            "draws_wanted": found.wanted,
+            "draws_used": found.used,
+        }
         details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
         if found.is_complete:
             guarantee += f", up to {self.options.tolerance / 4:.2g}"
         else:
-            guarantee += f", and asked for {found.wanted:,} draws per side where there were {found.used:,}"
-        return Finding(NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details)
+            guarantee += (
+                f", and asked for {found.wanted:,} draws per side where there were {found.used:,}"
+            )
+        return Finding(
+            NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details
+        )
 
 
 class PoissonHistogramMethod(Method):
@@ -207,14 +228,22 @@ class PoissonHistogramMethod(Method):
         """Pure and approximate privacy only; called before anything is drawn."""
         hockey_stick.check_claim(NAME, claim)
 
-    def propose(self, left: Outputs, right: Outputs, task: Task) -> CellsProposal | EstimateProposal:
+    def propose(
+        self, left: Outputs, right: Outputs, task: Task
+    ) -> CellsProposal | EstimateProposal:
         """The direction (and ε) with the best predicted bound."""
-        mixtures = hockey_stick.mixtures_of(hockey_stick.check_claim(NAME, task.claim), self.options.epsilon)
+        mixtures = hockey_stick.mixtures_of(
+            hockey_stick.check_claim(NAME, task.claim), self.options.epsilon
+        )
         learned = self._cut(left, right)
-        candidate, epsilon = hockey_stick.choose_excess([make_way(learned, (_log_ratio_of_counts,))], task, mixtures)
+        candidate, epsilon = hockey_stick.choose_excess(
+            [make_way(learned, (_log_ratio_of_counts,))], task, mixtures
+        )
         if self.options.certificate == "exact":
             return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
-        return EstimateProposal(learned.partition, candidate.flipped, epsilon, task, self.options, candidate.predicted)
+        return EstimateProposal(
+            learned.partition, candidate.flipped, epsilon, task, self.options, candidate.predicted
+        )
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
         """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""

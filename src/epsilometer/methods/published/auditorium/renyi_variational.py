@@ -19,7 +19,11 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published import own_options
-from epsilometer.methods.published.auditorium.families import Options, learn_functions, variational_value
+from epsilometer.methods.published.auditorium.families import (
+    Options,
+    learn_functions,
+    variational_value,
+)
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.events import LogRatio
@@ -40,11 +44,18 @@ def published_error(order: float, bound: float, n: int, failure_probability: flo
     Guarantee: none, see above.
     """
     powers = max(math.log(3.0) + 2.0 * (order - 1.0) * bound, math.log(2.0) + order * bound)
-    eta = math.exp(min(0.5 * (powers + math.log(math.log(2.0 / failure_probability)) - math.log(max(n, 1))), 300.0))
+    eta = math.exp(
+        min(
+            0.5 * (powers + math.log(math.log(2.0 / failure_probability)) - math.log(max(n, 1))),
+            300.0,
+        )
+    )
     return math.log((1.0 + eta) / (1.0 - eta)) if eta < 1.0 else math.inf
 
 
-def published_divergence(h: Floats, left: Integers, right: Integers, order: float, failure_probability: float) -> float:
+def published_divergence(
+    h: Floats, left: Integers, right: Integers, order: float, failure_probability: float
+) -> float:
     """The estimate on counts of cells less the published error; −inf where the error is infinite.
 
     A constant added to h changes nothing, so C is half its range.
@@ -63,8 +74,9 @@ def half_range(scores: Floats) -> float:
 
 NAME = "renyi-variational"
 
-# Orders tried for pure privacy: small ones are cheap to prove, large ones come close to ε. Beyond 8 a cell of few
-# draws may decide (Laplace 1 and 2, 2e4 draws, 8 seeds each: one bound of 8 at half the others with order 12).
+# Orders tried for pure privacy: small ones are cheap to prove, large ones come close to ε. Beyond 8
+# a cell of few draws may decide (Laplace 1 and 2, 2e4 draws, 8 seeds each: one bound of 8 at half
+# the others with order 12).
 _PURE_ORDERS = (2.0, 4.0, 8.0)
 # Ranges of h that are tried for the published bound, as shares of the range of the exact one.
 _SHARES = np.linspace(0.1, 1.0, 19)
@@ -82,10 +94,16 @@ class VariationalProposal(BetProposal):
     claim: Claim
     threshold: str
 
-    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Integers, right: Integers, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The exact bound from the cell counts of the fresh draws."""
         finding = BetProposal.certify(self, left, right, pair, failure_probability)
-        details = {**finding.details, "range": half_range(self.score.scores), "threshold": self.threshold}
+        details = {
+            **finding.details,
+            "range": half_range(self.score.scores),
+            "threshold": self.threshold,
+        }
         bound = _value_of(self.claim, finding.lower_bound, self.score.order, self.threshold)
         return replace(finding, method=NAME, lower_bound=bound, claim=self.claim, details=details)
 
@@ -120,16 +138,22 @@ class PublishedProposal(Proposal):
         """How often each cell happened, shape (cells,)."""
         return self.score.partition.count(outputs)
 
-    def certify(self, left: Integers, right: Integers, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Integers, right: Integers, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The published bound; its proof has gaps, and it decides nothing."""
         above, below = (right, left) if self.flipped else (left, right)
         order = self.score.order
-        divergence = published_divergence(self.score.scores, above, below, order, failure_probability)
+        divergence = published_divergence(
+            self.score.scores, above, below, order, failure_probability
+        )
         details: dict[str, object] = {"order": order, "range": half_range(self.score.scores)}
         details["divergence_lower"] = max(divergence, 0.0)
         details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
         bound = _value_of(self.task.claim, divergence, order, self.threshold)
-        return Finding(NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details)
+        return Finding(
+            NAME, bound, GUARANTEE, 1.0 - failure_probability, None, self.task.claim, details
+        )
 
 
 class RenyiVariationalMethod(Method):
@@ -150,7 +174,9 @@ class RenyiVariationalMethod(Method):
                 "use method='auto'"
             )
 
-    def propose(self, left: Outputs, right: Outputs, task: Task) -> VariationalProposal | PublishedProposal:
+    def propose(
+        self, left: Outputs, right: Outputs, task: Task
+    ) -> VariationalProposal | PublishedProposal:
         """The function (and for pure privacy the order) with the best predicted bound."""
         self.check(task.claim)
         orders = _PURE_ORDERS if self.options.order is None else (float(self.options.order),)
@@ -174,32 +200,52 @@ class RenyiVariationalMethod(Method):
 def _clipped(score: LogRatio, flipped: bool, task: Task, threshold: str) -> PublishedProposal:
     """The range of h with the best expected bound: the published error grows exponentially with it."""
     p, q = (np.round(share * min(task.n_fresh)).astype(np.int64) for share in (score.p, score.q))
-    middle, half = 0.5 * float(score.scores.max() + score.scores.min()), half_range(score.scores)
-    tried = [np.clip(score.scores, middle - share * half, middle + share * half) for share in _SHARES]
-    bounds = [published_divergence(scores, p, q, score.order, task.failure_probability) for scores in tried]
+    middle = 0.5 * float(score.scores.max() + score.scores.min())
+    half = half_range(score.scores)
+    tried = [
+        np.clip(score.scores, middle - share * half, middle + share * half) for share in _SHARES
+    ]
+    bounds = [
+        published_divergence(scores, p, q, score.order, task.failure_probability)
+        for scores in tried
+    ]
     best = int(np.argmax(bounds))
     predicted = _value_of(task.claim, bounds[best], score.order, threshold)
-    return PublishedProposal(replace(score, scores=tried[best]), flipped, task, threshold, max(predicted, -1.0))
+    return PublishedProposal(
+        replace(score, scores=tried[best]), flipped, task, threshold, max(predicted, -1.0)
+    )
 
 
-def restored_function(score: LogRatio, flipped: bool, task: Task, n_known: int) -> VariationalProposal:
+def restored_function(
+    score: LogRatio, flipped: bool, task: Task, n_known: int
+) -> VariationalProposal:
     """The bet on a stored function, for a claim of pure privacy."""
     inner = _inner_task(task, score.order, "tight")
     return _with_value(restored_bet(score, flipped, inner, 0.0, n_known), task.claim, "tight")
 
 
 def _with_value(bet: BetProposal, claim: Claim, threshold: str) -> VariationalProposal:
-    predicted = _value_of(claim, bet.predicted, bet.score.order, threshold) + min(bet.predicted, 0.0)
-    return VariationalProposal(bet.score, bet.stake, bet.flipped, bet.task, predicted, claim, threshold)
+    predicted = _value_of(claim, bet.predicted, bet.score.order, threshold) + min(
+        bet.predicted, 0.0
+    )
+    return VariationalProposal(
+        bet.score, bet.stake, bet.flipped, bet.task, predicted, claim, threshold
+    )
 
 
 def _inner_task(task: Task, order: float, threshold: str) -> Task:
     """The same task as one about the divergence itself."""
     if isinstance(task.claim, RenyiDP):
         return task
-    return replace(task, claim=RenyiDP(order, greatest_divergence(task.claim.value, order, threshold)))
+    return replace(
+        task, claim=RenyiDP(order, greatest_divergence(task.claim.value, order, threshold))
+    )
 
 
 def _value_of(claim: Claim, divergence: float, order: float, threshold: str) -> float:
     """A bound on the divergence in the claim's own parameter, at least 0."""
-    return max(divergence, 0.0) if isinstance(claim, RenyiDP) else least_epsilon(divergence, order, threshold)
+    return (
+        max(divergence, 0.0)
+        if isinstance(claim, RenyiDP)
+        else least_epsilon(divergence, order, threshold)
+    )

@@ -1,7 +1,7 @@
 """Local privacy by histograms: two-sided estimates under a stated assumption (`epsilometer.ldp`).
 
-Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possibility of estimating various notions of
-differential privacy".
+Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possibility of estimating
+various notions of differential privacy".
 
 Example:
     >>> options = em.ldp.Options(domain=(0.0, 1.0), lipschitz=0.5)
@@ -9,9 +9,23 @@ Example:
     0.5
 """
 
-from epsilometer.methods.published.ldp.estimating import LipschitzHint, LocalEstimate, estimate, lipschitz_hint, overall
+from epsilometer.methods.published.ldp.estimating import (
+    LipschitzHint,
+    LocalEstimate,
+    estimate,
+    lipschitz_hint,
+    overall,
+)
 from epsilometer.methods.published.ldp.method import HistogramMethod, Options
 from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair
 
-__all__ = ["HistogramMethod", "HistogramPlan", "LipschitzHint", "LocalEstimate", "Options", "estimate", "formulas"]
+__all__ = [
+    "HistogramMethod",
+    "HistogramPlan",
+    "LipschitzHint",
+    "LocalEstimate",
+    "Options",
+    "estimate",
+    "formulas",
+]
 __all__ += ["lipschitz_hint", "overall", "plan_overall", "plan_pair"]

@@ -18,7 +18,12 @@ from epsilometer.inputs.pairs import as_pair
 from epsilometer.mechanisms import as_mechanism, as_subject
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.formulas import CellCounts, Smoothness
-from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall, plan_pair
+from epsilometer.methods.published.ldp.plans import (
+    MOST_DRAWS,
+    HistogramPlan,
+    plan_overall,
+    plan_pair,
+)
 
 # Fewer cells than this see no shape at all.
 _FEWEST_CELLS = 4
@@ -29,9 +34,11 @@ class LipschitzHint:
     """How steep the densities seem.
 
     Attributes:
-        lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least about this.
+        lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least
+            about this.
         noise: the standard deviation that chance alone gives such a slope.
-        input_lipschitz: the largest slope between neighbouring inputs; None if they are not numbers.
+        input_lipschitz: the largest slope between neighbouring inputs; None if they are not
+            numbers.
         note: says that this is a hint.
     """
 
@@ -45,7 +52,12 @@ class LipschitzHint:
 
 
 def lipschitz_hint(
-    mechanism: object, inputs: Sequence[Any], *, domain: tuple[float, float], n: int = 100_000, seed: int | None = None
+    mechanism: object,
+    inputs: Sequence[Any],
+    *,
+    domain: tuple[float, float],
+    n: int = 100_000,
+    seed: int | None = None,
 ) -> LipschitzHint:
     """Looks at the slopes of coarse histograms.
 
@@ -59,12 +71,16 @@ def lipschitz_hint(
     Guarantee: none. Do not treat a constant that was estimated from draws as known.
     """
     if len(inputs) < 1 or n < _FEWEST_CELLS:
-        raise InputError(f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed")
+        raise InputError(
+            f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed"
+        )
     low, high = formulas.check_interval("domain", domain)
     # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
     cells = formulas.Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
-    drawn = (sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n) for number, x in enumerate(inputs))
+    drawn = (
+        sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n) for number, x in enumerate(inputs)
+    )
     counts = [cells.count(outputs) for outputs in drawn]
     formulas.check_inside(cells, *counts)
     width = (high - low) / cells.number
@@ -88,7 +104,8 @@ class LocalEstimate:
     """A two-sided estimate of ε (or of a Rényi divergence).
 
     Attributes:
-        estimate: the value; biased upwards when cells hold few samples: it is a maximum of noisy ratios.
+        estimate: the value; biased upwards when cells hold few samples: it is a maximum of noisy
+            ratios.
         interval: estimate ± precision, clipped at 0.
         precision: half of its length.
         confidence: with which the interval holds the truth, if the guarantee is not "none".
@@ -139,22 +156,28 @@ def estimate(
 
     Args:
         mechanism: as `epsilometer.audit` takes it; its outputs are numbers of the domain.
-        pair: the two inputs; None for the worst pair of a zoo entry. Swap them for the other direction.
+        pair: the two inputs; None for the worst pair of a zoo entry. Swap them for the other
+            direction.
         precision: γ, the half length of the interval.
         confidence: the probability with which the interval holds the truth.
-        domain: (a, b); None for that of a zoo entry. Outputs outside it are an error, which counts them.
-        lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)²; None for a zoo entry's own.
-        n: samples per input; None for the planned number. Fewer than planned give an estimate without guarantee.
+        domain: (a, b); None for that of a zoo entry. Outputs outside it are an error, which counts
+            them.
+        lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)²; None for a
+            zoo entry's own.
+        n: samples per input; None for the planned number. Fewer than planned give an estimate
+            without guarantee.
         order: estimates the Rényi divergence of this order instead of ε.
-        as_published: plans with the paper's inequality (5) as it is printed, without the union bound over cells.
+        as_published: plans with the paper's inequality (5) as it is printed, without the union
+            bound over cells.
         most_draws: a plan with more draws is refused, with the figure.
         seed: makes the estimate repeatable; None takes fresh entropy and records it.
         jobs: worker processes.
         engine: where they run.
         progress: notified of every drawn chunk.
 
-    Guarantee: conditional on the Lipschitz assumption: the truth is in the interval with probability at least
-        `confidence`, if n is None or at least the planned number. None for a smaller n.
+    Guarantee: conditional on the Lipschitz assumption: the truth is in the interval with
+        probability at least `confidence`, if n is None or at least the planned number. None for a
+        smaller n.
 
     Reference: Algorithm 1, Theorem 2, and their Rényi versions.
     """
@@ -162,14 +185,22 @@ def estimate(
     smoothness = find_smoothness(mechanism, domain, lipschitz)
     plan = plan_pair(smoothness, precision, confidence, order, as_published)
     samples = check_n(n, plan, most_draws)
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
+    sampler = Sampler(
+        as_mechanism(mechanism),
+        check_seed(seed),
+        open_runner(jobs, engine),
+        progress or NoProgress(),
+    )
     cells = formulas.Cells(smoothness.domain, plan.cells)
     with closing(sampler.runner):
         folded = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
-        left, right = folded[0].total, folded[1].total
+        left = folded[0].total
+        right = folded[1].total
     formulas.check_inside(cells, left, right)
     formulas.check_filled(cells, left, right)
-    return _result(plan, formulas.divergence(left, right, plan.order), inputs, samples, None, sampler.seed)
+    return _result(
+        plan, formulas.divergence(left, right, plan.order), inputs, samples, None, sampler.seed
+    )
 
 
 def overall(
@@ -193,16 +224,20 @@ def overall(
 ) -> LocalEstimate:
     """Estimates the level over all pairs of inputs in an interval (Algorithm 2).
 
-    Every mid-point is drawn from once, and all ordered pairs of them are compared on the same counts.
+    Every mid-point is drawn from once, and all ordered pairs of them are compared on the same
+    counts.
 
     Args:
         input_domain: (c, d), where inputs (numbers) lie; None for that of a zoo entry.
-        input_lipschitz: D, a Lipschitz constant of the density at every output as a function of the input.
-        midpoints: k; None for the planned number. Fewer than planned give an estimate without guarantee.
+        input_lipschitz: D, a Lipschitz constant of the density at every output as a function of the
+            input.
+        midpoints: k; None for the planned number. Fewer than planned give an estimate without
+            guarantee.
 
     The other arguments are those of `estimate`.
 
-    Guarantee: conditional on both Lipschitz assumptions; none for an n or a number of mid-points below the plan.
+    Guarantee: conditional on both Lipschitz assumptions; none for an n or a number of mid-points
+        below the plan.
 
     Reference: Algorithm 2, Theorem 3, and their Rényi versions.
     """
@@ -213,10 +248,19 @@ def overall(
     places = plan.midpoints if midpoints is None else midpoints
     places = check_whole("midpoints", places, 2, ", or None for the planned ones")
     samples = check_n(n, plan, most_draws, places)
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs, engine), progress or NoProgress())
-    cells, inputs = formulas.Cells(smoothness.domain, plan.cells), middle_points(interval, places)
+    sampler = Sampler(
+        as_mechanism(mechanism),
+        check_seed(seed),
+        open_runner(jobs, engine),
+        progress or NoProgress(),
+    )
+    cells = formulas.Cells(smoothness.domain, plan.cells)
+    inputs = middle_points(interval, places)
     with closing(sampler.runner):
-        drawn = [sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count) for i, x in enumerate(inputs)]
+        drawn = [
+            sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count)
+            for i, x in enumerate(inputs)
+        ]
         counts = [reduce(operator.add, (chunk.value for chunk in chunks)) for chunks in drawn]
     formulas.check_inside(cells, *counts)
     formulas.check_filled(cells, *counts)
@@ -224,9 +268,13 @@ def overall(
     return _result(plan, value, Pair(inputs[left], inputs[right]), samples, places, sampler.seed)
 
 
-def find_smoothness(mechanism: object, domain: tuple[float, float] | None, lipschitz: float | None) -> Smoothness:
+def find_smoothness(
+    mechanism: object, domain: tuple[float, float] | None, lipschitz: float | None
+) -> Smoothness:
     """The assumption as given, or as a zoo entry brings it."""
-    return Smoothness(_given("domain", mechanism, domain), _given("lipschitz", mechanism, lipschitz))
+    return Smoothness(
+        _given("domain", mechanism, domain), _given("lipschitz", mechanism, lipschitz)
+    )
 
 
 def middle_points(interval: tuple[float, float], k: int) -> list[float]:
@@ -235,11 +283,14 @@ def middle_points(interval: tuple[float, float], k: int) -> list[float]:
     return [low + (number + 0.5) * (high - low) / k for number in range(k)]
 
 
-def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> tuple[float, int, int]:
+def greatest_divergence(
+    counts: Sequence[CellCounts], order: float | None
+) -> tuple[float, int, int]:
     """The largest estimate over all ordered pairs of inputs, and the pair."""
     logs = np.log([side.counts / side.total for side in counts])
     if order is None:
-        # The largest difference of two rows in one column: the extremes of that column, whatever their order.
+        # The largest difference of two rows in one column: the extremes of that column, whatever
+        # their order.
         spans = logs.max(axis=0) - logs.min(axis=0)
         cell = int(np.argmax(spans))
         return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
@@ -253,13 +304,17 @@ def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> tu
     return best
 
 
-def check_n(n: int | None, plan: HistogramPlan, most_draws: float, midpoints: int | None = None) -> int:
+def check_n(
+    n: int | None, plan: HistogramPlan, most_draws: float, midpoints: int | None = None
+) -> int:
     """The samples per input: as given, or as planned if that is affordable."""
     if n is None:
         if midpoints in (None, plan.midpoints):
             plan.check_affordable(most_draws)
         elif plan.samples * midpoints > most_draws:
-            raise InputError(f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}")
+            raise InputError(
+                f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}"
+            )
         return plan.samples
     return check_whole("n", n, 1, f", or None for the planned {plan.samples:,}")
 
@@ -278,11 +333,23 @@ def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None
 def _given(name: str, mechanism: object, value: Any) -> Any:
     found = getattr(mechanism, name, None) if value is None else value
     if found is None:
-        raise InputError(f"{name}= is needed: it is part of the assumption that an estimate with an interval rests on")
+        raise InputError(
+            f"{name}= is needed: it is part of the assumption that an estimate with an interval rests on"
+        )
     return found
 
 
-def _result(plan: HistogramPlan, value: float, pair: Pair, n: int, midpoints: int | None, seed: int) -> LocalEstimate:
+def _result(
+    plan: HistogramPlan, value: float, pair: Pair, n: int, midpoints: int | None, seed: int
+) -> LocalEstimate:
     interval = max(0.0, value - plan.precision), value + plan.precision
-    promised = plan.precision, plan.confidence, guarantee_of(plan, n, midpoints), plan.assumption, plan.order
-    return LocalEstimate(value, interval, *promised, pair, plan.cells, n, midpoints, plan.samples, seed)
+    promised = (
+        plan.precision,
+        plan.confidence,
+        guarantee_of(plan, n, midpoints),
+        plan.assumption,
+        plan.order,
+    )
+    return LocalEstimate(
+        value, interval, *promised, pair, plan.cells, n, midpoints, plan.samples, seed
+    )

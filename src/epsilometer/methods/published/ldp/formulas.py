@@ -63,7 +63,9 @@ def amplification(smoothness: Smoothness, order: float | None) -> float:
         # K/K′ as one power: the powers in K and K′ themselves may underflow.
         return 2.0 * math.pow(spread, 2.0 * order - 1.0) * (2.0 * order - 1.0) / (order - 1.0)
     except OverflowError:
-        raise InputError(f"order={order:g} asks for more than 1e300 cells here; take a smaller order") from None
+        raise InputError(
+            f"order={order:g} asks for more than 1e300 cells here; take a smaller order"
+        ) from None
 
 
 def resolution(smoothness: Smoothness, precision: float, order: float | None) -> tuple[int, float]:
@@ -72,12 +74,16 @@ def resolution(smoothness: Smoothness, precision: float, order: float | None) ->
     Reference: equations (4) and (5); for Rényi the two inequalities below (7).
     """
     growth = amplification(smoothness, order)
-    cells = growth * smoothness.lipschitz * smoothness.length / (smoothness.least_density * precision)
+    cells = (
+        growth * smoothness.lipschitz * smoothness.length / (smoothness.least_density * precision)
+    )
     most = math.inf if order is None else math.log(2.0) / (2.0 * order - 1.0)
     return max(1, math.ceil(cells)), min(precision / (2.0 * growth), most)
 
 
-def midpoints_for(smoothness: Smoothness, precision: float, order: float | None, slope: float, length: float) -> int:
+def midpoints_for(
+    smoothness: Smoothness, precision: float, order: float | None, slope: float, length: float
+) -> int:
     """k of Algorithm 2, for inputs of an interval of that length; at least 2, because one mid-point has no pair."""
     growth = 3.0 if order is None else 1.5 * amplification(smoothness, order)
     return max(2, math.ceil(growth * slope * length / (smoothness.least_density * precision)))
@@ -96,7 +102,9 @@ def log_deviation_chance(n: float, share: float, deviation: float) -> float:
     return float(np.logaddexp(above, below)) - math.log(-math.expm1(_log_empty_chance(n, share)))
 
 
-def least_samples(deviation: float, share: float, confidence: float, n_empty: float, n_deviations: float) -> int:
+def least_samples(
+    deviation: float, share: float, confidence: float, n_empty: float, n_deviations: float
+) -> int:
     """The smallest n with n_empty·(1 − y)^n + n_deviations·f(n, y, z) ≤ 1 − confidence.
 
     Args:
@@ -126,7 +134,8 @@ def check_interval(name: str, value: object) -> tuple[float, float]:
     """Two finite numbers a < b, or an InputError."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InputError(f"{name}={value!r:.100} must be a pair of numbers (a, b) with a < b")
-    low, high = as_number(name, value[0]), as_number(name, value[1])
+    low = as_number(name, value[0])
+    high = as_number(name, value[1])
     if not (low < high and math.isfinite(high - low)):
         raise InputError(f"{name}=({low:g}, {high:g}) makes no sense: it needs finite ends a < b")
     return low, high
@@ -180,7 +189,9 @@ class Cells:
                 if not inside.all():
                     values = values[inside]
                 places = ((values - low) * (self.number / (high - low))).astype(np.int64)
-                counts += np.bincount(np.minimum(places, self.number - 1, out=places), minlength=self.number)
+                counts += np.bincount(
+                    np.minimum(places, self.number - 1, out=places), minlength=self.number
+                )
         return CellCounts(counts, len(outputs) - int(counts.sum()))
 
 

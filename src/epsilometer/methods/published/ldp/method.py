@@ -16,7 +16,8 @@ from epsilometer.outputs import Outputs
 from epsilometer.result import Finding
 
 _NAME = "ldp-histogram"
-# Nothing is learned; these draws only show, before the rest is drawn, that outputs lie in the domain.
+# Nothing is learned; these draws only show, before the rest is drawn, that outputs lie in the
+# domain.
 _PILOT = 1000
 # The power with which results call a value detectable.
 _POWER = 0.9
@@ -29,8 +30,9 @@ class Options:
     Attributes:
         domain: (a, b), where all outputs lie.
         lipschitz: C, a Lipschitz constant of all output densities, below 2/(b − a)².
-        precision: γ; None for the finest that the draws of the audit allow. A precision that takes more draws than the
-            audit has gives an estimate without guarantee, which refutes nothing.
+        precision: γ; None for the finest that the draws of the audit allow. A precision that takes
+            more draws than the audit has gives an estimate without guarantee, which refutes
+            nothing.
     """
 
     domain: tuple[float, float]
@@ -74,18 +76,35 @@ class HistogramProposal(Proposal):
         """The counts of all cells."""
         return self.cells.count(outputs)
 
-    def certify(self, left: CellCounts, right: CellCounts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: CellCounts, right: CellCounts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The lower end of the interval around the larger estimate of both directions."""
         formulas.check_inside(self.cells, left, right)
-        n_empty, plan = left.n_empty + right.n_empty, self.plan
-        details: dict[str, Any] = {"cells": plan.cells, "precision": plan.precision, "planned_samples": plan.samples}
+        n_empty = left.n_empty + right.n_empty
+        plan = self.plan
+        details: dict[str, Any] = {
+            "cells": plan.cells,
+            "precision": plan.precision,
+            "planned_samples": plan.samples,
+        }
         if n_empty:
             reason = f"none: {n_empty} of {2 * plan.cells} cells are empty; take more samples or wider cells"
-            return Finding(_NAME, 0.0, reason, 1.0 - failure_probability, None, self.task.claim, details)
+            return Finding(
+                _NAME, 0.0, reason, 1.0 - failure_probability, None, self.task.claim, details
+            )
         value = both_directions(left, right, plan.order)
-        low, high = max(0.0, value - plan.precision), value + plan.precision
-        details = {"estimate": value, "interval": [low, high], "assumption": plan.assumption, **details}
-        return Finding(_NAME, low, self.guarantee, 1.0 - failure_probability, None, self.task.claim, details)
+        low = max(0.0, value - plan.precision)
+        high = value + plan.precision
+        details = {
+            "estimate": value,
+            "interval": [low, high],
+            "assumption": plan.assumption,
+            **details,
+        }
+        return Finding(
+            _NAME, low, self.guarantee, 1.0 - failure_probability, None, self.task.claim, details
+        )
 
 
 class HistogramMethod(Method):
@@ -97,7 +116,9 @@ class HistogramMethod(Method):
 
     def __init__(self, options: Options | None = None) -> None:
         if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100} must be epsilometer.ldp.Options(domain=(a, b), lipschitz=C)")
+            raise InputError(
+                f"options={options!r:.100} must be epsilometer.ldp.Options(domain=(a, b), lipschitz=C)"
+            )
         self.options = options
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
@@ -112,12 +133,16 @@ class HistogramMethod(Method):
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> HistogramProposal:
         """Fixes the cells; training draws only predict the bound."""
-        smoothness, order = self._smoothness(), _order(task.claim)
-        confidence, samples = 1.0 - task.failure_probability, min(task.n_fresh)
+        smoothness = self._smoothness()
+        order = _order(task.claim)
+        confidence = 1.0 - task.failure_probability
+        samples = min(task.n_fresh)
         wished = None if self.options is None else self.options.precision
         precision = wished or affordable_precision(smoothness, samples, confidence, order)
         if precision is None:
-            raise InputError(f"{samples} draws per side are too few for any precision here; see epsilometer.plan")
+            raise InputError(
+                f"{samples} draws per side are too few for any precision here; see epsilometer.plan"
+            )
         plan = plan_pair(smoothness, precision, confidence, order)
         cells = formulas.Cells(smoothness.domain, plan.cells)
         tallies = cells.count(left), cells.count(right)
@@ -129,7 +154,9 @@ class HistogramMethod(Method):
 
     def _smoothness(self) -> formulas.Smoothness:
         if self.options is None:
-            raise InputError(f"the method {_NAME} needs options=epsilometer.ldp.Options(domain=(a, b), lipschitz=C)")
+            raise InputError(
+                f"the method {_NAME} needs options=epsilometer.ldp.Options(domain=(a, b), lipschitz=C)"
+            )
         return formulas.Smoothness(self.options.domain, self.options.lipschitz)
 
 
@@ -143,4 +170,6 @@ def _order(claim: Claim) -> float | None:
         return claim.order
     if isinstance(claim, PureDP):
         return None
-    raise InputError(f"{claim.describe()}: the method {_NAME} estimates pure and Rényi privacy; use the method events")
+    raise InputError(
+        f"{claim.describe()}: the method {_NAME} estimates pure and Rényi privacy; use the method events"
+    )

@@ -11,10 +11,12 @@ from epsilometer.errors import InputError
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.formulas import Smoothness
 
-# More draws than this are refused unless the user raises the limit: a quarter of an hour with the fastest mechanisms.
+# More draws than this are refused unless the user raises the limit: a quarter of an hour with the
+# fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
 # The range in which the finest affordable precision is looked for.
-_FINEST, _COARSEST = 1e-6, 100.0
+_FINEST = 1e-6
+_COARSEST = 100.0
 _HALVINGS = 60
 
 
@@ -29,9 +31,11 @@ class HistogramPlan:
         smoothness: the assumption on the outputs.
         cells: m, sub-intervals of the domain.
         samples: n, draws per input.
-        midpoints: k inputs in the middle of k sub-intervals of the input domain; None for one pair of inputs.
+        midpoints: k inputs in the middle of k sub-intervals of the input domain; None for one pair
+            of inputs.
         draws: all draws together, n times the number of inputs.
-        as_published: whether n is the paper's own; otherwise it pays for every count that may deviate.
+        as_published: whether n is the paper's own; otherwise it pays for every count that may
+            deviate.
         assumption: all assumptions in words.
         seconds: how long drawing will take; None if no mechanism was timed.
     """
@@ -60,10 +64,27 @@ class HistogramPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        known: dict[str, Any] = {"notion": "pure" if self.order is None else "renyi", "order": self.order}
-        known |= {"precision": self.precision, "confidence": self.confidence, "domain": list(self.smoothness.domain)}
+        known: dict[str, Any] = {
+            "notion": "pure" if self.order is None else "renyi",
+            "order": self.order,
+        }
+        known |= {
+            "precision": self.precision,
+            "confidence": self.confidence,
+            "domain": list(self.smoothness.domain),
+        }
         known["lipschitz"] = self.smoothness.lipschitz
-        others = ("floor", "cells", "width", "midpoints", "samples", "draws", "as_published", "assumption", "seconds")
+        others = (
+            "floor",
+            "cells",
+            "width",
+            "midpoints",
+            "samples",
+            "draws",
+            "as_published",
+            "assumption",
+            "seconds",
+        )
         return known | {name: getattr(self, name) for name in others}
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
@@ -78,12 +99,17 @@ class HistogramPlan:
 
 
 def plan_pair(
-    smoothness: Smoothness, precision: float, confidence: float, order: float | None = None, as_published: bool = False
+    smoothness: Smoothness,
+    precision: float,
+    confidence: float,
+    order: float | None = None,
+    as_published: bool = False,
 ) -> HistogramPlan:
     """The plan of Algorithm 1: one pair of inputs.
 
-    As published, equation (5) has 4f without a factor m, although the cell with the largest ratio depends on the draws.
-    The default pays for all m cells (4mf); the Rényi inequality already has that factor.
+    As published, equation (5) has 4f without a factor m, although the cell with the largest ratio
+    depends on the draws. The default pays for all m cells (4mf); the Rényi inequality already has
+    that factor.
     """
     return plan_overall(smoothness, None, None, precision, confidence, order, as_published)
 
@@ -101,21 +127,29 @@ def plan_overall(
 
     Without an input interval it is that of Algorithm 1.
 
-    As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The default pays for each
-    cell of each mid-point once: all pairs are right if no count deviates.
+    As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The
+    default pays for each cell of each mid-point once: all pairs are right if no count deviates.
     """
-    precision, confidence = check_positive("precision", precision), check_confidence(confidence)
+    precision = check_positive("precision", precision)
+    confidence = check_confidence(confidence)
     order = None if order is None else check_order(order)
-    midpoints, n_inputs, assumption = None, 2, smoothness.describe()
-    each, pair_confidence = precision, confidence
+    midpoints = None
+    n_inputs = 2
+    assumption = smoothness.describe()
+    each = precision
+    pair_confidence = confidence
     if input_domain is not None:
         low, high = formulas.check_interval("input_domain", input_domain)
         slope = check_at_least("input_lipschitz", input_lipschitz, 0.0)
-        midpoints = n_inputs = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
+        midpoints = n_inputs = formulas.midpoints_for(
+            smoothness, precision, order, slope, high - low
+        )
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
-        each, pair_confidence = precision / 3.0, math.sqrt(confidence) if as_published else confidence
+        each = precision / 3.0
+        pair_confidence = math.sqrt(confidence) if as_published else confidence
     cells, deviation = formulas.resolution(smoothness, each, order)
-    share = smoothness.length / cells * smoothness.least_density  # y = wτ, the least probability of a cell
+    # y = wτ, the least probability of a cell
+    share = smoothness.length / cells * smoothness.least_density
     counts = cells * (2 if as_published else n_inputs)
     n_deviations = counts if order is not None else 4 if as_published else 2 * counts
     samples = formulas.least_samples(deviation, share, pair_confidence, counts, n_deviations)
@@ -123,7 +157,9 @@ def plan_overall(
     return HistogramPlan(precision, confidence, order, smoothness, *sizes, as_published, assumption)
 
 
-def affordable_precision(smoothness: Smoothness, samples: int, confidence: float, order: float | None) -> float | None:
+def affordable_precision(
+    smoothness: Smoothness, samples: int, confidence: float, order: float | None
+) -> float | None:
     """The finest precision whose plan for one pair takes at most `samples` per input; None if there is none."""
 
     def is_affordable(precision: float) -> bool:
@@ -132,4 +168,6 @@ def affordable_precision(smoothness: Smoothness, samples: int, confidence: float
     if not is_affordable(_COARSEST):
         return None
     ends = math.log(_COARSEST), math.log(_FINEST)
-    return math.exp(rejected_end(lambda logarithm: is_affordable(math.exp(logarithm)), *ends, _HALVINGS))
+    return math.exp(
+        rejected_end(lambda logarithm: is_affordable(math.exp(logarithm)), *ends, _HALVINGS)
+    )

@@ -1,7 +1,7 @@
 """The local approach: the privacy loss as a function of the output, and where it is greatest.
 
-Public as `epsilometer.local`. Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a
-local approach".
+Public as `epsilometer.local`. Reference: Askin, Kutta, Dette, "Statistical quantification of
+differential privacy: a local approach".
 
 Example:
     >>> rng = np.random.default_rng(0)
@@ -13,9 +13,23 @@ Example:
 from epsilometer.methods.published.local.densities import tdde, tkde
 from epsilometer.methods.published.local.loss import LossFunction, loss_function
 from epsilometer.methods.published.local.method import LocalMethod
-from epsilometer.methods.published.local.mpl import DataSpecificLoss, MaximumLoss, data_centric, dpl, mpl
+from epsilometer.methods.published.local.mpl import (
+    DataSpecificLoss,
+    MaximumLoss,
+    data_centric,
+    dpl,
+    mpl,
+)
 from epsilometer.methods.published.local.options import Options
 from epsilometer.methods.published.local.pointwise import PointwiseLoss, interval
 
-__all__ = ["DataSpecificLoss", "LocalMethod", "LossFunction", "MaximumLoss", "Options", "PointwiseLoss", "data_centric"]
+__all__ = [
+    "DataSpecificLoss",
+    "LocalMethod",
+    "LossFunction",
+    "MaximumLoss",
+    "Options",
+    "PointwiseLoss",
+    "data_centric",
+]
 __all__ += ["dpl", "interval", "loss_function", "mpl", "tdde", "tkde"]

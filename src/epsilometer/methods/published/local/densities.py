@@ -11,10 +11,16 @@ from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import kernels
 from epsilometer.methods.published.local.kernels import BandwidthChoice, Kernel, KernelChoice
-from epsilometer.methods.published.local.options import Options, check_bandwidth, check_floor, per_coordinate
+from epsilometer.methods.published.local.options import (
+    Options,
+    check_bandwidth,
+    check_floor,
+    per_coordinate,
+)
 
-# Steps per bandwidth, and the fewest and most steps across the box, by number of dimensions. In one dimension a
-# sixteenth of a bandwidth locates the maximum of a smooth function; in more, the grid must fit the memory.
+# Steps per bandwidth, and the fewest and most steps across the box, by number of dimensions. In one
+# dimension a sixteenth of a bandwidth locates the maximum of a smooth function; in more, the grid
+# must fit the memory.
 _STEPS = {1: (16, 64, 16384), 2: (6, 16, 160), 3: (3, 8, 40), 4: (2, 6, 18)}
 
 
@@ -41,7 +47,8 @@ class MarginGrid:
         wanted = np.ceil(per_bandwidth * (high - low) / (bandwidths / kernel.stretch).min(axis=0))
         steps = np.clip(wanted, fewest, most).astype(np.int64)
         widest = bandwidths.max(axis=0) * kernel.reach * steps / (high - low)
-        # A larger margin matters only when the box is tiny next to a bandwidth; the density is flat there.
+        # A larger margin matters only when the box is tiny next to a bandwidth; the density is flat
+        # there.
         return cls(low, high, steps, np.minimum(np.ceil(widest) + 1, 40_000).astype(np.int64))
 
     @property
@@ -51,10 +58,15 @@ class MarginGrid:
 
     def places(self) -> Floats:
         """All places inside the box, shape (m, d), the last axis varying fastest."""
-        axes = [np.linspace(a, b, int(n) + 1) for a, b, n in zip(self.low, self.high, self.steps, strict=True)]
+        axes = [
+            np.linspace(a, b, int(n) + 1)
+            for a, b, n in zip(self.low, self.high, self.steps, strict=True)
+        ]
         return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
-    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: "Limits | None" = None) -> Floats:
+    def density(
+        self, rows: Floats, h: Floats, kernel: Kernel, limits: "Limits | None" = None
+    ) -> Floats:
         """The kernel density at all places, shape (m,), without floor.
 
         Args:
@@ -63,14 +75,20 @@ class MarginGrid:
         """
         sizes = self.steps + 2 * self.margin + 1
         with np.errstate(invalid="ignore", over="ignore"):
-            scaled = ((rows if limits is None else reflected(rows, limits)) - self.low) / self.step + self.margin
+            scaled = (
+                (rows if limits is None else reflected(rows, limits)) - self.low
+            ) / self.step + self.margin
             inside = np.all((scaled >= 0) & (scaled < sizes - 1), axis=1)
         values = kernels.bin_linearly(scaled[inside], tuple(sizes.tolist()))
         for axis in range(len(h)):
             reach = int(self.margin[axis])
-            weights = kernel.evaluate(np.arange(-reach, reach + 1) * self.step[axis] / h[axis]) / h[axis]
+            weights = (
+                kernel.evaluate(np.arange(-reach, reach + 1) * self.step[axis] / h[axis]) / h[axis]
+            )
             # The part that the weights cover fully.
-            covered = kernels.convolve(np.moveaxis(values, axis, -1), weights)[..., 2 * reach : sizes[axis]]
+            covered = kernels.convolve(np.moveaxis(values, axis, -1), weights)[
+                ..., 2 * reach : sizes[axis]
+            ]
             values = np.moveaxis(covered, -1, axis)
         return np.asarray(np.maximum(values.ravel(), 0.0) / len(rows))
 
@@ -93,8 +111,9 @@ Limits = tuple[Floats, Floats]
 
 # At the chosen floor the relative variance of an estimate is 1 over this: 20 draws of an outcome.
 DRAWS_AT_FLOOR = 20.0
-# In several dimensions the maximum is over many more places, and noise wins below 200 draws (measured on
-# vectors of 3 Laplace numbers, ε = .7, n = 2e5: .84 of the truth with 200, .61 with 20).
+# In several dimensions the maximum is over many more places, and noise wins below 200 draws
+# (measured on vectors of 3 Laplace numbers, ε = .7, n = 2e5: .84 of the truth with 200, .61 with
+# 20).
 DRAWS_AT_FLOOR_OF_VECTORS = 200.0
 # Kernel values computed at a time: 2^18 doubles stay in the cache.
 _IN_FLIGHT = 1 << 18
@@ -113,18 +132,18 @@ def tkde(
     Args:
         sample: shape (n,) or (n, d), d ≤ 4.
         t: where; a number or shape (m,) for one dimension, shape (d,) or (m, d) for more.
-        bandwidth: h: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, also None) or "nrd" (Scott's);
-            or a function from the sample to either.
-        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u) that integrates to
-            1; the product of it in several dimensions.
+        bandwidth: h: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, also None)
+            or "nrd" (Scott's); or a function from the sample to either.
+        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u)
+            that integrates to 1; the product of it in several dimensions.
         floor: τ. None: the density at which the estimate has a relative variance of 1/20.
         support: ends (low, high) at which the density is reflected, None for an open end.
 
     Returns:
         Shape (m,); shape () for a single place.
 
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
-        Algorithm 1.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", Algorithm 1.
     """
     chosen = Options(kernel=kernel, support=support, bandwidth=bandwidth, floor=floor)
     rows = as_rows("sample", sample)
@@ -132,7 +151,9 @@ def tkde(
     shape = kernels.find_kernel(kernel)
     h = bandwidth_of("bandwidth", bandwidth, rows, shape)
     densities = kernel_density(rows, places, h, shape, chosen.limits(len(h)))
-    floored: Floats = np.maximum(densities, kernel_floor(len(rows), h, shape) if floor is None else floor)
+    floored: Floats = np.maximum(
+        densities, kernel_floor(len(rows), h, shape) if floor is None else floor
+    )
     return floored[0] if single else floored
 
 
@@ -152,18 +173,24 @@ def tdde(sample: object, t: object, floor: float | None = None) -> Floats:
     check_floor(floor)
     outcomes = np.asarray(sample)
     if outcomes.ndim not in (1, 2) or not len(outcomes):
-        raise InputError(f"sample has shape {outcomes.shape}; it must be (n,) or (n, d) with n at least 1")
+        raise InputError(
+            f"sample has shape {outcomes.shape}; it must be (n,) or (n, d) with n at least 1"
+        )
     wanted = np.asarray(t)
     single = wanted.ndim == outcomes.ndim - 1
     many = wanted[None] if single else wanted
     if many.ndim != outcomes.ndim or many.shape[1:] != outcomes.shape[1:]:
-        raise InputError(f"t has shape {wanted.shape}, which does not fit a sample of shape {outcomes.shape}")
+        raise InputError(
+            f"t has shape {wanted.shape}, which does not fit a sample of shape {outcomes.shape}"
+        )
     shares = np.array([_equal(outcomes, each).mean() for each in many], dtype=np.float64)
     floored: Floats = np.maximum(shares, DRAWS_AT_FLOOR / len(outcomes) if floor is None else floor)
     return floored[0] if single else floored
 
 
-def kernel_density(rows: Floats, places: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
+def kernel_density(
+    rows: Floats, places: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None
+) -> Floats:
     """The plain kernel density estimate, shape (m,), without floor; rows that are not finite count as far away.
 
     Args:
@@ -174,11 +201,15 @@ def kernel_density(rows: Floats, places: Floats, h: Floats, kernel: Kernel, limi
     """
     if not len(rows):
         return np.zeros(len(places))
-    means: Floats = np.array([kernel_values(rows, place, h, kernel, limits).mean() for place in places])
+    means: Floats = np.array(
+        [kernel_values(rows, place, h, kernel, limits).mean() for place in places]
+    )
     return means / float(np.prod(h))
 
 
-def kernel_values(rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None) -> Floats:
+def kernel_values(
+    rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Limits | None = None
+) -> Floats:
     """K((place − row)/h) of every row, reflections included; shape (n,)."""
     values: Floats = np.ones(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):  # 1e300 is far away, and nan nowhere
@@ -207,7 +238,8 @@ def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel
 def kernel_floor(n: int, h: Floats, kernel: Kernel, peak: float = 0.0) -> float:
     """The density at which an estimate from n draws has a relative variance of 1/20.
 
-    In several dimensions 1/200, but not above a tenth of the greatest density, `peak`, if it is known.
+    In several dimensions 1/200, but not above a tenth of the greatest density, `peak`, if it is
+    known.
     """
     one_draw = float(kernel.roughness ** len(h) / (n * np.prod(h)))
     if len(h) == 1:
@@ -220,10 +252,14 @@ def as_rows(name: str, sample: ArrayLike) -> Floats:
     try:
         values: Floats = np.asarray(sample, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers for a kernel density; for other outcomes use tdde") from None
+        raise InputError(
+            f"{name} must be numbers for a kernel density; for other outcomes use tdde"
+        ) from None
     rows = values[:, None] if values.ndim == 1 else values
     if rows.ndim != 2 or not len(rows) or not 1 <= rows.shape[1] <= 4:
-        raise InputError(f"{name} has shape {values.shape}; it must be (n,) or (n, d) with n ≥ 1 and d ≤ 4")
+        raise InputError(
+            f"{name} has shape {values.shape}; it must be (n,) or (n, d) with n ≥ 1 and d ≤ 4"
+        )
     return rows
 
 

@@ -10,13 +10,19 @@ from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel
 from epsilometer.methods.published.local.options import Options
-from epsilometer.methods.published.local.samples import Outcomes, as_matrix, count_outcomes, find_kind
+from epsilometer.methods.published.local.samples import (
+    Outcomes,
+    as_matrix,
+    count_outcomes,
+    find_kind,
+)
 from epsilometer.outputs import Outputs, read_outputs
 
-# The default region reaches from this quantile of the pooled draws to its mirror image, in each coordinate.
+# The default region reaches from this quantile of the pooled draws to its mirror image, in each
+# coordinate.
 EDGE_QUANTILE = 0.01
-# In several dimensions the corners of that box would be empty (measured on two Laplace numbers, ε = .7: .91 of the
-# truth with this, .76 without).
+# In several dimensions the corners of that box would be empty (measured on two Laplace numbers, ε =
+# .7: .91 of the truth with this, .76 without).
 EDGE_QUANTILE_OF_VECTORS = 0.1
 # Fewer draws than this, as in the first round of a search, may miss a sensible region by chance.
 _ENOUGH_TO_MISS = 200
@@ -30,7 +36,8 @@ class LossFunction:
 
     Attributes:
         kind: "discrete" or "continuous".
-        points: the places: shape (m,) in one dimension, (m, d) in more; a list of outcomes if discrete.
+        points: the places: shape (m,) in one dimension, (m, d) in more; a list of outcomes if
+            discrete.
         left_density: shape (m,), floored.
         right_density: shape (m,), floored.
         floor: τ.
@@ -86,23 +93,39 @@ class LossFunction:
     def point(self, number: int) -> Any:
         """A place as plain data."""
         point = self.points[number]
-        return point.tolist() if isinstance(point, np.ndarray) else point.item() if hasattr(point, "item") else point
+        return (
+            point.tolist()
+            if isinstance(point, np.ndarray)
+            else point.item()
+            if hasattr(point, "item")
+            else point
+        )
 
     def __call__(self, t: Any) -> Floats:
         """The loss at other places: a number, an array, or an outcome."""
         if isinstance(self.draws, Outcomes):
             wanted = list(t) if isinstance(t, tuple | np.ndarray) else t
-            losses = (self.loss[number] for number in range(len(self.draws)) if self.draws[number] == wanted)
-            return np.asarray(next(losses, 0.0))  # never seen on either side: both densities are the floor
+            losses = (
+                self.loss[number]
+                for number in range(len(self.draws))
+                if self.draws[number] == wanted
+            )
+            # never seen on either side: both densities are the floor
+            return np.asarray(next(losses, 0.0))
         assert self.kernel is not None
         assert self.bandwidths is not None
-        d, places = self.bandwidths.shape[1], np.asarray(t, dtype=np.float64)
+        d = self.bandwidths.shape[1]
+        places = np.asarray(t, dtype=np.float64)
         flat = places.reshape(-1, d)
         both = [
-            np.maximum(densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor)
+            np.maximum(
+                densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor
+            )
             for rows, h in zip(self.draws, self.bandwidths, strict=True)
         ]
-        return np.asarray(np.abs(np.log(both[0] / both[1])).reshape(places.shape if d == 1 else places.shape[:-1]))
+        return np.asarray(
+            np.abs(np.log(both[0] / both[1])).reshape(places.shape if d == 1 else places.shape[:-1])
+        )
 
 
 def loss_function(
@@ -111,19 +134,23 @@ def loss_function(
     """The empirical loss function of two samples.
 
     Args:
-        left_outputs: n outputs of one input; anything a mechanism may return, axis 0 counts outputs.
+        left_outputs: n outputs of one input; anything a mechanism may return, axis 0 counts
+            outputs.
         right_outputs: outputs of the other.
         options: settings; or give them one by one:
         **chosen: `region`, `floor`, `bandwidth`, `kernel`, `support`, `kind`; see `Options`.
 
     Returns:
-        A `LossFunction`: its `.points`, `.loss`, `.left_density`, `.right_density`, `.location` and `.estimate`; call
-        it for the loss elsewhere.
+        A `LossFunction`: its `.points`, `.loss`, `.left_density`, `.right_density`, `.location` and
+        `.estimate`; call it for the loss elsewhere.
 
     Guarantee: none: an estimate; where densities fall below the floor it is too small.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (20).
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", (20).
     """
-    return estimate_loss(as_outputs(left_outputs), as_outputs(right_outputs), with_chosen(options, chosen))
+    return estimate_loss(
+        as_outputs(left_outputs), as_outputs(right_outputs), with_chosen(options, chosen)
+    )
 
 
 def with_chosen(options: Options | None, chosen: dict[str, Any]) -> Options:
@@ -137,45 +164,66 @@ def with_chosen(options: Options | None, chosen: dict[str, Any]) -> Options:
 def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFunction:
     """The loss function of training draws."""
     if not len(left) or not len(right):
-        raise InputError(f"there are {len(left)} left and {len(right)} right outputs; both sides need some")
+        raise InputError(
+            f"there are {len(left)} left and {len(right)} right outputs; both sides need some"
+        )
     if find_kind(left, right, options.kind) == "discrete":
         return _discrete_loss(count_outcomes(left, right), options)
     return _continuous_loss((as_matrix(left), as_matrix(right)), options)
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
-    floor, region = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), options.box(1)
+    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
+    region = options.box(1)
     if region is not None:
         numbers = outcomes.numbers()
         if numbers is None:
-            raise InputError("region= is for numbers; these outcomes are not single numbers: leave it out")
+            raise InputError(
+                "region= is for numbers; these outcomes are not single numbers: leave it out"
+            )
         inside = np.flatnonzero((numbers >= region[0]) & (numbers <= region[1]))
         _check_any(len(inside), options)
-        left, right = outcomes.left[inside], outcomes.right[inside]
+        left = outcomes.left[inside]
+        right = outcomes.right[inside]
         outcomes = replace(outcomes, left=left, right=right, where=outcomes.where[inside])
-    p, q = np.maximum(outcomes.left / outcomes.n[0], floor), np.maximum(outcomes.right / outcomes.n[1], floor)
+    p = np.maximum(outcomes.left / outcomes.n[0], floor)
+    q = np.maximum(outcomes.right / outcomes.n[1], floor)
     # The outcomes are a sequence that makes them one by one: there may be many, and few are needed.
-    return LossFunction("discrete", outcomes, p, q, floor, outcomes.n, None, None, region, None, outcomes)
+    return LossFunction(
+        "discrete", outcomes, p, q, floor, outcomes.n, None, None, region, None, outcomes
+    )
 
 
 def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
-    kernel, d = find_kernel(options.kernel), draws[0].shape[1]
+    kernel = find_kernel(options.kernel)
+    d = draws[0].shape[1]
     limits = options.limits(d)
-    bandwidths = np.stack([densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws])
+    bandwidths = np.stack(
+        [densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws]
+    )
     low, high = _region(draws, options, limits)
     n = len(draws[0]), len(draws[1])
     if min(n) >= _ENOUGH_TO_MISS:
-        _check_any(sum(np.all((rows >= low) & (rows <= high), axis=1).sum() for rows in draws), options)
+        _check_any(
+            sum(np.all((rows >= low) & (rows <= high), axis=1).sum() for rows in draws), options
+        )
     grid = densities.MarginGrid.over(low, high, bandwidths, kernel)
-    left, right = (grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True))
+    left, right = (
+        grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True)
+    )
     peak = float(max(left.max(), right.max()))
     floor = options.floor or densities.kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
     places = grid.places()[:, 0] if d == 1 else grid.places()
-    p, q = np.maximum(left, floor), np.maximum(right, floor)
-    return LossFunction("continuous", places, p, q, floor, n, bandwidths, kernel, (low, high), limits, draws)
+    p = np.maximum(left, floor)
+    q = np.maximum(right, floor)
+    return LossFunction(
+        "continuous", places, p, q, floor, n, bandwidths, kernel, (low, high), limits, draws
+    )
 
 
-def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None) -> densities.Limits:
+def _region(
+    draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None
+) -> densities.Limits:
     d = draws[0].shape[1]
     if (box := options.box(d)) is None:
         edge = EDGE_QUANTILE if d == 1 else EDGE_QUANTILE_OF_VECTORS
@@ -183,9 +231,12 @@ def _region(draws: tuple[Floats, Floats], options: Options, limits: densities.Li
         box = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
     low, high = box
     if limits is not None:
-        low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
+        low = np.maximum(low, limits[0])
+        high = np.minimum(high, limits[1])
     if not (low < high).all():
-        raise InputError(f"region={options.region!r} and support={options.support!r} leave no room for a location")
+        raise InputError(
+            f"region={options.region!r} and support={options.support!r} leave no room for a location"
+        )
     return low, high
 
 

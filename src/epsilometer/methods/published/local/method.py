@@ -1,7 +1,7 @@
 """The method `local`: finds the place of the greatest loss on training draws, and bounds the loss there on fresh ones.
 
-Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", Algorithms 3
-and 4. Decision record 0024 says where ours differs from the paper, and why.
+Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+approach", Algorithms 3 and 4. Decision record 0024 says where ours differs from the paper, and why.
 """
 
 import math
@@ -22,16 +22,23 @@ from epsilometer.methods.published.local.densities import Limits, kernel_values
 from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
 from epsilometer.methods.published.local.options import Options
-from epsilometer.methods.published.local.pointwise import PointwiseLoss, discrete_error, kernel_error, proof_bandwidth
+from epsilometer.methods.published.local.pointwise import (
+    PointwiseLoss,
+    discrete_error,
+    kernel_error,
+    proof_bandwidth,
+)
 from epsilometer.methods.published.local.samples import Outcomes, outcome_event, window_event
 from epsilometer.outputs import Event, Numbers, Outputs
 from epsilometer.result import Finding, Witness
 
 NAME = "local"
 GUARANTEE = "asymptotic"
-# Standard errors of the training draws that are subtracted against the winner's curse; measured where it is used.
+# Standard errors of the training draws that are subtracted against the winner's curse; measured
+# where it is used.
 _CURSE = 2.0
-# Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add up to the same sum.
+# Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add
+# up to the same sum.
 _UNIT = 2.0**-32
 
 
@@ -62,14 +69,21 @@ class LocalProposal(Proposal):
 
         The witness is the event around t̂ with its counts and their own exact bounds.
         """
-        failure, witness = proof.failure_probability, None
+        failure = proof.failure_probability
+        witness = None
         if (event := self.event) is not None:
             witness = Witness.of(pair, event, self.direction < 0, left, right, failure)
         details = {**self.details, "location": self.location, "explored": self.explored}
         details |= {"estimate": max(proof.estimate, 0.0), "unclipped": proof.lower}
         details |= {"standard_error": proof.standard_error, "left_density": proof.left_density}
-        details |= {"right_density": proof.right_density, "floor": self.floor, "n_fresh": [left.trials, right.trials]}
-        return Finding(NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details)
+        details |= {
+            "right_density": proof.right_density,
+            "floor": self.floor,
+            "n_fresh": [left.trials, right.trials],
+        }
+        return Finding(
+            NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details
+        )
 
 
 # The fields of a `LocalProposal`, in order.
@@ -86,9 +100,12 @@ class OutcomeProposal(LocalProposal):
         """How often the outcome happened."""
         return Counts(int(np.count_nonzero(self.event.contains(outputs))), len(outputs))
 
-    def certify(self, left: Counts, right: Counts, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The bound from relative frequencies of the fresh draws."""
-        p, q = max(left.share, self.floor), max(right.share, self.floor)
+        p = max(left.share, self.floor)
+        q = max(right.share, self.floor)
         error = discrete_error(p, q, (left.trials, right.trials))
         proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
         return self.finding(proof, left, right, pair)
@@ -100,7 +117,8 @@ class KernelTally:
 
     Attributes:
         draws: how many.
-        weight: sum of the kernel values in units of 2^-32 of their peak; whole, so that sums do not depend on chunks.
+        weight: sum of the kernel values in units of 2^-32 of their peak; whole, so that sums do not
+            depend on chunks.
         hits: draws in the window around t̂.
     """
 
@@ -109,7 +127,9 @@ class KernelTally:
     hits: int
 
     def __add__(self, other: "KernelTally") -> "KernelTally":
-        return KernelTally(self.draws + other.draws, self.weight + other.weight, self.hits + other.hits)
+        return KernelTally(
+            self.draws + other.draws, self.weight + other.weight, self.hits + other.hits
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,32 +153,46 @@ class PlaceProposal(LocalProposal):
     @property
     def event(self) -> Event | None:
         """The window of one bandwidth around t̂; None in several dimensions."""
-        low, high = self.place - self.bandwidth, self.place + self.bandwidth
+        low = self.place - self.bandwidth
+        high = self.place + self.bandwidth
         return None if len(low) > 1 else window_event(self.shape, float(low[0]), float(high[0]))
 
     def tally(self, outputs: Outputs, side: int) -> KernelTally:
         """Kernel values around t̂; outputs of another shape are far away."""
-        weight, hits, kernel = 0, 0, find_kernel(self.kernel)
+        weight = 0
+        hits = 0
+        kernel = find_kernel(self.kernel)
         for block in outputs:
             columns = [column.values for column in block.columns if isinstance(column, Numbers)]
             if block.shape == self.shape and len(columns) == len(self.place):
-                rows = np.stack([np.asarray(values, dtype=np.float64) for values in columns], axis=1)
+                rows = np.stack(
+                    [np.asarray(values, dtype=np.float64) for values in columns], axis=1
+                )
                 values = kernel_values(rows, self.place, self.bandwidth, kernel, self.limits)
                 unit = kernel.peak ** len(columns) * _UNIT
                 weight += int(np.rint(values / unit).astype(np.int64).sum())
-                low, high = self.place - self.bandwidth, self.place + self.bandwidth
+                low = self.place - self.bandwidth
+                high = self.place + self.bandwidth
                 hits += int(np.count_nonzero(np.all((rows >= low) & (rows < high), axis=1)))
         return KernelTally(len(outputs), weight, hits)
 
-    def certify(self, left: KernelTally, right: KernelTally, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: KernelTally, right: KernelTally, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The bound from kernel densities of the fresh draws."""
         kernel = find_kernel(self.kernel)
         unit = kernel.peak ** len(self.place) * _UNIT / float(np.prod(self.bandwidth))
-        p, q = (max(tally.weight * unit / max(tally.draws, 1), self.floor) for tally in (left, right))
+        p, q = (
+            max(tally.weight * unit / max(tally.draws, 1), self.floor) for tally in (left, right)
+        )
         error = kernel_error(p, q, (left.draws, right.draws), self.bandwidth, kernel)
         proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
-        finding = self.finding(proof, Counts(left.hits, left.draws), Counts(right.hits, right.draws), pair)
-        return replace(finding, details={**finding.details, "proof_bandwidth": _plain(self.bandwidth)})
+        finding = self.finding(
+            proof, Counts(left.hits, left.draws), Counts(right.hits, right.draws), pair
+        )
+        return replace(
+            finding, details={**finding.details, "proof_bandwidth": _plain(self.bandwidth)}
+        )
 
 
 class LocalMethod(Method):
@@ -178,7 +212,8 @@ class LocalMethod(Method):
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
         """(n, N) if the options give one of them: n draws for each pair, N to prove; None lets the audit divide."""
-        n, fresh = self.options.n, self.options.N
+        n = self.options.n
+        fresh = self.options.N
         if n is None:
             if fresh is None:
                 return None
@@ -208,8 +243,9 @@ class LocalMethod(Method):
     def _penalty(self, loss: LossFunction, task: Task) -> float:
         if self.options.select == "loss":
             return 0.0
-        # The proof's quantile, and two standard errors of the training draws against the winner's curse (measured at
-        # 1e5: Laplace 1 has .956 with two, .921 with one; a vector of three 1.30 with two, 1.20 with one).
+        # The proof's quantile, and two standard errors of the training draws against the winner's
+        # curse (measured at 1e5: Laplace 1 has .956 with two, .921 with one; a vector of three 1.30
+        # with two, 1.20 with one).
         quantile = -float(ndtri(task.failure_probability))
         return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
 
@@ -217,8 +253,16 @@ class LocalMethod(Method):
         """The fields of a `LocalProposal`."""
         explored = float(loss.loss[number])
         predicted = explored - penalty * float(loss.deviations[number])
-        details: dict[str, Any] = {"kind": loss.kind, "select": self.options.select, "n_training": list(loss.n)}
-        names = ["floor"] if loss.kind == "discrete" else ["floor", "region", "bandwidth", "proof_bandwidth"]
+        details: dict[str, Any] = {
+            "kind": loss.kind,
+            "select": self.options.select,
+            "n_training": list(loss.n),
+        }
+        names = (
+            ["floor"]
+            if loss.kind == "discrete"
+            else ["floor", "region", "bandwidth", "proof_bandwidth"]
+        )
         chosen = [name for name in names if getattr(self.options, name) is None]
         details["chosen_from_draws"] = [*chosen, "kind"] if self.options.kind == "auto" else chosen
         if loss.region is not None:

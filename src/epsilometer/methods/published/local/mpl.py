@@ -50,7 +50,8 @@ class MaximumLoss:
     Attributes:
         lower_bound: LB, at least 0.
         unclipped: LB as the formula gives it; below 0 it says nothing.
-        estimate: the loss at `location`, estimated on the fresh draws: free of the bias of having chosen it.
+        estimate: the loss at `location`, estimated on the fresh draws: free of the bias of having
+            chosen it.
         location: t̂.
         pair: the pair with the greatest ε̂.
         number: which of the given pairs that is.
@@ -89,7 +90,8 @@ def dpl(
     """Estimates the privacy loss on one pair and where it is greatest.
 
     Args:
-        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the zoo.
+        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the
+            zoo.
         pair: two neighbouring inputs.
         n: draws per side.
         region: the box C = (low, high) in which to look; None chooses it from the draws.
@@ -99,10 +101,11 @@ def dpl(
         **chosen: `bandwidth`, `kernel`, `support`, `kind`; see `Options`.
 
     Guarantee: none: an estimate, too large on average where many places are about equally bad.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
-        Algorithm 3.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", Algorithm 3.
     """
-    options, inputs = with_chosen(Options(n=n, region=region, floor=floor), chosen), as_pair(pair)
+    options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
+    inputs = as_pair(pair)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     loss = estimate_loss(*sampler.both(Phase.TRAIN, 0, inputs, n), options)
     return DataSpecificLoss(loss.estimate, loss.location, inputs, loss, sampler.seed)
@@ -123,11 +126,13 @@ def mpl(
 ) -> MaximumLoss:
     """A lower bound on the greatest privacy loss over some pairs.
 
-    Step 1 estimates the loss on every pair with n draws per side and keeps the pair and the place t̂ with the greatest
-    one; step 2 bounds the loss there with N fresh draws per side: LB = loss(t̂) − z·σ̂/c_N.
+    Step 1 estimates the loss on every pair with n draws per side and keeps the pair and the place
+    t̂ with the greatest one; step 2 bounds the loss there with N fresh draws per side: LB =
+    loss(t̂) − z·σ̂/c_N.
 
     Args:
-        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the zoo.
+        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the
+            zoo.
         pairs: pairs of neighbouring inputs.
         n: draws per side and pair in step 1.
         N: fresh draws per side in step 2; at least n.
@@ -136,18 +141,21 @@ def mpl(
         confidence: 1 − α.
         seed: makes it repeatable.
         jobs: worker processes; they do not change the result.
-        select: "loss" is the paper's; "bound" prefers places that promise a larger bound.
-        **chosen: `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see `Options`.
+        select: "loss" is the paper's; "bound" prefers places that promise a larger bound. **chosen:
+        `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
+        `Options`.
 
-    Guarantee: asymptotic: as n and N grow, LB exceeds the greatest loss with probability tending to at most 1 −
-        confidence. The side with the larger density is fixed in step 1, so this holds for a loss of 0, too.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach",
-        Algorithm 4 (with the second density that of the same pair's other input).
+    Guarantee: asymptotic: as n and N grow, LB exceeds the greatest loss with probability tending to
+        at most 1 − confidence. The side with the larger density is fixed in step 1, so this holds
+        for a loss of 0, too.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", Algorithm 4 (with the second density that of the same pair's other input).
     """
     options = with_chosen(Options(n=n, N=N, region=region, floor=floor, select=select), chosen)
     check_size("n", n)
     check_confidence(confidence)
-    candidates, sampler = as_pairs(pairs), Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    candidates = as_pairs(pairs)
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     method = LocalMethod(options)
     proposals = []
     for number, pair in enumerate(candidates):
@@ -159,12 +167,23 @@ def mpl(
     fresh = sampler.both(Phase.CERTIFY, number, pair, N)
     best = _with_fresh_bandwidth(proposals[number], fresh, options)
     finding = best.certify(best.tally(fresh[0], 0), best.tally(fresh[1], 1), pair, 1.0 - confidence)  # type: ignore[arg-type]
-    bound, details = finding.lower_bound, finding.details
-    found = bound, details["unclipped"], details["estimate"], best.location, pair, number, details["explored"]
+    bound = finding.lower_bound
+    details = finding.details
+    found = (
+        bound,
+        details["unclipped"],
+        details["estimate"],
+        best.location,
+        pair,
+        number,
+        details["explored"],
+    )
     return MaximumLoss(*found, finding.confidence, n, N, sampler.seed, finding)
 
 
-def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **settings: Any) -> MaximumLoss:
+def data_centric(
+    mechanism: object, dataset: Any, neighbours: Iterable[Any], **settings: Any
+) -> MaximumLoss:
     """A lower bound on the privacy loss of one dataset against all its neighbours.
 
     Args:
@@ -174,16 +193,20 @@ def data_centric(mechanism: object, dataset: Any, neighbours: Iterable[Any], **s
         **settings: those of `mpl`.
 
     Returns:
-        As `mpl`: `.lower_bound` and `.estimate` of ε_x, and `.pair` with the worst neighbour on its right.
+        As `mpl`: `.lower_bound` and `.estimate` of ε_x, and `.pair` with the worst neighbour on its
+        right.
 
     Guarantee: as for `mpl`, about the given neighbours.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (5).
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", (5).
     """
     others = list(neighbours)
     # The dataset itself may be among its neighbours, but not alone.
     pairs = [Pair(dataset, neighbour, equal=len(others) > 1) for neighbour in others]
     if not pairs:
-        raise InputError("neighbours is empty: give the datasets that differ from this one in one record")
+        raise InputError(
+            "neighbours is empty: give the datasets that differ from this one in one record"
+        )
     return mpl(mechanism, pairs, **settings)
 
 
@@ -197,4 +220,7 @@ def _with_fresh_bandwidth(
     n = len(sides[0]), len(sides[1])
     if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
         return proposal
-    return replace(proposal, bandwidth=proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel)))
+    return replace(
+        proposal,
+        bandwidth=proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel)),
+    )

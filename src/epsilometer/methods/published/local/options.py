@@ -10,14 +10,20 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number, check_choice, check_positive, check_whole
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.kernels import RULES, BandwidthChoice, KernelChoice, find_kernel
+from epsilometer.methods.published.local.kernels import (
+    RULES,
+    BandwidthChoice,
+    KernelChoice,
+    find_kernel,
+)
 
 Bound = float | Sequence[float]
 Region = tuple[Bound, Bound]
 
 # More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
-KINDS, SELECTIONS = ("auto", "discrete", "continuous"), ("loss", "bound")
+KINDS = ("auto", "discrete", "continuous")
+SELECTIONS = ("loss", "bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +33,21 @@ class Options:
     Attributes:
         n: draws per side for every pair in step 1, which finds the pair and the location.
         N: fresh draws per side for the best pair in step 2, which proves; at least n.
-        region: the closed box C = (low, high) in which the location is sought; numbers, or one per coordinate.
+        region: the closed box C = (low, high) in which the location is sought; numbers, or one per
+            coordinate.
         floor: τ, below which no density estimate is trusted.
-        bandwidth: of step 1: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, the default) or "nrd"
-            (Scott's); or a function from the draws, of shape (n,) or (n, d), to either.
+        bandwidth: of step 1: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, the
+            default) or "nrd" (Scott's); or a function from the draws, of shape (n,) or (n, d), to
+            either.
         proof_bandwidth: of step 2, likewise, common to both sides.
         undersmoothing: γ, an extra factor N^(−γ) on the chosen bandwidth of step 2.
-        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u) of an array that is
-            symmetric and integrates to 1.
-        support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end; densities are
-            reflected at its ends. Per coordinate: two sequences.
+        kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u)
+            of an array that is symmetric and integrates to 1.
+        support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end;
+            densities are reflected at its ends. Per coordinate: two sequences.
         kind: "discrete", "continuous", or "auto", which looks at the draws.
-        select: the location with the greatest estimated "loss", as in the paper, or with the greatest predicted
-            "bound", which avoids noisy tails.
+        select: the location with the greatest estimated "loss", as in the paper, or with the
+            greatest predicted "bound", which avoids noisy tails.
     """
 
     n: int | None = None
@@ -58,14 +66,19 @@ class Options:
         check_size("n", self.n)
         check_size("N", self.N)
         if self.n is not None and self.N is not None and self.n > self.N:
-            raise InputError(f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many draws")
+            raise InputError(
+                f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many draws"
+            )
         check_floor(self.floor)
         check_bandwidth("bandwidth", self.bandwidth)
         check_bandwidth("proof_bandwidth", self.proof_bandwidth)
         if not 0.0 <= as_number("undersmoothing", self.undersmoothing) < 1.0:
-            raise InputError(f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1")
+            raise InputError(
+                f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1"
+            )
         find_kernel(self.kernel)
-        region, support = self.box(), self.limits()
+        region = self.box()
+        support = self.limits()
         check_choice("kind", self.kind, KINDS)
         check_choice("select", self.select, SELECTIONS)
         if region is None or support is None:
@@ -79,7 +92,9 @@ class Options:
 
     def limits(self, d: int | None = None) -> tuple[Floats, Floats] | None:
         """The support likewise, −inf and inf where it is open."""
-        return None if self.support is None else _two_ends("support", self.support, d, open_ends=True)
+        return (
+            None if self.support is None else _two_ends("support", self.support, d, open_ends=True)
+        )
 
 
 def check_size(name: str, value: int | None) -> None:
@@ -102,8 +117,14 @@ def check_bandwidth(name: str, bandwidth: object) -> None:
         check_choice(name, bandwidth, tuple(RULES))
         return
     values = _as_floats(name, bandwidth)
-    if values.ndim > 1 or not len(np.atleast_1d(values)) or not (np.isfinite(values) & (values > 0.0)).all():
-        raise InputError(f"{name}={bandwidth!r} must be positive, e.g. 0.1; None chooses it from the draws")
+    if (
+        values.ndim > 1
+        or not len(np.atleast_1d(values))
+        or not (np.isfinite(values) & (values > 0.0)).all()
+    ):
+        raise InputError(
+            f"{name}={bandwidth!r} must be positive, e.g. 0.1; None chooses it from the draws"
+        )
 
 
 def per_coordinate(name: str, values: Floats, d: int) -> Floats:
@@ -113,22 +134,38 @@ def per_coordinate(name: str, values: Floats, d: int) -> Floats:
     return np.broadcast_to(values, (d,)).astype(np.float64)
 
 
-def _two_ends(name: str, ends: object, d: int | None, open_ends: bool = False) -> tuple[Floats, Floats]:
+def _two_ends(
+    name: str, ends: object, d: int | None, open_ends: bool = False
+) -> tuple[Floats, Floats]:
     if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
         raise InputError(f"{name}={ends!r} must be (low, high)")
     given = list(ends)
-    for number, open_end in enumerate((-math.inf, math.inf) if open_ends else ()):  # where None stands for infinity
+    # where None stands for infinity
+    for number, open_end in enumerate((-math.inf, math.inf) if open_ends else ()):
         end = given[number]
-        several = [open_end if each is None else each for each in end] if isinstance(end, tuple | list) else end
+        several = (
+            [open_end if each is None else each for each in end]
+            if isinstance(end, tuple | list)
+            else end
+        )
         given[number] = open_end if end is None else several
     low, high = (np.atleast_1d(_as_floats(name, end)) for end in given)
-    if low.ndim > 1 or high.ndim > 1 or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
-        raise InputError(f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates")
+    if (
+        low.ndim > 1
+        or high.ndim > 1
+        or len(low) != len(high)
+        or not 1 <= len(low) <= MOST_DIMENSIONS
+    ):
+        raise InputError(
+            f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates"
+        )
     if not open_ends and not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError(f"{name}={ends!r} is unbounded: give finite ends, (low, high)")
     if not (low < high).all():
         raise InputError(f"{name}={ends!r} is empty: each low must be below its high")
-    return (low, high) if d is None else (per_coordinate(name, low, d), per_coordinate(name, high, d))
+    return (
+        (low, high) if d is None else (per_coordinate(name, low, d), per_coordinate(name, high, d))
+    )
 
 
 def _as_floats(name: str, value: object) -> Floats:

@@ -11,7 +11,13 @@ from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
-from epsilometer.methods.published.local.kernels import Kernel, find_kernel, own_bandwidth, rule_of_thumb, spreads
+from epsilometer.methods.published.local.kernels import (
+    Kernel,
+    find_kernel,
+    own_bandwidth,
+    rule_of_thumb,
+    spreads,
+)
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import as_matrix, count_outcomes, find_kind
@@ -27,7 +33,8 @@ class PointwiseLoss:
         right_density: f̂'(t), floored.
         standard_error: of the log ratio.
         failure_probability: of the interval.
-        direction: 1 or −1 when it was fixed beforehand which side is the denser; 0 takes the absolute value.
+        direction: 1 or −1 when it was fixed beforehand which side is the denser; 0 takes the
+            absolute value.
     """
 
     left_density: float
@@ -60,7 +67,9 @@ def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kerne
     return math.sqrt(factor * (1.0 / (left * n[0]) + 1.0 / (right * n[1])))
 
 
-def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: Options, kernel: Kernel) -> Floats:
+def proof_bandwidth(
+    sides: tuple[Floats, Floats], n: tuple[int, int], options: Options, kernel: Kernel
+) -> Floats:
     """The bandwidth of step 2, common to both sides, shape (d,): the given one, or the smaller one by the rule.
 
     Args:
@@ -69,15 +78,20 @@ def proof_bandwidth(sides: tuple[Floats, Floats], n: tuple[int, int], options: O
     """
     given = options.proof_bandwidth
     if given is not None and not callable(given) and not isinstance(given, str):
-        return per_coordinate("proof_bandwidth", np.atleast_1d(np.asarray(given, dtype=np.float64)), sides[0].shape[1])
+        return per_coordinate(
+            "proof_bandwidth", np.atleast_1d(np.asarray(given, dtype=np.float64)), sides[0].shape[1]
+        )
     widths: list[Floats] = []
     for rows, fresh in zip(sides, n, strict=True):
-        if callable(given):  # what it says about these draws, at the rate of the rules for the number of fresh ones
+        # what it says about these draws, at the rate of the rules for the number of fresh ones
+        if callable(given):
             change = (max(fresh, 1) / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
             own = own_bandwidth("proof_bandwidth", given, rows)
             widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
         else:
-            widths.append(rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0"))
+            widths.append(
+                rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0")
+            )
     return np.asarray(np.minimum(widths[0], widths[1]))
 
 
@@ -89,40 +103,52 @@ def interval(
     Args:
         left_outputs: outputs of one input, axis 0 counts them.
         right_outputs: outputs of the other.
-        t: the place: a number, d numbers, or an outcome. It must not have been chosen by looking at these outputs.
-        confidence: of the interval.
-        **chosen: `floor`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see `Options`.
+        t: the place: a number, d numbers, or an outcome. It must not have been chosen by looking at
+            these outputs.
+        confidence: of the interval. **chosen: `floor`, `proof_bandwidth`, `undersmoothing`,
+        `kernel`, `support`, `kind`; see `Options`.
 
     Returns:
         `.lower`, `.estimate` and `.standard_error`.
 
-    Guarantee: asymptotic, for a positive finite loss: lower exceeds it with probability tending to 1 − confidence.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local approach", (25).
+    Guarantee: asymptotic, for a positive finite loss: lower exceeds it with probability tending to
+        1 − confidence.
+    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
+        approach", (25).
     """
     options = with_chosen(None, chosen)
     check_confidence(confidence)
     left, right = (as_outputs(outputs) for outputs in (left_outputs, right_outputs))
     if min(len(left), len(right)) < 2:
-        raise InputError(f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2")
+        raise InputError(
+            f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2"
+        )
     n = len(left), len(right)
     if find_kind(left, right, options.kind) == "discrete":
         shares = _frequencies(left, right, t, options)
         return PointwiseLoss(*shares, discrete_error(*shares, n), 1.0 - confidence)
-    rows, kernel = (as_matrix(left), as_matrix(right)), find_kernel(options.kernel)
+    rows = (as_matrix(left), as_matrix(right))
+    kernel = find_kernel(options.kernel)
     h = proof_bandwidth(rows, n, options, kernel)
     floor = options.floor or densities.kernel_floor(min(n), h, kernel)
-    places, limits = densities.as_places(t, len(h))[0], options.limits(len(h))
-    p, q = (max(densities.kernel_density(side, places, h, kernel, limits).item(), floor) for side in rows)
+    places = densities.as_places(t, len(h))[0]
+    limits = options.limits(len(h))
+    p, q = (
+        max(densities.kernel_density(side, places, h, kernel, limits).item(), floor)
+        for side in rows
+    )
     return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
     outcomes = count_outcomes(left, right)
-    floor, numbers = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n), outcomes.numbers()
+    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
+    numbers = outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
         hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
     else:
         wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
         hits = np.array([outcomes[number] == wanted for number in range(len(outcomes))])
-    p, q = outcomes.left[hits].sum() / outcomes.n[0], outcomes.right[hits].sum() / outcomes.n[1]
+    p = outcomes.left[hits].sum() / outcomes.n[0]
+    q = outcomes.right[hits].sum() / outcomes.n[1]
     return max(float(p), floor), max(float(q), floor)

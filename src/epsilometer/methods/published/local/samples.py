@@ -9,20 +9,34 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.options import MOST_DIMENSIONS
-from epsilometer.outputs import Block, BlockPartition, Event, Group, Labels, Numbers, Outputs, Partition, concatenate
+from epsilometer.outputs import (
+    Block,
+    BlockPartition,
+    Event,
+    Group,
+    Labels,
+    Numbers,
+    Outputs,
+    Partition,
+    concatenate,
+)
 from epsilometer.outputs.lines import Atoms, LabelAtoms, Line, NumberAtoms
 
-# A value seen this often among the training draws is an atom, not an accident (as for the method events).
+# A value seen this often among the training draws is an atom, not an accident (as for the method
+# events).
 _REPEATS = 5
-# A discrete distribution may have rare outcomes; a larger share of draws with them is a continuous part …
+# A discrete distribution may have rare outcomes; a larger share of draws with them is a continuous
+# part …
 _RARE = 0.01
-# … unless rare values coincide now and then: real numbers do not. (Single precision does in 0.6 % of 1e5 draws.)
+# … unless rare values coincide now and then: real numbers do not. (Single precision does in 0.6 %
+# of 1e5 draws.)
 _COINCIDE = 0.05
 # Draws per side that decide the kind.
 _LOOK = 100_000
 # Integers below this are counted directly, without sorting.
 _SMALL = 1 << 18
-# An odd 64-bit multiplier for the hash of rows; two outcomes with one hash would be counted together.
+# An odd 64-bit multiplier for the hash of rows; two outcomes with one hash would be counted
+# together.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 MIXED = "the local approach needs purely discrete or purely continuous outputs; use method='events', which takes both"
@@ -53,7 +67,10 @@ class Outcomes:
         """An outcome as plain data: a number, a text, or a list of them."""
         number, row = self.where[outcome]
         block = self.drawn.blocks[int(number)]
-        leaves = [c.labels[c.codes[row]] if isinstance(c, Labels) else c.values[row].item() for c in block.columns]
+        leaves = [
+            c.labels[c.codes[row]] if isinstance(c, Labels) else c.values[row].item()
+            for c in block.columns
+        ]
         return leaves[0] if len(leaves) == 1 else leaves or block.shape
 
     def numbers(self) -> Floats | None:
@@ -61,7 +78,11 @@ class Outcomes:
         if len(self.drawn.blocks) != 1 or len(self.drawn.blocks[0].columns) != 1:
             return None
         column = self.drawn.blocks[0].columns[0]
-        return column.values[self.where[:, 1]].astype(np.float64) if isinstance(column, Numbers) else None
+        return (
+            column.values[self.where[:, 1]].astype(np.float64)
+            if isinstance(column, Numbers)
+            else None
+        )
 
 
 def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
@@ -72,7 +93,8 @@ def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
     """
     if kind == "discrete":
         return kind
-    drawn, n_left = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))]), min(len(left), _LOOK)
+    drawn = concatenate([left.take(slice(0, _LOOK)), right.take(slice(0, _LOOK))])
+    n_left = min(len(left), _LOOK)
     varying = [_varies(column, block, n_left) for block in drawn for column in block.columns]
     if kind == "auto" and not any(varying):
         return "discrete"
@@ -85,7 +107,9 @@ def as_matrix(outputs: Outputs) -> Floats:
     if not outputs.blocks:
         return np.empty((0, 1))
     block = max(outputs.blocks, key=lambda each: each.size)
-    values = np.stack([np.asarray(c.values, np.float64) for c in block.columns if isinstance(c, Numbers)], axis=1)
+    values = np.stack(
+        [np.asarray(c.values, np.float64) for c in block.columns if isinstance(c, Numbers)], axis=1
+    )
     if block.rows is None:
         return values
     whole = np.full((len(outputs), values.shape[1]), np.nan)
@@ -95,15 +119,24 @@ def as_matrix(outputs: Outputs) -> Floats:
 
 def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     """Every distinct outcome of the draws with its counts."""
-    n_left, drawn = len(left), concatenate([left, right])
-    lefts, rights, where = [], [], []
+    n_left = len(left)
+    drawn = concatenate([left, right])
+    lefts = []
+    rights = []
+    where = []
     for number, block in enumerate(drawn):
         is_left = block.places() < n_left
         codes, first = _code_rows(block)
         lefts.append(np.bincount(codes[is_left], minlength=len(first)))
         rights.append(np.bincount(codes[~is_left], minlength=len(first)))
         where.append(np.stack([np.full(len(first), number), first], axis=1))
-    return Outcomes(np.concatenate(lefts), np.concatenate(rights), (n_left, len(right)), np.concatenate(where), drawn)
+    return Outcomes(
+        np.concatenate(lefts),
+        np.concatenate(rights),
+        (n_left, len(right)),
+        np.concatenate(where),
+        drawn,
+    )
 
 
 def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
@@ -120,25 +153,37 @@ def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
 def _has_rare_values(values: Array) -> bool:
     _, counts = np.unique(values, return_counts=True)
     rare = counts[counts < _REPEATS]
-    return bool(rare.sum() > max(_RARE * len(values), 1.0) and rare[rare > 1].sum() < _COINCIDE * rare.sum())
+    return bool(
+        rare.sum() > max(_RARE * len(values), 1.0) and rare[rare > 1].sum() < _COINCIDE * rare.sum()
+    )
 
 
 def _check_continuous(drawn: Outputs, varying: list[bool]) -> None:
     if len(drawn.blocks) > 1:
         shapes = ", ".join(block.shape for block in drawn.blocks[:3])
-        raise InputError(f"some outputs are continuous numbers, but their shapes differ ({shapes}, …): {MIXED}")
+        raise InputError(
+            f"some outputs are continuous numbers, but their shapes differ ({shapes}, …): {MIXED}"
+        )
     columns = drawn.blocks[0].columns
     if not all(varying):
-        raise InputError(f"some of the outputs' {len(columns)} columns are continuous, others are not: {MIXED}")
+        raise InputError(
+            f"some of the outputs' {len(columns)} columns are continuous, others are not: {MIXED}"
+        )
     if len(columns) > MOST_DIMENSIONS:
         raise InputError(
             f"the outputs have {len(columns)} continuous coordinates; the local approach takes at most "
             f"{MOST_DIMENSIONS}: use method='events'"
         )
     for column in columns:
-        atom = _atom(np.asarray(column.values, dtype=np.float64)) if isinstance(column, Numbers) else None
+        atom = (
+            _atom(np.asarray(column.values, dtype=np.float64))
+            if isinstance(column, Numbers)
+            else None
+        )
         if atom is not None:
-            raise InputError(f"the outputs are continuous except for the value {atom:g}, which repeats: {MIXED}")
+            raise InputError(
+                f"the outputs are continuous except for the value {atom:g}, which repeats: {MIXED}"
+            )
 
 
 def _atom(values: Floats) -> float | None:
@@ -163,15 +208,19 @@ def _code_rows(block: Block) -> tuple[Integers, Integers]:
 
 def _small_keys(block: Block) -> Integers | None:
     """Exact small keys where all columns are truth values, names or narrow ranges of whole numbers."""
-    total, size = np.zeros(block.size, dtype=np.int64), 1
+    total = np.zeros(block.size, dtype=np.int64)
+    size = 1
     for column in block.columns:
         if isinstance(column, Labels):
-            digits, base = column.codes.astype(np.int64), len(column.labels)
+            digits = column.codes.astype(np.int64)
+            base = len(column.labels)
         elif column.values.dtype.kind == "f" or not len(column):
             return None
         else:
-            low, high = int(column.values.min()), int(column.values.max())
-            digits, base = column.values.astype(np.int64) - low, high - low + 1
+            low = int(column.values.min())
+            high = int(column.values.max())
+            digits = column.values.astype(np.int64) - low
+            base = high - low + 1
         size *= max(base, 1)
         if size > _SMALL:
             return None
@@ -186,7 +235,11 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
             bits = column.codes.astype(np.uint64)
         elif column.values.dtype.kind == "f":
             # Adding 0 makes −0 the same outcome as 0; all NaN are one outcome.
-            bits = np.where(np.isnan(column.values), np.nan, column.values + 0.0).astype(np.float64).view(np.uint64)
+            bits = (
+                np.where(np.isnan(column.values), np.nan, column.values + 0.0)
+                .astype(np.float64)
+                .view(np.uint64)
+            )
         else:
             bits = column.values.astype(np.int64).view(np.uint64)
         total = total * _MULTIPLIER + (bits ^ (bits >> np.uint64(29)))
@@ -195,14 +248,16 @@ def _hashes(block: Block) -> NDArray[np.uint64]:
 
 def outcome_event(outcomes: Outcomes, outcome: int) -> Event:
     """The event that exactly this outcome happens."""
-    block, row = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])], int(outcomes.where[outcome, 1])
+    block = outcomes.drawn.blocks[int(outcomes.where[outcome, 0])]
+    row = int(outcomes.where[outcome, 1])
     if len(block.columns) == 1 and isinstance(block.columns[0], Numbers):
         return _number_event(block.shape, float(block.columns[0].values[row]))
     found: list[tuple[Atoms, int]] = []
     for column in block.columns:
         if isinstance(column, Labels):
             found.append((LabelAtoms((column.labels[column.codes[row]],)), 0))
-        elif column.values.dtype == np.bool_:  # both become atoms, for which counting has a short cut
+        elif column.values.dtype == np.bool_:
+            # both become atoms, for which counting has a short cut
             found.append((NumberAtoms(np.array([0.0, 1.0])), int(column.values[row])))
         else:
             found.append((NumberAtoms(np.array([float(column.values[row])])), 0))

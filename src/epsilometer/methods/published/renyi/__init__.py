@@ -16,5 +16,12 @@ from epsilometer.methods.published.renyi.bound import (
 )
 from epsilometer.methods.published.renyi.method import Options, RenyiFlooredMethod
 
-__all__ = ["FlooredBound", "Options", "RenyiFlooredMethod", "floored_divergence", "lower_bound", "lower_bound_of_pairs"]
+__all__ = [
+    "FlooredBound",
+    "Options",
+    "RenyiFlooredMethod",
+    "floored_divergence",
+    "lower_bound",
+    "lower_bound_of_pairs",
+]
 __all__ += ["lower_bounds"]

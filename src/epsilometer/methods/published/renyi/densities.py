@@ -9,9 +9,16 @@ from epsilometer.arrays import Array, Floats
 from epsilometer.claims.base import check_at_least, check_positive
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import kernels
-from epsilometer.methods.published.local.kernels import KERNELS, RULES, BandwidthChoice, Kernel, KernelChoice
+from epsilometer.methods.published.local.kernels import (
+    KERNELS,
+    RULES,
+    BandwidthChoice,
+    Kernel,
+    KernelChoice,
+)
 
-# The published experiments raise the bandwidth to this power, so that the bias vanishes faster than the spread.
+# The published experiments raise the bandwidth to this power, so that the bias vanishes faster than
+# the spread.
 UNDERSMOOTHING = 1.1
 # Distance of the quartiles of the normal distribution, in standard deviations.
 _QUARTILES = 1.349
@@ -19,7 +26,8 @@ _QUARTILES = 1.349
 
 def spread_of(counts: Floats, spacing: float) -> float:
     """The smaller of the standard deviation and the scaled distance of the quartiles."""
-    total, place = counts.sum(), np.arange(len(counts)) * spacing
+    total = counts.sum()
+    place = np.arange(len(counts)) * spacing
     mean = counts @ place / total
     deviation = math.sqrt(max(counts @ (place - mean) ** 2 / total, 0.0))
     low, high = np.interp([0.25, 0.75], np.cumsum(counts) / total, place)
@@ -34,10 +42,12 @@ def plug_in_bandwidth(counts: Floats, spacing: float) -> float:
         counts: shape (k,), draws binned linearly to an even grid.
         spacing: distance between grid points.
     """
-    n, spread = float(counts.sum()), spread_of(counts, spacing)
+    n = float(counts.sum())
+    spread = spread_of(counts, spacing)
     if not spread > 0.0:
         return spacing
-    step, first = spacing / spread, (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
+    step = spacing / spread
+    first = (2.0 * math.sqrt(2.0) ** 9 / (7.0 * n)) ** (1.0 / 9.0)
     sixth = _derivative_functional(counts, step, 6, first)
     if sixth < 0.0:
         second = (-3.0 * math.sqrt(2.0 / math.pi) / (sixth * n)) ** (1.0 / 7.0)
@@ -52,16 +62,22 @@ def undersmoothed(bandwidth: float, spread: float, power: float = UNDERSMOOTHING
     return bandwidth if not spread > 0.0 else spread * (bandwidth / spread) ** power
 
 
-def smooth(counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KERNELS["gaussian"]) -> Floats:
+def smooth(
+    counts: Floats, spacing: float, bandwidth: float, kernel: Kernel = KERNELS["gaussian"]
+) -> Floats:
     """Counts averaged with a kernel along the last axis; what leaves the grid is lost.
 
-    The kernel's weights sum to 1 whatever its width: a kernel narrower than the grid leaves a histogram.
+    The kernel's weights sum to 1 whatever its width: a kernel narrower than the grid leaves a
+    histogram.
     """
     reach = min(int(kernel.reach * bandwidth / spacing), counts.shape[-1] - 1)
     if reach < 1:
         return counts.astype(np.float64)
     weights = kernel.evaluate(np.arange(-reach, reach + 1) * (spacing / bandwidth))
-    return np.maximum(kernels.convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]], 0.0)
+    return np.maximum(
+        kernels.convolve(counts, weights / weights.sum())[..., reach : reach + counts.shape[-1]],
+        0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +87,9 @@ class Smoothing:
     Attributes:
         power: to which the bandwidth of a rule is raised, in units of the spread.
         kernel: its name, or a function K(u).
-        bandwidth: None or "dpik" for the plug-in rule, "nrd0" or "nrd" for the normal reference rules; a number, or a
-            function from the draws of one coordinate to a number, is taken as it is.
+        bandwidth: None or "dpik" for the plug-in rule, "nrd0" or "nrd" for the normal reference
+            rules; a number, or a function from the draws of one coordinate to a number, is taken as
+            it is.
     """
 
     power: float = UNDERSMOOTHING
@@ -84,7 +101,9 @@ class Smoothing:
         kernels.find_kernel(self.kernel)
         given = self.bandwidth
         if isinstance(given, str) and given not in ("dpik", *RULES):
-            raise InputError(f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function")
+            raise InputError(
+                f"bandwidth={given!r} must be one of dpik, {', '.join(RULES)}, a number or a function"
+            )
         if given is not None and not callable(given) and not isinstance(given, str):
             check_positive("bandwidth", given)
 
@@ -95,21 +114,33 @@ class Smoothing:
             return float(kernels.own_bandwidth("bandwidth", self.bandwidth, draws[:, None])[0])
         if self.bandwidth is not None and not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
-        spread, n = spread_of(counts, spacing), float(counts.sum())
+        spread = spread_of(counts, spacing)
+        n = float(counts.sum())
         if self.bandwidth in RULES:
             rule = RULES[self.bandwidth] * spread * n ** (-1.0 / (dimensions + 4.0))
         else:
             # Plug-in rules for two dimensions couple the axes; the normal reference rule does not.
-            rule = plug_in_bandwidth(counts, spacing) if dimensions == 1 else spread * n ** (-1.0 / 6.0)
+            rule = (
+                plug_in_bandwidth(counts, spacing)
+                if dimensions == 1
+                else spread * n ** (-1.0 / 6.0)
+            )
         return undersmoothed(kernels.find_kernel(self.kernel).stretch * rule, spread, self.power)
 
 
 def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: float) -> float:
     """The estimate of ∫ f^(degree)·f, for draws in units of their spread."""
-    n, reach = counts.sum(), min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
+    n = counts.sum()
+    reach = min(int((4.0 + degree) * bandwidth / step), len(counts) - 1)
     z = np.arange(-reach, reach + 1) * (step / bandwidth)
-    kernel = np.polynomial.hermite_e.HermiteE.basis(degree)(z) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[reach : reach + len(counts)]
+    kernel = (
+        np.polynomial.hermite_e.HermiteE.basis(degree)(z)
+        * np.exp(-0.5 * z * z)
+        / math.sqrt(2.0 * math.pi)
+    )
+    smoothed = kernels.convolve(counts, kernel / bandwidth ** (degree + 1))[
+        reach : reach + len(counts)
+    ]
     return float(counts @ smoothed / n**2)
 
 
@@ -130,9 +161,11 @@ class Densities:
     Attributes:
         p: shape (k,), of the left outputs.
         q: shape (k,), of the right ones.
-        width: what one point stands for: 1 for probabilities, else the length or area of a grid cell.
+        width: what one point stands for: 1 for probabilities, else the length or area of a grid
+            cell.
         sizes: draws behind p and q.
-        unit: the spread of the outputs (its product over the axes), 1 for probabilities: densities are in 1/unit.
+        unit: the spread of the outputs (its product over the axes), 1 for probabilities: densities
+            are in 1/unit.
     """
 
     p: Floats
@@ -170,16 +203,22 @@ class EvenGrid:
 
     def count(self, values: Floats) -> Floats:
         """Draws of shape (n, d) shared linearly among their grid neighbours, shape (points,)·d; others at the ends."""
-        shape, low = (self.points,) * len(self.box), [end for end, _ in self.box]
+        shape = (self.points,) * len(self.box)
+        low = [end for end, _ in self.box]
         # A grid of a single point has no spacing: everything is at its first point.
-        steps, total = [spacing or 1.0 for spacing in self.spacings], np.zeros(shape)
+        steps = [spacing or 1.0 for spacing in self.spacings]
+        total = np.zeros(shape)
         for start in range(0, len(values), _PIECE):
             scaled = (values[start : start + _PIECE] - low) / steps
             total += kernels.bin_linearly(np.clip(scaled, 0.0, self.points - 1), shape)
         return total
 
     def densities(
-        self, left: Floats, right: Floats, smoothing: Smoothing, sizes: tuple[int, int] | None = None
+        self,
+        left: Floats,
+        right: Floats,
+        smoothing: Smoothing,
+        sizes: tuple[int, int] | None = None,
     ) -> Densities:
         """Kernel estimates from the binned counts of both sides.
 
@@ -192,14 +231,20 @@ class EvenGrid:
         sizes = sizes or (round(float(left.sum())), round(float(right.sum())))
         area = math.prod(self.spacings)
         p, q = (self._kernel_estimate(counts, smoothing) / area for counts in (left, right))
-        units = [spread_of(_marginal(left + right, axis), self.spacings[axis]) for axis in range(len(self.box))]
+        units = [
+            spread_of(_marginal(left + right, axis), self.spacings[axis])
+            for axis in range(len(self.box))
+        ]
         return Densities(p.ravel() / sizes[0], q.ravel() / sizes[1], area, sizes, math.prod(units))
 
     def _kernel_estimate(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        smoothed, kernel = counts, kernels.find_kernel(smoothing.kernel)
+        smoothed = counts
+        kernel = kernels.find_kernel(smoothing.kernel)
         for axis, spacing in enumerate(self.spacings):
             width = smoothing.width(_marginal(counts, axis), spacing, len(self.box))
-            smoothed = np.moveaxis(smooth(np.moveaxis(smoothed, axis, -1), spacing, width, kernel), -1, axis)
+            smoothed = np.moveaxis(
+                smooth(np.moveaxis(smoothed, axis, -1), spacing, width, kernel), -1, axis
+            )
         return smoothed
 
 
@@ -207,14 +252,21 @@ def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:
     """The grid over the range of both samples of shape (n, d), widened by a share of it on each side."""
     box = []
     for a, b in zip(left.T, right.T, strict=True):
-        low, high = min(float(a.min()), float(b.min())), max(float(a.max()), float(b.max()))
+        low = min(float(a.min()), float(b.min()))
+        high = max(float(a.max()), float(b.max()))
         if not high > low:
-            raise InputError("all outputs of both sides are one number: there is no density to compare")
+            raise InputError(
+                "all outputs of both sides are one number: there is no density to compare"
+            )
         if not 1.0 / _EXTREME < high / 2 - low / 2 < _EXTREME:
-            raise InputError(f"the outputs range from {low:g} to {high:g}, too far or too near for a density; use auto")
+            raise InputError(
+                f"the outputs range from {low:g} to {high:g}, too far or too near for a density; use auto"
+            )
         box.append((low - margin * (high - low), high + margin * (high - low)))
     return EvenGrid(tuple(box))
 
 
 def _marginal(counts: Floats, axis: int) -> Floats:
-    return np.asarray(np.moveaxis(counts, axis, 0).reshape(len(counts), -1).sum(axis=1), dtype=np.float64)
+    return np.asarray(
+        np.moveaxis(counts, axis, 0).reshape(len(counts), -1).sum(axis=1), dtype=np.float64
+    )

@@ -17,14 +17,21 @@ from epsilometer.methods.events.learning import learn_by_values
 from epsilometer.methods.published import own_options
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
-from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, EvenGrid, Smoothing, grid_over
+from epsilometer.methods.published.renyi.densities import (
+    UNDERSMOOTHING,
+    Densities,
+    EvenGrid,
+    Smoothing,
+    grid_over,
+)
 from epsilometer.methods.renyi_bet import check_divergence, per_order
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
 # Fresh draws reach a little beyond the training draws.
 _MARGIN = 0.1
-# The share of outputs that may not repeat where the rest does, before the distribution counts as mixed.
+# The share of outputs that may not repeat where the rest does, before the distribution counts as
+# mixed.
 _STRAY = 0.02
 # Numbers of which fewer than this share are distinct are not continuous.
 _DISTINCT = 0.99
@@ -75,8 +82,11 @@ class GridView:
 
     def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Kernel estimates; draws off the grid count only in the sizes, which makes the bound lower."""
-        shape, sizes = (self.grid.points,) * len(self.grid.box), (round(float(left.sum())), round(float(right.sum())))
-        return self.grid.densities(left[:-1].reshape(shape), right[:-1].reshape(shape), smoothing, sizes)
+        shape = (self.grid.points,) * len(self.grid.box)
+        sizes = (round(float(left.sum())), round(float(right.sum())))
+        return self.grid.densities(
+            left[:-1].reshape(shape), right[:-1].reshape(shape), smoothing, sizes
+        )
 
 
 def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
@@ -98,16 +108,24 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
 
 def _has_density(left: Block, right: Block) -> bool:
     columns = (*left.columns, *right.columns)
-    are_floats = all(isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns)
+    are_floats = all(
+        isinstance(column, Numbers) and column.values.dtype.kind == "f" for column in columns
+    )
     if not 1 <= len(left.columns) <= 2 or not are_floats:
         return False
     rows = np.concatenate([_finite_rows(left)[:_LOOK], _finite_rows(right)[:_LOOK]])
-    return len(rows) > 1 and all(len(np.unique(column)) >= _DISTINCT * len(column) for column in rows.T)
+    return len(rows) > 1 and all(
+        len(np.unique(column)) >= _DISTINCT * len(column) for column in rows.T
+    )
 
 
 def _finite_rows(block: Block) -> Floats:
     """Shape (k, columns), the rows without NaN and infinities."""
-    columns = [np.asarray(column.values, dtype=np.float64) for column in block.columns if isinstance(column, Numbers)]
+    columns = [
+        np.asarray(column.values, dtype=np.float64)
+        for column in block.columns
+        if isinstance(column, Numbers)
+    ]
     rows = np.stack(columns, axis=1)
     return rows[np.isfinite(rows).all(axis=1)]
 
@@ -173,16 +191,26 @@ class FlooredProposal(Proposal):
         """Counts of the view; tallies of chunks add up."""
         return self.view.count(outputs)
 
-    def certify(self, left: Floats, right: Floats, pair: Pair, failure_probability: float) -> Finding:
+    def certify(
+        self, left: Floats, right: Floats, pair: Pair, failure_probability: float
+    ) -> Finding:
         """The asymptotic bound from the counts of fresh draws."""
         above, below = (right, left) if self.flipped else (left, right)
         densities = self.view.densities(above, below, self.options.smoothing())
         bound = self.options.bound(densities, self.order, failure_probability)
         value = max(bound.lower_bound, 0.0) * per_order(self.task, self.order)
-        details: dict[str, object] = {"direction": "right ‖ left" if self.flipped else "left ‖ right"}
+        details: dict[str, object] = {
+            "direction": "right ‖ left" if self.flipped else "left ‖ right"
+        }
         details |= {"order": self.order, "estimate": bound.estimate, "variance": bound.variance}
-        details |= {"floor": bound.floor, "sharpness": bound.sharpness, "warnings": list(bound.warnings)}
-        return Finding(NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details)
+        details |= {
+            "floor": bound.floor,
+            "sharpness": bound.sharpness,
+            "warnings": list(bound.warnings),
+        }
+        return Finding(
+            NAME, value, "asymptotic", 1.0 - failure_probability, None, self.task.claim, details
+        )
 
 
 class RenyiFlooredMethod(Method):
@@ -205,13 +233,18 @@ class RenyiFlooredMethod(Method):
         view = choose_view(left, right)
         counts = view.count(left), view.count(right)
         orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
-        cost, found = float(-ndtri(task.failure_probability)), []
+        cost = float(-ndtri(task.failure_probability))
+        found = []
         for flipped in (False, True):
-            densities = view.densities(*(counts[::-1] if flipped else counts), self.options.smoothing())
+            densities = view.densities(
+                *(counts[::-1] if flipped else counts), self.options.smoothing()
+            )
             # The cost of the proof and the spread of the training draws.
             doubt = cost / math.sqrt(task.n_fresh[flipped]) + 1.0 / math.sqrt(densities.sizes[0])
             for order in orders:
                 bound = self.options.bound(densities, order, task.failure_probability)
-                predicted = (bound.estimate - math.sqrt(bound.variance) * doubt) * per_order(task, order)
+                predicted = (bound.estimate - math.sqrt(bound.variance) * doubt) * per_order(
+                    task, order
+                )
                 found.append(FlooredProposal(view, order, flipped, task, self.options, predicted))
         return max(found, key=lambda each: each.predicted)

@@ -5,7 +5,12 @@ import numpy as np
 from epsilometer.arrays import Array
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.samples import count_outcomes
-from epsilometer.methods.published.renyi.densities import GRID_POINTS, Densities, Smoothing, grid_over
+from epsilometer.methods.published.renyi.densities import (
+    GRID_POINTS,
+    Densities,
+    Smoothing,
+    grid_over,
+)
 from epsilometer.outputs import read_outputs
 
 # The fewest draws of a side that have a spread.
@@ -24,9 +29,12 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
         right_outputs: shape (m,) or (m, d).
         smoothing: kernel and bandwidth.
     """
-    left, right = _read("left_outputs", left_outputs), _read("right_outputs", right_outputs)
+    left = _read("left_outputs", left_outputs)
+    right = _read("right_outputs", right_outputs)
     if left.shape[1:] != right.shape[1:]:
-        raise InputError(f"left_outputs have shape {left.shape[1:]} and right_outputs {right.shape[1:]} each")
+        raise InputError(
+            f"left_outputs have shape {left.shape[1:]} and right_outputs {right.shape[1:]} each"
+        )
     if _is_discrete(left, right):
         outcomes = count_outcomes(read_outputs(left), read_outputs(right))
         return Densities.of_counts(outcomes.left, outcomes.right)
@@ -43,13 +51,21 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
 def _read(name: str, outputs: object) -> Array:
     values = np.asarray(outputs)
     if values.ndim not in (1, 2) or values.dtype == object:
-        raise InputError(f"{name} must be an array of shape (n,) or (n, d) of numbers, truth values or strings")
+        raise InputError(
+            f"{name} must be an array of shape (n,) or (n, d) of numbers, truth values or strings"
+        )
     if len(values) < _FEWEST:
-        raise InputError(f"{name} has {len(values)} outputs; at least {_FEWEST} are needed, and thousands to be useful")
+        raise InputError(
+            f"{name} has {len(values)} outputs; at least {_FEWEST} are needed, and thousands to be useful"
+        )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise InputError(f"{name} has NaN or infinite outputs, which have no density; the method auto counts them")
+        raise InputError(
+            f"{name} has NaN or infinite outputs, which have no density; the method auto counts them"
+        )
     if values.dtype.kind not in "fiubUS":
-        raise InputError(f"{name} has outputs of type {values.dtype}; numbers, truth values or strings are allowed")
+        raise InputError(
+            f"{name} has outputs of type {values.dtype}; numbers, truth values or strings are allowed"
+        )
     return values.reshape(len(values), -1)
 
 
