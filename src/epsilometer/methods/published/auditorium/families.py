@@ -1,4 +1,12 @@
-"""Where the bounded function of the variational form comes from: cells, Chebyshev polynomials, a network."""
+"""Families of bounded functions for the variational form: cells, Chebyshev polynomials, a network.
+
+The variational form of a Rényi divergence is the supremum over functions h of
+R(h) = α/(α − 1)·ln E_P e^((α−1)h) − ln E_Q e^(αh). Here h is learned from training draws, within
+a family and with |h| ≤ C.
+
+Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
+    Auditing Differential Privacy", Section 4.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +31,40 @@ from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_lin
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import LabelAtoms
+from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 FAMILIES = ("auto", "bins", "chebyshev", "network")
-# Beyond this a polynomial only follows chance.
-_MOST_DEGREE = 64
+
+# Polynomials of a higher degree fit only noise.
+_MAX_DEGREE = 64
+# Steps of L-BFGS after which the fourth digit no longer changes.
+_OPTIMISER_STEPS = 60
+# Penalty on squared coefficients: pulls those that no draw supports to 0.
+_RIDGE = 1e-4
+# C by default: e^6 is a ratio that 10⁵ draws hardly show.
+_DEFAULT_BOUND = 6.0
+# Bins for single numbers: free values need no more (Gaussian μ = 1, order 2, 1e5 draws).
+_BINS = 64
+# Even cells on which polynomials of single numbers are evaluated.
+_NUMBER_CELLS = 256
+# Even cells on which polynomials of each column of a vector are evaluated.
+_COLUMN_CELLS = 64
+# Degrees that are tried for single numbers.
+_NUMBER_DEGREES = (1, 2, 4, 8)
+# Degree of the polynomials of each column of a vector.
+_VECTOR_DEGREE = 4
+# The polynomials' interval [−1, 1] leaves this fraction of the draws outside on each side, where
+# they stay constant.
+_OUTSIDE_FRACTION = 5e-4
+# Larger numbers are clipped to this: their differences would overflow.
+_LARGEST_NUMBER = 1e300
+# Pseudo-counts per cell of free values.
+_PRIOR = 0.5
+# Categories of a column that get a value of their own; the rest share one.
+_MAX_CATEGORIES = 32
+# Rows per side that polynomials of vectors are fitted to.
+_MOST_ROWS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +99,8 @@ class Options:
         check_choice("family", self.family, FAMILIES)
         check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
-        if self.degree is not None and check_whole("degree", self.degree) > _MOST_DEGREE:
-            raise InputError(f"degree={self.degree!r} must be at most {_MOST_DEGREE}")
+        if self.degree is not None and check_whole("degree", self.degree) > _MAX_DEGREE:
+            raise InputError(f"degree={self.degree!r} must be at most {_MAX_DEGREE}")
         if self.bound is not None:
             check_positive("bound", self.bound)
         if self.order is not None:
@@ -73,129 +109,182 @@ class Options:
             raise InputError(
                 f"units={self.units!r} must be a tuple of whole numbers, one per hidden layer"
             )
-        for each in (*self.units, self.steps):
-            check_whole("units and steps", each)
-
-
-# Steps of L-BFGS after which the fourth digit no longer changes.
-_STEPS = 60
-# Pulls coefficients that no draw supports to 0.
-_RIDGE = 1e-4
-
-
-def variational_value(h: Floats, p: Floats, q: Floats, order: float) -> float:
-    """R(h) for a function that takes the value h_j with probability p_j under P and q_j under Q."""
-    with np.errstate(divide="ignore"):
-        return _value_and_slope(h, np.log(p), np.log(q), order)[0]
-
-
-def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
-    """The bounded function of the family with the largest R.
-
-    Args:
-        basis: shape (points, k), values of the family's members; None gives every point its own
-            value.
-        p: shape (points,), weights under P.
-        q: under Q.
-        order: α.
-        bound: C.
-
-    Returns:
-        Its values, shape (points,).
-    """
-    coefficients = best_coefficients(basis, p, q, order, bound)
-    return _bent(coefficients if basis is None else basis @ coefficients, bound)
-
-
-def best_coefficients(
-    basis: Floats | None, p: Floats, q: Floats, order: float, bound: float
-) -> Floats:
-    """The coefficients of that function before it is squashed into its bound, shape (k,)."""
-    from scipy.optimize import minimize  # only needed by this method
-
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p)
-        log_q = np.log(q)
-    size = len(p) if basis is None else basis.shape[1]
-
-    def loss(coefficients: Floats) -> tuple[float, Floats]:
-        h = _bent(coefficients if basis is None else basis @ coefficients, bound)
-        value, slope = _value_and_slope(h, log_p, log_q, order)
-        slope = slope * (1.0 - (h / bound) ** 2)
-        gradient = slope if basis is None else basis.T @ slope
-        ridge = 0.5 * _RIDGE * float(coefficients @ coefficients)
-        return ridge - value, _RIDGE * coefficients - gradient
-
-    fitted = minimize(
-        loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}
-    )
-    return np.asarray(fitted.x, dtype=np.float64)
-
-
-def _bent(values: Floats, bound: float) -> Floats:
-    return np.asarray(bound * np.tanh(values / bound), dtype=np.float64)
-
-
-def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
-    """R and its gradient: α times the difference of the two tilted distributions."""
-    above = log_p + (order - 1.0) * h
-    below = log_q + order * h
-    totals = np.logaddexp.reduce(above), np.logaddexp.reduce(below)
-    tilts = np.exp(above - totals[0]), np.exp(below - totals[1])
-    return float(order / (order - 1.0) * totals[0] - totals[1]), order * (tilts[0] - tilts[1])
-
-
-# |h| by default: e^6 is a ratio that 10⁵ draws hardly see.
-_BOUND = 6.0
-# Bins for single numbers: free values need no more (Gaussian μ = 1, order 2, 1e5 draws).
-_BINS = 64
-# Even cells on which polynomials are evaluated, for single numbers and for each column of a vector.
-_CELLS = 256
-_COLUMN_CELLS = 64
-# Degrees that are tried, and the one for vectors.
-_DEGREES = (1, 2, 4, 8)
-_VECTOR_DEGREE = 4
-# The polynomials' interval [−1, 1] lies between these quantiles; beyond it they stay constant.
-_OUTSIDE = 5e-4
-# Larger numbers are clipped to this: their differences would overflow.
-_LARGEST = 1e300
-# Pseudo-counts per cell of free values.
-_PRIOR = 0.5
-_MOST_NAMES = 32
-# Rows per side that polynomials of vectors are fitted to.
-_MOST_ROWS = 40_000
+        for number in (*self.units, self.steps):
+            check_whole("units and steps", number)
 
 
 def learn_functions(
     left: Outputs, right: Outputs, order: float, options: Options, rng: np.random.Generator
 ) -> list[Way]:
-    """Cells with the fits of the requested family, learned on training draws.
+    """Learns cells with the fits of the requested family from training draws.
 
     Args:
-        rng: of the weights with which a network begins.
+        left: training outputs of the left.
+        right: training outputs of the right.
+        order: α.
+        options: the family, and its parameters.
+        rng: draws the initial weights of a network.
     """
-    bound = _BOUND if options.bound is None else float(options.bound)
+    bound = _DEFAULT_BOUND if options.bound is None else float(options.bound)
     if options.family == "network":
-        from epsilometer.methods.published.auditorium.network import network_fit  # needs an extra
+        # Imported here because it needs an extra.
+        from epsilometer.methods.published.auditorium.network import network_fit
 
         fit = network_fit(order, bound, options.units, options.steps, rng)
-        learned = learn_scored(left, right, fit, fewest_columns=1)
-        # Outputs that hold no values give a network nothing to learn from.
-        return [way_of(learn_by_values(left, right) if learned is None else learned)]
-    ways: list[Way] = []
+        scored = learn_scored(left, right, fit, fewest_columns=1)
+        if scored is None:
+            # Outputs that hold no values give a network nothing to learn from.
+            scored = learn_by_values(left, right)
+        return [way_of(scored)]
+    partitions: list[Way] = []
     if options.family in ("auto", "chebyshev"):
-        ways += _polynomial_ways(left, right, order, bound, options.degree)
+        partitions.extend(_learn_polynomials(left, right, order, bound, options.degree))
     # Repeated values and names have no polynomials.
-    if options.family in ("auto", "bins") or not ways:
-        ways += [
-            make_way(learned, (_CellFit(None, order, bound),)) for learned in _bins(left, right)
+    if options.family in ("auto", "bins") or not partitions:
+        fit_of_cells = _CellFit(basis=None, order=order, bound=bound)
+        bins = _learn_bins(left, right)
+        partitions.extend(make_way(learned, (fit_of_cells,)) for learned in bins)
+    return partitions
+
+
+def _learn_bins(left: Outputs, right: Outputs) -> list[Learned]:
+    """Returns bins for single numbers, and the partitions of the method `events` for the rest."""
+    blocks = blocks_of_both(left, right)
+    if len(blocks) == 1 and len(blocks[0][0].columns) == 1:
+        left_block, right_block = blocks[0]
+        left_column = left_block.columns[0]
+        right_column = right_block.columns[0]
+        if isinstance(left_column, Numbers) and isinstance(right_column, Numbers):
+            line = learn_line(left_column.values, right_column.values, most_bins=_BINS)
+            return [Learned(on_line(left_block.shape, line), left, right)]
+    return learn_partitions(left, right)
+
+
+# --- polynomials ------------------------------------------------------------------------------
+
+
+def _learn_polynomials(
+    left: Outputs, right: Outputs, order: float, bound: float, degree: int | None
+) -> list[Way]:
+    """Returns cells with polynomials, or nothing for outputs that have none."""
+    blocks = blocks_of_both(left, right)
+    if len(blocks) == 1 and len(blocks[0][0].columns) == 1:
+        left_block, right_block = blocks[0]
+        values = finite_numbers(left_block, right_block)
+        if values is None:
+            return []
+        line = _even_line(values, _NUMBER_CELLS)
+        fits: list[_CellFit] = []
+        for tried in _NUMBER_DEGREES if degree is None else (degree,):
+            # 0 for another signature and another shape.
+            basis = np.pad(_line_basis(line, tried), ((0, 2), (0, 0)))
+            fits.append(_CellFit(basis=basis, order=order, bound=bound))
+        learned = Learned(on_line(left_block.shape, line), left, right)
+        return [make_way(learned, tuple(fits))]
+    fit_columns = _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE)
+    scored = learn_scored(left, right, fit_columns)
+    return [] if scored is None else [way_of(scored)]
+
+
+def _even_line(values: Floats, cells: int) -> Line:
+    """Returns even cells between the outer quantiles of the values."""
+    if not len(values):
+        return Line(np.array([0.0]))
+    clipped = np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+    low, high = np.quantile(clipped, [_OUTSIDE_FRACTION, 1.0 - _OUTSIDE_FRACTION])
+    return Line(np.unique(np.linspace(low, high, cells - 1)))
+
+
+def _line_basis(line: Line, degree: int) -> Floats:
+    """Returns T_1 … T_degree at the middle of each cell of the line, shape (cells, degree).
+
+    The last cell, which holds NaN, gets 0.
+    """
+    edges = line.edges
+    middles = np.concatenate([edges[:1], 0.5 * edges[:-1] + 0.5 * edges[1:], edges[-1:]])
+    half_width = 0.5 * (edges[-1] - edges[0])
+    if half_width > 0.0:
+        positions = (middles - edges[0]) / half_width - 1.0
+    else:
+        positions = np.zeros(len(middles))
+    basis = np.zeros((line.n_cells, degree))
+    # Without T_0: a constant added to h changes nothing.
+    basis[:-1] = chebyshev.chebvander(np.clip(positions, -1.0, 1.0), degree)[:, 1:]
+    return basis
+
+
+@dataclass(frozen=True, slots=True)
+class _ColumnFamily(CodedColumn):
+    """A column cut into cells, and the functions of it among which the best is sought.
+
+    Attributes:
+        basis: shape (cells, k), values of the family's members on each cell.
+    """
+
+    basis: Floats
+
+    def rows(self, columns: Sequence[Column]) -> Floats:
+        """Returns the values of the family's members for each output, shape (n, k)."""
+        return self.basis[self.index(columns)]
+
+    def term(self, coefficients: Floats) -> Term:
+        """Returns the member with the given coefficients, shape (k,)."""
+        return Term(self.column, self.cells, self.basis @ coefficients)
+
+
+def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore:
+    """Returns a fit of sums: a polynomial for each column of numbers, free values for names."""
+
+    def fit(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
+        first = slice(0, _MOST_ROWS)
+        left_columns = [column.take(first) for column in left.columns]
+        right_columns = [column.take(first) for column in right.columns]
+        families = [
+            _column_family(left_columns[number], right_columns[number], number, degree)
+            for number in columns
         ]
-    return ways
+        left_rows = np.concatenate([family.rows(left_columns) for family in families], axis=1)
+        right_rows = np.concatenate([family.rows(right_columns) for family in families], axis=1)
+        n_left = len(left_rows)
+        n_right = len(right_rows)
+        coefficients = best_coefficients(
+            np.concatenate([left_rows, right_rows]),
+            np.repeat([1.0 / n_left, 0.0], [n_left, n_right]),
+            np.repeat([0.0, 1.0 / n_right], [n_left, n_right]),
+            order,
+            bound,
+        )
+        ends = np.cumsum([family.basis.shape[1] for family in families])[:-1]
+        parts = np.split(coefficients, ends)
+        terms = [family.term(part) for family, part in zip(families, parts, strict=True)]
+        return AdditiveScore(tuple(terms))
+
+    return fit
+
+
+def _column_family(left: Column, right: Column, number: int, degree: int) -> _ColumnFamily:
+    """Returns polynomials for a column of numbers, and free values for a column of names."""
+    if isinstance(left, Numbers) and isinstance(right, Numbers):
+        left_values = np.asarray(left.values, dtype=np.float64)
+        right_values = np.asarray(right.values, dtype=np.float64)
+        values = np.concatenate([left_values, right_values])
+        line = _even_line(values[np.isfinite(values)], _COLUMN_CELLS)
+        return _ColumnFamily(number, line, _line_basis(line, degree))
+    labels: list[str] = []
+    for side in (left, right):
+        if isinstance(side, Labels):
+            labels.extend(side.labels)
+    categories = LabelAtoms(tuple(dict.fromkeys(labels))[:_MAX_CATEGORIES])
+    # The last one is that of all other categories.
+    return _ColumnFamily(number, categories, np.eye(len(categories) + 1))
+
+
+# --- the best function of a family ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _CellFit:
-    """From training counts of cells to h on each of them.
+    """Turns training counts of cells into the values of h on each of them.
 
     Attributes:
         basis: shape (cells, k), or None for free values.
@@ -208,107 +297,90 @@ class _CellFit:
     bound: float
 
     def __call__(self, left: Integers, right: Integers) -> Floats:
-        prior = _PRIOR if self.basis is None else 0.0
         if not left.any() or not right.any():
             return np.zeros(len(left))
-        p, q = (
-            np.asarray((side + prior) / (side + prior).sum(), dtype=np.float64)
-            for side in (left, right)
-        )
+        prior = _PRIOR if self.basis is None else 0.0
+        p = np.asarray((left + prior) / (left + prior).sum(), dtype=np.float64)
+        q = np.asarray((right + prior) / (right + prior).sum(), dtype=np.float64)
         return best_function(self.basis, p, q, self.order, self.bound)
 
 
-def _bins(left: Outputs, right: Outputs) -> list[Learned]:
-    pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
-        a, b = (side.columns[0] for side in pairs[0])
-        if isinstance(a, Numbers) and isinstance(b, Numbers):
-            return [
-                Learned(
-                    on_line(pairs[0][0].shape, learn_line(a.values, b.values, most_bins=_BINS)),
-                    left,
-                    right,
-                )
-            ]
-    return learn_partitions(left, right)
+def best_function(basis: Floats | None, p: Floats, q: Floats, order: float, bound: float) -> Floats:
+    """Returns the bounded function of the family with the largest R.
+
+    Args:
+        basis: shape (points, k), values of the family's members; None gives every point its own
+            value.
+        p: shape (points,), weights under P.
+        q: shape (points,), weights under Q.
+        order: α.
+        bound: C.
+
+    Returns:
+        Its values, shape (points,).
+    """
+    coefficients = best_coefficients(basis, p, q, order, bound)
+    return _bounded(coefficients if basis is None else basis @ coefficients, bound)
 
 
-# --- polynomials
-# -----------------------------------------------------------------------------------------------------
+def best_coefficients(
+    basis: Floats | None, p: Floats, q: Floats, order: float, bound: float
+) -> Floats:
+    """Returns the coefficients of the best function before it is bounded, shape (k,)."""
+    from scipy.optimize import minimize  # only needed by this method
 
+    with np.errstate(divide="ignore"):
+        log_p = np.log(p)
+        log_q = np.log(q)
+    size = len(p) if basis is None else basis.shape[1]
 
-def _polynomial_ways(
-    left: Outputs, right: Outputs, order: float, bound: float, degree: int | None
-) -> list[Way]:
-    pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and len(pairs[0][0].columns) == 1:
-        values = finite_numbers(*pairs[0])
-        if values is None:
-            return []
-        line = _even_line(values, _CELLS)
-        degrees = _DEGREES if degree is None else (degree,)
-        # 0 for NaN, another signature and another shape.
-        bases = [np.pad(_line_basis(line, each), ((0, 2), (0, 0))) for each in degrees]
-        fits = tuple(_CellFit(basis, order, bound) for basis in bases)
-        return [make_way(Learned(on_line(pairs[0][0].shape, line), left, right), fits)]
-    learned = learn_scored(
-        left, right, _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE)
+    def loss_and_gradient(coefficients: Floats) -> tuple[float, Floats]:
+        h = _bounded(coefficients if basis is None else basis @ coefficients, bound)
+        value, slope = _value_and_slope(h, log_p, log_q, order)
+        # By the chain rule through the hyperbolic tangent.
+        slope = slope * (1.0 - (h / bound) ** 2)
+        gradient = slope if basis is None else basis.T @ slope
+        ridge = 0.5 * _RIDGE * float(coefficients @ coefficients)
+        return ridge - value, _RIDGE * coefficients - gradient
+
+    optimum = minimize(
+        loss_and_gradient,
+        np.zeros(size),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _OPTIMISER_STEPS},
     )
-    return [] if learned is None else [way_of(learned)]
+    return np.asarray(optimum.x, dtype=np.float64)
 
 
-def _even_line(values: Floats, cells: int) -> Line:
-    """Even cells between the outer quantiles of the values."""
-    if not len(values):
-        return Line(np.array([0.0]))
-    low, high = np.quantile(np.clip(values, -_LARGEST, _LARGEST), [_OUTSIDE, 1.0 - _OUTSIDE])
-    return Line(np.unique(np.linspace(low, high, cells - 1)))
+def variational_value(h: Floats, p: Floats, q: Floats, order: float) -> float:
+    """Returns R(h) of a function on finitely many points.
+
+    Args:
+        h: shape (points,), values of the function.
+        p: shape (points,), probabilities under P.
+        q: shape (points,), probabilities under Q.
+        order: α.
+    """
+    with np.errstate(divide="ignore"):
+        log_p = np.log(p)
+        log_q = np.log(q)
+    value, _ = _value_and_slope(h, log_p, log_q, order)
+    return value
 
 
-def _line_basis(line: Line, degree: int) -> Floats:
-    """T_1 … T_degree at the middle of each cell of the line; 0 for NaN."""
-    edges = line.edges
-    middles = np.concatenate([edges[:1], 0.5 * edges[:-1] + 0.5 * edges[1:], edges[-1:]])
-    half = 0.5 * (edges[-1] - edges[0])
-    places = (middles - edges[0]) / half - 1.0 if half > 0.0 else np.zeros(len(middles))
-    basis = np.zeros((line.n_cells, degree))
-    basis[:-1] = chebyshev.chebvander(np.clip(places, -1.0, 1.0), degree)[:, 1:]
-    return basis
+def _bounded(values: Floats, bound: float) -> Floats:
+    """Squashes values into ±bound."""
+    return np.asarray(bound * np.tanh(values / bound), dtype=np.float64)
 
 
-def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore:
-    """Fits a sum of polynomials, one per column of numbers, and of free values for names."""
-
-    def fit(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
-        first = slice(0, _MOST_ROWS)
-        sides = [[column.take(first) for column in block.columns] for block in (left, right)]
-        terms = [
-            _blank_term(sides[0][number], sides[1][number], number, degree) for number in columns
-        ]
-        rows = [
-            np.concatenate([table[term.index(side)] for side in sides]) for term, table in terms
-        ]
-        n_left, n_right = (len(side[columns[0]]) for side in sides)
-        p = np.repeat([1.0 / n_left, 0.0], [n_left, n_right])
-        q = np.repeat([0.0, 1.0 / n_right], [n_left, n_right])
-        coefficients = best_coefficients(np.concatenate(rows, axis=1), p, q, order, bound)
-        parts = np.split(coefficients, np.cumsum([table.shape[1] for _, table in terms])[:-1])
-        weighted = zip(terms, parts, strict=True)
-        return AdditiveScore(
-            tuple(Term(term.column, term.cells, table @ part) for (term, table), part in weighted)
-        )
-
-    return fit
-
-
-def _blank_term(left: Column, right: Column, number: int, degree: int) -> tuple[Term, Floats]:
-    """A column's cells, and the values of its family on each of them, shape (cells, k)."""
-    if isinstance(left, Numbers) and isinstance(right, Numbers):
-        values = np.concatenate(
-            [np.asarray(side.values, dtype=np.float64) for side in (left, right)]
-        )
-        line = _even_line(values[np.isfinite(values)], _COLUMN_CELLS)
-        return Term(number, line, np.zeros(line.n_cells)), _line_basis(line, degree)
-    labels = [label for side in (left, right) if isinstance(side, Labels) for label in side.labels]
-    names = LabelAtoms(tuple(dict.fromkeys(labels))[:_MOST_NAMES])
-    return Term(number, names, np.zeros(len(names) + 1)), np.eye(len(names) + 1)
+def _value_and_slope(h: Floats, log_p: Floats, log_q: Floats, order: float) -> tuple[float, Floats]:
+    """Returns R and its gradient: α times the difference of the two tilted distributions."""
+    log_tilted_p = log_p + (order - 1.0) * h
+    log_tilted_q = log_q + order * h
+    log_total_p = np.logaddexp.reduce(log_tilted_p)
+    log_total_q = np.logaddexp.reduce(log_tilted_q)
+    tilted_p = np.exp(log_tilted_p - log_total_p)
+    tilted_q = np.exp(log_tilted_q - log_total_q)
+    value = float(order / (order - 1.0) * log_total_p - log_total_q)
+    return value, order * (tilted_p - tilted_q)

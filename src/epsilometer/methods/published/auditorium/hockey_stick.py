@@ -1,5 +1,12 @@
 """Method `hockey-stick`: the event of a classifier on the weighted mixture of both distributions.
 
+A classifier separates draws of P from draws of Q in the mixture with weights 1 : e^ε. The set E
+that it assigns to P maximises P(E) − e^ε·Q(E), the hockey-stick divergence of order e^ε, which
+(ε, δ)-privacy bounds by δ.
+
+Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
+    Auditing Differential Privacy", Lemma 4.9, Proposition 4.12, Algorithms 5 and 6.
+
 Example:
     >>> em.audit(em.zoo.dp_mean(), samples=2000, seed=0, method="hockey-stick").verdict
     <Verdict.REFUTED: 'refuted'>
@@ -23,140 +30,28 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.learning import learn_scored
 from epsilometer.methods.events.prediction import predict
 from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding
 
-# ε of the mixture that are tried when nothing is claimed.
-_MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
-# Spreads of the training draws that a prediction subtracts; with one ε few candidates can be lucky.
-_DOUBT_FIXED = 1.0
-_DOUBT_FREE = 3.0
-
-
-def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
-    """Pure and approximate privacy only."""
-    if not isinstance(claim, PureDP | ApproxDP):
-        raise InputError(
-            f"method={name!r} bounds PureDP and ApproxDP, not {type(claim).__name__}: its divergence is the greatest "
-            "P(E) − e^ε·Q(E), which says nothing about that notion; use method='auto'"
-        )
-    return claim
-
-
-def check_epsilon(epsilon: float | None) -> None:
-    """The ε of a mixture: a finite number of at least 0, or None."""
-    if epsilon is not None:
-        check_at_least("epsilon", epsilon, 0.0)
-
-
-def mixtures_of(claim: PureDP | ApproxDP, wished: float | None) -> Floats:
-    """The ε to try: the requested one, the claimed one, or all when nothing is claimed."""
-    if wished is not None and not isinstance(claim, ApproxDeltaDP):
-        return np.array([float(wished)])
-    return (
-        np.array([claim.epsilon])
-        if isinstance(claim, ApproxDeltaDP) or claim.epsilon > 0.0
-        else _MIXTURES
-    )
-
-
-def choose_excess(ways: Sequence[Way], task: Task, mixtures: Floats) -> tuple[Candidate, float]:
-    """The event with the best predicted bound over all ways, fits, directions and ε, and its ε."""
-    choices = [(way, fit, flipped) for way in ways for fit in way.fits for flipped in (False, True)]
-    looks = [(_best_mixture(*choice, task, mixtures), *choice) for choice in choices]
-    (predicted, epsilon, p, q), way, fit, flipped = max(looks, key=lambda look: look[0][0])
-    above, below = (one + other for one, other in way.oriented(flipped))
-    chosen = _mask(fit(above, below), np.array([epsilon]), above + below)[0]
-    return Candidate(Event(way.partition, chosen).simplified(), flipped, p, q, predicted), epsilon
-
-
-def _best_mixture(
-    way: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats
-) -> tuple[float, float, float, float]:
-    """The best predicted bound, its ε, and the event's p and q; learned on one half, counted on the other."""
-    above, below = way.oriented(flipped)
-    hits = np.zeros(len(mixtures))
-    misses = np.zeros(len(mixtures))
-    for half in (0, 1):
-        masks = _mask(fit(above[half], below[half]), mixtures, above[half] + below[half])
-        hits += masks @ above[1 - half]
-        misses += masks @ below[1 - half]
-    sizes = max(int(sum(map(np.sum, above))), 1), max(int(sum(map(np.sum, below))), 1)
-    # One more on the other side: an event never seen there is rare, not impossible.
-    p = hits / sizes[0]
-    q = (misses + 1.0) / (sizes[1] + 1.0)
-    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    doubt = _DOUBT_FIXED if len(mixtures) == 1 else _DOUBT_FREE
-    predicted = predict(task, p, q, sizes, n_fresh, doubt)[0]
-    best = int(np.argmax(predicted))
-    return float(predicted[best]), float(mixtures[best]), float(p[best]), float(q[best])
-
-
-def _mask(scores: Floats, mixtures: Floats, seen: Integers) -> Booleans:
-    """Which cells each classifier assigns to P, shape (mixtures, cells): at least one seen cell, never all of them."""
-    known = np.flatnonzero(seen > 0)
-    ranked = known[np.argsort(scores[known], kind="stable")]
-    masks = scores > mixtures[:, None]
-    masks[:, ranked[-1:]] = True
-    masks[:, ranked[:-1][:1]] = False
-    return masks
-
-
-# The sizes of the mixture's two parts are random; with this many spreads to spare they hardly ever
-# exceed the draws.
-_SPARE = 6.5
-
-
-def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
-    """The largest sample of the mixture for which these draws practically always suffice."""
-    p = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
-    return int(
-        min(
-            max(n - _SPARE * math.sqrt(n), 0.0) / share
-            for n, share in ((n_above, p), (n_below, 1.0 - p))
-        )
-    )
-
-
-def published_excess(
-    above: Counts,
-    below: Counts,
-    epsilon: float,
-    failure_probability: float,
-    *,
-    rng: np.random.Generator,
-) -> float:
-    """The published lower bound on P(E) − e^ε·Q(E); may be negative.
-
-    Args:
-        above: counts of the event under P.
-        below: under Q.
-        epsilon: of the mixture.
-        failure_probability: β.
-        rng: which draws make up the mixture; it must depend neither on the draws nor on what chose
-            the event.
-
-    Guarantee: exact over the draws and `rng` together, if the event was fixed before both:
-        independent draws are exchangeable, so a random part of them is a sample of the mixture, and
-        Hoeffding's inequality holds for every size. Looser than the exact test.
-    """
-    grow = math.exp(min(epsilon, 700.0))
-    m = mixture_size(above.trials, below.trials, epsilon)
-    from_above = int(rng.binomial(m, 1.0 / (1.0 + grow)))
-    rest = m - from_above
-    if m < 1 or from_above > above.trials or rest > below.trials:
-        return -grow
-    hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, from_above))
-    alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, rest))
-    accuracy = (hits + rest - alarms) / m
-    return (1.0 + grow) * (accuracy - math.sqrt(-math.log(failure_probability) / (2.0 * m))) - grow
-
-
 NAME = "hockey-stick"
 CLASSIFIERS = ("auto", "cells", "boosting")
 CERTIFICATES = ("exact", "published")
+
+# Values of ε for the mixture that are tried when nothing is claimed: 0, and up to a divergence that
+# no practical sample shows.
+_MIXTURES: Floats = np.concatenate([[0.0], np.geomspace(0.02, 12.0, 36)])
+# Standard errors of the training draws that a prediction subtracts when ε is given: few candidates
+# compete, so the selection bias is small.
+_PENALTY_FIXED_EPSILON = 1.0
+# The same when ε is chosen, too, among the values above.
+_PENALTY_FREE_EPSILON = 3.0
+# e^700 is near the largest float.
+_LARGEST_EXPONENT = 700.0
+# The sizes of the mixture's two parts are random. This many standard deviations are left unused, so
+# that a part hardly ever needs more draws than there are.
+_SPARE_DEVIATIONS = 6.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +80,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierProposal(EventProposal):
-    """The outputs that a classifier assigns to the larger distribution, to be counted on fresh draws.
+    """The outputs that a classifier assigns to P, to be counted on fresh draws.
 
     Attributes:
         epsilon: of the mixture.
@@ -198,24 +93,28 @@ class ClassifierProposal(EventProposal):
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The bound from the counts of the fresh draws."""
+        """Returns the bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         if self.certificate == "exact":
             return replace(finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon})
         above, below = self.candidate.oriented(left, right)
         rng = self.task.proving_rng()
         excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)
-        bound = value_of_excess(check_claim(NAME, self.task.claim), self.epsilon, excess)
-        size = mixture_size(above.trials, below.trials, self.epsilon)
+        claim = check_claim(NAME, self.task.claim)
         details: dict[str, object] = {
             "mixture_epsilon": self.epsilon,
-            "mixture_size": size,
+            "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
             "excess_lower": excess,
+            "certificate": (
+                "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
+            ),
         }
-        details["certificate"] = (
-            "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
+        return replace(
+            finding,
+            method=NAME,
+            lower_bound=value_of_excess(claim, self.epsilon, excess),
+            details=details,
         )
-        return replace(finding, method=NAME, lower_bound=bound, details=details)
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
         """That of the exact certificate; the published one has none."""
@@ -225,28 +124,243 @@ class ClassifierProposal(EventProposal):
 
 
 class HockeyStickMethod(Method):
-    """Learns to distinguish the two distributions when one weighs e^ε, and counts what it assigns to the other."""
+    """Learns to separate P from Q with Q weighing e^ε times as much, and counts P's outputs."""
 
     name = NAME
-    summary = "the event of a classifier on the mixture weighted by e^ε; PureDP and ApproxDP (DP-Auditorium)"
+    summary = (
+        "the event of a classifier on the mixture weighted by e^ε; PureDP and ApproxDP "
+        "(DP-Auditorium)"
+    )
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = own_options(NAME, "hockey_stick", Options, options)
+        self.options = options_or_default(NAME, "hockey_stick", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
-        """Pure and approximate privacy only; called before anything is drawn."""
+        """Refuses claims other than pure and approximate privacy, before anything is drawn."""
         check_claim(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> ClassifierProposal:
-        """The classifier with the best predicted bound."""
-        mixtures = mixtures_of(check_claim(NAME, task.claim), self.options.epsilon)
-        boosted = (
-            learn_scored(left, right, fit_trees) if self.options.classifier != "cells" else None
+        """Returns the classifier with the best predicted bound."""
+        claim = check_claim(NAME, task.claim)
+        mixtures = mixtures_of(claim, self.options.epsilon)
+        boosted = None
+        if self.options.classifier != "cells":
+            boosted = learn_scored(left, right, fit_trees)
+        partitions: list[Way] = []
+        # Single numbers need no trees, and get none: cells distinguish everything.
+        if self.options.classifier != "boosting" or boosted is None:
+            partitions.extend(learn_ways(left, right))
+        if boosted is not None:
+            partitions.append(way_of(boosted))
+        choice = choose_excess(partitions, task, mixtures)
+        return ClassifierProposal(
+            candidate=choice.candidate,
+            task=task,
+            epsilon=choice.epsilon,
+            certificate=self.options.certificate,
         )
-        ways = [] if boosted is None else [way_of(boosted)]
-        # single numbers need no trees: cells see everything
-        if self.options.classifier != "boosting" or not ways:
-            ways = learn_ways(left, right) + ways
-        candidate, epsilon = choose_excess(ways, task, mixtures)
-        return ClassifierProposal(candidate, task, epsilon, self.options.certificate)
+
+
+# --- claims and mixtures ----------------------------------------------------------------------
+
+
+def check_claim(name: str, claim: Claim) -> PureDP | ApproxDP:
+    """Returns the claim if it is pure or approximate privacy; refuses all others."""
+    if not isinstance(claim, PureDP | ApproxDP):
+        raise InputError(
+            f"method={name!r} bounds PureDP and ApproxDP, not {type(claim).__name__}: its "
+            "divergence is the greatest P(E) − e^ε·Q(E), which says nothing about that notion; "
+            "use method='auto'"
+        )
+    return claim
+
+
+def check_epsilon(epsilon: float | None) -> None:
+    """Checks the ε of a mixture: a finite number of at least 0, or None."""
+    if epsilon is not None:
+        check_at_least("epsilon", epsilon, 0.0)
+
+
+def mixtures_of(claim: PureDP | ApproxDP, requested: float | None) -> Floats:
+    """Returns the values of ε to try: the requested one, the claimed one, or a grid of them."""
+    # A claim about δ fixes ε.
+    if isinstance(claim, ApproxDeltaDP):
+        return np.array([claim.epsilon])
+    if requested is not None:
+        return np.array([float(requested)])
+    if claim.epsilon > 0.0:
+        return np.array([claim.epsilon])
+    return _MIXTURES
+
+
+# --- choice of the event ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ExcessEvent:
+    """An event chosen for its excess P(E) − e^ε·Q(E).
+
+    Attributes:
+        candidate: the event.
+        epsilon: ε of the excess.
+    """
+
+    candidate: Candidate
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One classifier with its best mixture.
+
+    Attributes:
+        partition: the cells, with their training counts.
+        fit: turns the counts into log-ratios.
+        flipped: False when P is the left distribution.
+        epsilon: of the mixture.
+        p: P's probability of the event, on training draws that did not fit the classifier.
+        q: Q's.
+        predicted: the bound to expect.
+    """
+
+    partition: Way
+    fit: Fit
+    flipped: bool
+    epsilon: float
+    p: float
+    q: float
+    predicted: float
+
+
+def choose_excess(partitions: Sequence[Way], task: Task, mixtures: Floats) -> ExcessEvent:
+    """Chooses the event with the best predicted bound.
+
+    Args:
+        partitions: candidate partitions with their training counts and fits.
+        task: what is to be certified.
+        mixtures: shape (k,), the values of ε to try.
+
+    Returns:
+        The best event over all partitions, fits, directions and values of ε.
+    """
+    choices: list[_Choice] = []
+    for partition in partitions:
+        for fit in partition.fits:
+            choices.append(_best_mixture(partition, fit, False, task, mixtures))
+            choices.append(_best_mixture(partition, fit, True, task, mixtures))
+    best = max(choices, key=lambda choice: choice.predicted)
+    # The event itself is learned on all training draws.
+    above_halves, below_halves = best.partition.oriented(best.flipped)
+    above = above_halves[0] + above_halves[1]
+    below = below_halves[0] + below_halves[1]
+    scores = best.fit(above, below)
+    chosen = _assigned_cells(scores, np.array([best.epsilon]), above + below)[0]
+    candidate = Candidate(
+        event=Event(best.partition.partition, chosen).simplified(),
+        flipped=best.flipped,
+        p=best.p,
+        q=best.q,
+        predicted=best.predicted,
+    )
+    return ExcessEvent(candidate, best.epsilon)
+
+
+def _best_mixture(partition: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats) -> _Choice:
+    """Finds the ε with the best predicted bound; learned on one half, counted on the other."""
+    above, below = partition.oriented(flipped)
+    hits_above = np.zeros(len(mixtures))
+    hits_below = np.zeros(len(mixtures))
+    for half in (0, 1):
+        scores = fit(above[half], below[half])
+        masks = _assigned_cells(scores, mixtures, above[half] + below[half])
+        hits_above += masks @ above[1 - half]
+        hits_below += masks @ below[1 - half]
+    n_above = max(int(above[0].sum() + above[1].sum()), 1)
+    n_below = max(int(below[0].sum() + below[1].sum()), 1)
+    p = hits_above / n_above
+    # One more on the other side: an event never seen there is rare, not impossible.
+    q = (hits_below + 1.0) / (n_below + 1.0)
+    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    penalty = _PENALTY_FIXED_EPSILON if len(mixtures) == 1 else _PENALTY_FREE_EPSILON
+    predicted = predict(task, p, q, (n_above, n_below), n_fresh, penalty)[0]
+    best = int(np.argmax(predicted))
+    return _Choice(
+        partition=partition,
+        fit=fit,
+        flipped=flipped,
+        epsilon=float(mixtures[best]),
+        p=float(p[best]),
+        q=float(q[best]),
+        predicted=float(predicted[best]),
+    )
+
+
+def _assigned_cells(scores: Floats, mixtures: Floats, counts: Integers) -> Booleans:
+    """Tells which cells each classifier assigns to P: at least one observed cell, never all.
+
+    Args:
+        scores: shape (cells,), ln(P/Q) of each cell.
+        mixtures: shape (k,), values of ε: the classifier's thresholds.
+        counts: shape (cells,), training draws of both sides.
+
+    Returns:
+        Shape (k, cells).
+    """
+    observed = np.flatnonzero(counts > 0)
+    ranked = observed[np.argsort(scores[observed], kind="stable")]
+    masks = scores > mixtures[:, None]
+    masks[:, ranked[-1:]] = True
+    # The lowest cell, unless it is the only one.
+    masks[:, ranked[:-1][:1]] = False
+    return masks
+
+
+# --- the published certificate ----------------------------------------------------------------
+
+
+def mixture_size(n_above: int, n_below: int, epsilon: float) -> int:
+    """Returns the largest sample of the mixture for which these draws nearly always suffice."""
+    weight_above = 1.0 / (1.0 + math.exp(min(epsilon, _LARGEST_EXPONENT)))
+    weight_below = 1.0 - weight_above
+    usable_above = max(n_above - _SPARE_DEVIATIONS * math.sqrt(n_above), 0.0)
+    usable_below = max(n_below - _SPARE_DEVIATIONS * math.sqrt(n_below), 0.0)
+    return int(min(usable_above / weight_above, usable_below / weight_below))
+
+
+def published_excess(
+    above: Counts,
+    below: Counts,
+    epsilon: float,
+    failure_probability: float,
+    *,
+    rng: np.random.Generator,
+) -> float:
+    """Returns the published lower bound on P(E) − e^ε·Q(E); it may be negative.
+
+    Args:
+        above: counts of the event under P.
+        below: counts of the event under Q.
+        epsilon: of the mixture.
+        failure_probability: β.
+        rng: chooses which draws make up the mixture; it must depend neither on the draws nor on
+            what chose the event.
+
+    Guarantee: exact over the draws and `rng` together, if the event was fixed before both:
+        independent draws are exchangeable, so a random part of them is a sample of the mixture, and
+        Hoeffding's inequality holds for every size. Looser than the exact test.
+
+    Reference: Kong et al. (2023), Proposition 4.12 and Algorithm 5.
+    """
+    weight = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    m = mixture_size(above.trials, below.trials, epsilon)
+    m_above = int(rng.binomial(m, 1.0 / (1.0 + weight)))
+    m_below = m - m_above
+    if m < 1 or m_above > above.trials or m_below > below.trials:
+        # The trivial bound: P(E) = 0 and Q(E) = 1.
+        return -weight
+    hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, m_above))
+    false_alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, m_below))
+    accuracy = (hits + m_below - false_alarms) / m
+    hoeffding = math.sqrt(-math.log(failure_probability) / (2.0 * m))
+    return (1.0 + weight) * (accuracy - hoeffding) - weight

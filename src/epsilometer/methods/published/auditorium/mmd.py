@@ -1,5 +1,8 @@
 """Method `mmd`: a lower bound on the maximum mean discrepancy of the two distributions.
 
+Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
+    Auditing Differential Privacy", Theorems 4.13 to 4.15, Algorithms 7 and 8.
+
 Example:
     >>> em.audit(em.zoo.laplace(), None, em.PureDP(0.5), samples=2000, seed=0, method="mmd").verdict
     <Verdict.NOT_REFUTED: 'not refuted'>
@@ -7,7 +10,6 @@ Example:
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -24,92 +26,37 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.learning import half_of
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
-from epsilometer.methods.published.auditorium.kernel_space import Shape
+from epsilometer.methods.published.auditorium.kernel_space import LandmarkMoments, ShapeKernel
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
 
-
-def points_of(outputs: Outputs, shapes: list[Shape]) -> Floats:
-    """Outputs as points in bandwidths; the first coordinate is the number of the shape, 0 for all unknown ones.
-
-    Returns:
-        Shape (n, 1 + dimensions).
-    """
-    size = max((shape.embedding.dimensions for shape in shapes if shape.embedding), default=0)
-    points = np.zeros((len(outputs), 1 + size))
-    known = {shape.shape: (number + 1, shape) for number, shape in enumerate(shapes)}
-    for block in outputs:
-        if block.shape not in known:
-            continue
-        (number, shape), rows = known[block.shape], block.places()
-        points[rows, 0] = number
-        if shape.embedding is not None:
-            inside = shape.embedding.points(block.columns) / shape.bandwidth
-            points[rows, 1 : 1 + inside.shape[1]] = inside
-    return points
-
-
-def pair_terms(left: Floats, right: Floats, kernel: KernelOfPoints = "gaussian") -> Floats:
-    """h = k(x, x') − 2·k(x, y) + k(y, y') of disjoint pairs: mean MMD², between −2 and 2, shape (pairs,).
-
-    Reference: DP-Auditorium, Theorem 4.14 and Algorithm 7.
-    """
-    n = min(len(left), len(right)) // 2
-    x = left[: 2 * n : 2]
-    other_x = left[1 : 2 * n : 2]
-    y = right[: 2 * n : 2]
-    other_y = right[1 : 2 * n : 2]
-    return _kernel(x, other_x, kernel) - 2.0 * _kernel(x, y, kernel) + _kernel(y, other_y, kernel)
-
-
-def _kernel(one: Floats, other: Floats, kernel: KernelOfPoints) -> Floats:
-    """The kernel of points of one shape; 0 where the shapes differ."""
-    return np.where(
-        one[:, 0] == other[:, 0], kernel_of_points(kernel, one[:, 1:], other[:, 1:]), 0.0
-    )
-
-
+NAME = "mmd"
 THRESHOLDS = ("published", "total-variation")
 # The greatest discrepancy that a kernel between 0 and 1 can show.
 MOST = math.sqrt(2.0)
+
+_GUARANTEE_OF_OWN_KERNEL = "conditional: the kernel is positive definite and at most 1"
+# e^700 is near the largest float.
+_LARGEST_EXPONENT = 700.0
 # 2^-60 of the bracket is below the spacing of floats near 1.
 _HALVINGS = 60
-
-
-def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "published") -> float:
-    """The greatest discrepancy that (ε, δ)-privacy allows, by the given threshold."""
-    if threshold == "published":
-        grow = math.exp(min(epsilon, 700.0))
-        return grow - 1.0 + (1.0 + 1.0 / grow) * delta
-    shrink = math.exp(-min(epsilon, 700.0))
-    return MOST * (1.0 - shrink + 2.0 * delta * shrink) / (1.0 + shrink)
-
-
-def value_of_discrepancy(
-    claim: PureDP | ApproxDP, discrepancy: float, threshold: str = "published"
-) -> float:
-    """A lower bound on the discrepancy in the claim's own parameter; 0 when it proves nothing."""
-    if isinstance(claim, ApproxDeltaDP):  # both thresholds are straight lines in δ
-        start = greatest_discrepancy(claim.epsilon, 0.0, threshold)
-        slope = greatest_discrepancy(claim.epsilon, 1.0, threshold) - start
-        return min(max(discrepancy - start, 0.0) / slope, 1.0 - 2.0**-52) if slope > 0.0 else 0.0
-
-    def is_refuted(epsilon: float) -> bool:  # both thresholds grow with ε
-        return greatest_discrepancy(epsilon, claim.delta, threshold) < discrepancy
-
-    return rejected_end(is_refuted, 0.0, 50.0, _HALVINGS) if is_refuted(0.0) else 0.0
-
-
-NAME = "mmd"
-_OWN_KERNEL = "conditional: the kernel is positive definite and at most 1"
-
-# Ridges that are tried, in units of the kernel: small ones follow every wiggle of the training
-# draws.
+# The search for the refuted ε ends here; no discrepancy refutes more.
+_LARGEST_EPSILON = 50.0
+# A bound on δ stays below 1 by one unit in the last place.
+_LARGEST_DELTA = 1.0 - 2.0**-52
+# Ridges that are tried, in units of the kernel: small ones fit the noise of the training draws.
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+# Standard errors by which ridges are compared: about those that the certificate will subtract.
+_RIDGE_PENALTY = 2.5
+# A stake must stay below 1/2, and the bet should survive a single bad draw.
+_LARGEST_STAKE = 0.3
+# h = k(x, x') − 2k(x, y) + k(y, y') lies between these.
+_SMALLEST_TERM = -2.0
+_LARGEST_TERM = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +74,7 @@ class Options:
         kernel: "gaussian", "laplace" (e^−‖x−y‖), "polynomial" ((1 + x·y)², scaled to at most 1), or
             any function k(x, y) that is positive definite with values in [0, 1]; points broadcast,
             the last axis holds coordinates.
-        bandwidth: of the points, whose coordinates are in units of their spread: "median" (the
+        bandwidth: of the points, whose coordinates are in units of their scale: "median" (the
             median distance of training points, the default), a number, or a function from points of
             shape (n, coordinates) to one.
     """
@@ -143,6 +90,13 @@ class Options:
             check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("certificate", self.certificate, CERTIFICATES)
 
+    def threshold_for(self, claim: PureDP | ApproxDP) -> str:
+        """Returns the threshold for a claim: the chosen one, or one that can refute the claim."""
+        if self.threshold is not None:
+            return self.threshold
+        allowed = greatest_discrepancy(claim.epsilon, claim.delta, "published")
+        return "published" if allowed < MOST else "total-variation"
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionProposal(Proposal):
@@ -153,8 +107,8 @@ class FunctionProposal(Proposal):
             None if the kernel is the caller's own function, which cannot be stored.
         cells: the same event on the cells of the bet.
         bet: the function's values, with centre and stake.
-        task: what is to be proved.
-        threshold: which one.
+        task: what is to be certified.
+        threshold: "published" or "total-variation".
         predicted: the bound to expect.
     """
 
@@ -166,30 +120,36 @@ class FunctionProposal(Proposal):
     predicted: float
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
-        """How often each cell of the function happened, shape (cells,)."""
+        """Counts the draws in each cell of the function, shape (cells,)."""
         with one_thread():
             return self.cells.partition.count(outputs)
 
     def certify(
         self, left: Integers, right: Integers, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The exact bound from the counts of the fresh draws."""
+        """Returns the exact bound from the counts of the fresh draws."""
         discrepancy = bet_lower(self.bet, left, right, failure_probability)
-        bound = value_of_discrepancy(
-            check_claim(NAME, self.task.claim), discrepancy, self.threshold
-        )
+        claim = check_claim(NAME, self.task.claim)
         witness = None
-        guarantee = _OWN_KERNEL
+        guarantee = _GUARANTEE_OF_OWN_KERNEL
         if self.event is not None:
-            counts = [
-                Counts(int(side[self.cells.chosen].sum()), int(side.sum()))
-                for side in (left, right)
-            ]
-            witness = Witness.of(pair, self.event, False, counts[0], counts[1], failure_probability)
             guarantee = "exact"
-        details: dict[str, Any] = {"discrepancy_lower": discrepancy, "threshold": self.threshold}
+            witness = Witness.of(
+                pair=pair,
+                event=self.event,
+                flipped=False,
+                left=self._event_counts(left),
+                right=self._event_counts(right),
+                failure_probability=failure_probability,
+            )
         return Finding(
-            NAME, bound, guarantee, 1.0 - failure_probability, witness, self.task.claim, details
+            method=NAME,
+            lower_bound=value_of_discrepancy(claim, discrepancy, self.threshold),
+            guarantee=guarantee,
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=self.task.claim,
+            details={"discrepancy_lower": discrepancy, "threshold": self.threshold},
         )
 
     def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
@@ -201,6 +161,9 @@ class FunctionProposal(Proposal):
 
         return nested_p_value(bound_at, claim.value, failure_probability)
 
+    def _event_counts(self, cell_counts: Integers) -> Counts:
+        return Counts(int(cell_counts[self.cells.chosen].sum()), int(cell_counts.sum()))
+
 
 @dataclass(frozen=True, slots=True)
 class PairsProposal(Proposal):
@@ -208,41 +171,45 @@ class PairsProposal(Proposal):
 
     Attributes:
         shapes: the kernel.
-        task: what is to be proved.
+        task: what is to be certified.
         options: kernel and threshold.
         predicted: the bound to expect.
     """
 
-    shapes: list[Shape]
+    shapes: list[ShapeKernel]
     task: Task
     options: Options
     predicted: float
 
     def tally(self, outputs: Outputs, side: int) -> list[Floats]:
-        """The draws as points, a list that grows by chunks: the estimate needs both sides at once."""
+        """Returns the draws as points, in a list that grows by chunks."""
         return [points_of(outputs, self.shapes)]
 
     def certify(
         self, left: list[Floats], right: list[Floats], pair: Pair, failure_probability: float
     ) -> Finding:
-        """The bound from disjoint pairs of the fresh draws."""
-        # Exact: embedding and bandwidth were fixed before these draws.
+        """Returns the bound from disjoint pairs of the fresh draws.
+
+        Guarantee: exact, because embedding and bandwidth were fixed before these draws.
+        """
         terms = pair_terms(np.concatenate(left), np.concatenate(right), self.options.kernel)
-        squared = bernstein_lower(terms, -2.0, 2.0, failure_probability)
+        squared = bernstein_lower(terms, _SMALLEST_TERM, _LARGEST_TERM, failure_probability)
         discrepancy = math.sqrt(max(squared, 0.0))
-        bound = value_of_discrepancy(
-            check_claim(NAME, self.task.claim), discrepancy, str(self.options.threshold)
-        )
-        details: dict[str, Any] = {
+        claim = check_claim(NAME, self.task.claim)
+        threshold = self.options.threshold_for(claim)
+        details: dict[str, object] = {
             "squared_discrepancy_lower": squared,
-            "threshold": self.options.threshold,
+            "threshold": threshold,
+            "certificate": "published: empirical Bernstein bound on disjoint pairs, as corrected",
         }
-        details["certificate"] = (
-            "published: empirical Bernstein bound on disjoint pairs, as corrected"
-        )
-        guarantee = _OWN_KERNEL if callable(self.options.kernel) else "exact"
         return Finding(
-            NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details
+            method=NAME,
+            lower_bound=value_of_discrepancy(claim, discrepancy, threshold),
+            guarantee=_GUARANTEE_OF_OWN_KERNEL if callable(self.options.kernel) else "exact",
+            confidence=1.0 - failure_probability,
+            witness=None,
+            claim=self.task.claim,
+            details=details,
         )
 
 
@@ -254,96 +221,260 @@ class MmdMethod(Method):
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = own_options(NAME, "mmd", Options, options)
+        self.options = options_or_default(NAME, "mmd", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
-        """Pure and approximate privacy that a discrepancy can refute; called before anything is drawn."""
-        promised = check_claim(NAME, claim)
-        allowed = greatest_discrepancy(promised.epsilon, promised.delta, self._threshold(promised))
+        """Refuses claims that no discrepancy can refute, before anything is drawn."""
+        hockey_stick_claim = check_claim(NAME, claim)
+        allowed = greatest_discrepancy(
+            hockey_stick_claim.epsilon,
+            hockey_stick_claim.delta,
+            self.options.threshold_for(hockey_stick_claim),
+        )
         if allowed >= MOST:
             raise InputError(
-                f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows a discrepancy of "
-                f"{allowed:.3g}, and with a kernel of at most 1 none exceeds √2 (without δ that is ε above ln(1 + √2) "
-                "≈ 0.88); use method='auto', or epsilometer.mmd.Options(threshold='total-variation')"
+                f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows "
+                f"a discrepancy of {allowed:.3g}, and with a kernel of at most 1 none exceeds √2 "
+                "(without δ that is ε above ln(1 + √2) ≈ 0.88); use method='auto', or "
+                "epsilometer.mmd.Options(threshold='total-variation')"
             )
-
-    def _threshold(self, claim: PureDP | ApproxDP) -> str:
-        allowed = greatest_discrepancy(claim.epsilon, claim.delta, "published")
-        return self.options.threshold or ("published" if allowed < MOST else "total-variation")
 
     def propose(
         self, left: Outputs, right: Outputs, task: Task
     ) -> FunctionProposal | PairsProposal:
-        """Kernel, bandwidth and function from training draws."""
+        """Learns kernel, bandwidth and function from training draws."""
         self.check(task.claim)
         claim = check_claim(NAME, task.claim)
-        options = replace(self.options, threshold=self._threshold(claim))
+        options = replace(self.options, threshold=self.options.threshold_for(claim))
         with one_thread():
-            rng = task.learning_rng()
             shapes = kernel_space.learn_shapes(
-                left, right, options.kernel, options.bandwidth, rng=rng
+                left, right, options.kernel, options.bandwidth, rng=task.learning_rng()
             )
             if options.certificate == "exact":
-                return _fit_function(shapes, left, right, task, options)
+                return _learn_function(shapes, left, right, task, options)
             terms = pair_terms(points_of(left, shapes), points_of(right, shapes), options.kernel)
-        squared = -2.0
-        if len(terms) > 1:
-            pairs = max(min(task.n_fresh) // 2, 2)
-            needed = math.log(2.0 / task.failure_probability)
-            doubt = math.sqrt(2.0 * needed / pairs) + 1.0 / math.sqrt(len(terms))
-            squared = float(terms.mean() - terms.std() * doubt - 10.0 * needed / pairs)
-        value = value_of_discrepancy(claim, math.sqrt(max(squared, 0.0)), str(options.threshold))
-        return PairsProposal(shapes, task, options, value + min(squared, 0.0))
+        squared = _predicted_square(terms, task)
+        value = value_of_discrepancy(
+            claim, math.sqrt(max(squared, 0.0)), options.threshold_for(claim)
+        )
+        return PairsProposal(
+            shapes=shapes, task=task, options=options, predicted=value + min(squared, 0.0)
+        )
 
 
-def _fit_function(
-    shapes: list[Shape], left: Outputs, right: Outputs, task: Task, options: Options
+def _predicted_square(terms: Floats, task: Task) -> float:
+    """Predicts the published bound on the squared discrepancy from the training draws' terms."""
+    if len(terms) < 2:
+        return _SMALLEST_TERM
+    n_pairs = max(min(task.n_fresh) // 2, 2)
+    log_failure = math.log(2.0 / task.failure_probability)
+    penalty = math.sqrt(2.0 * log_failure / n_pairs) + 1.0 / math.sqrt(len(terms))
+    return float(terms.mean() - terms.std() * penalty - 10.0 * log_failure / n_pairs)
+
+
+# --- the learned function ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _HalfMoments:
+    """Moments of the landmarks' kernels over one half of the training draws.
+
+    Attributes:
+        left: of the left draws.
+        right: of the right draws.
+    """
+
+    left: LandmarkMoments
+    right: LandmarkMoments
+
+    @property
+    def difference(self) -> Floats:
+        """Difference of the mean kernels, shape (landmarks,)."""
+        return self.left.mean - self.right.mean
+
+
+@dataclass(frozen=True, slots=True)
+class _RidgeScore:
+    """How well the function with one ridge separates draws that did not fit it.
+
+    Attributes:
+        ridge: smooths the function.
+        difference: of the function's means.
+        standard_error: of the difference, over the fresh draws of the certificate.
+    """
+
+    ridge: float
+    difference: float
+    standard_error: float
+
+
+def _learn_function(
+    shapes: list[ShapeKernel], left: Outputs, right: Outputs, task: Task, options: Options
 ) -> FunctionProposal:
-    means = [
-        [kernel_space.landmark_means(shapes, half_of(side, half)) for side in (left, right)]
-        for half in (0, 1)
+    """Learns the function of norm 1 that separates both sides best, and how to bet on it."""
+    halves = [
+        _HalfMoments(
+            left=kernel_space.landmark_moments(shapes, half_of(left, number)),
+            right=kernel_space.landmark_moments(shapes, half_of(right, number)),
+        )
+        for number in (0, 1)
     ]
     gram = block_diag(*(shape.gram() for shape in shapes))
-    tried = [(ridge, *_judge(gram, ridge, means, task)) for ridge in _RIDGES]
-    ridge, difference, spread = max(tried, key=lambda each: each[1] - 2.5 * each[2])
-    weights = kernel_space.unit_weights(
-        gram, np.mean([half[0][0] - half[1][0] for half in means], axis=0), ridge
+    scores = [_score_ridge(gram, ridge, halves, task) for ridge in _RIDGES]
+    best = max(scores, key=lambda score: score.difference - _RIDGE_PENALTY * score.standard_error)
+
+    difference = np.mean([half.difference for half in halves], axis=0)
+    weights = kernel_space.unit_weights(gram, difference, best.ridge)
+    function = kernel_space.as_function(shapes, weights, left, right)
+    left_mean = float(weights @ (halves[0].left.mean + halves[1].left.mean)) / 2.0
+    right_mean = float(weights @ (halves[0].right.mean + halves[1].right.mean)) / 2.0
+
+    # The stake that is best for a normal sum of n_left terms.
+    n_left, n_right = task.n_fresh
+    deviations = math.sqrt(-2.0 * math.log(task.failure_probability))
+    stake = min(
+        deviations / max(best.standard_error * n_left, 1e-12),
+        _LARGEST_STAKE,
+        _LARGEST_STAKE * n_right / n_left,
     )
-    partition, lowest, highest = kernel_space.as_function(shapes, weights, left, right)
-    middles = [float(weights @ (means[0][side][0] + means[1][side][0])) / 2.0 for side in (0, 1)]
-    # The stake that is best for a normal sum; the spread is that of the mean over n_fresh draws.
-    best, (n_left, n_right) = math.sqrt(-2.0 * math.log(task.failure_probability)), task.n_fresh
-    stake = min(best / max(spread * n_left, 1e-12), 0.3, 0.3 * n_right / n_left)
-    bet = MeanBet(lowest, highest, float(np.clip(middles[1], -1.0, 1.0)), stake)
-    values = 0.5 * (lowest + highest)
+    bet = MeanBet(
+        lowest=function.lowest,
+        highest=function.highest,
+        centre=float(np.clip(right_mean, -1.0, 1.0)),
+        stake=stake,
+    )
+
+    values = 0.5 * (function.lowest + function.highest)
     # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
-    chosen = (values > 0.5 * (middles[0] + middles[1])) & (highest - lowest < 2.0)
-    cells = Event(partition, chosen)
-    expected = difference - best * spread
-    threshold = str(options.threshold)
-    predicted = (
-        value_of_discrepancy(check_claim(NAME, task.claim), expected, threshold)
-        if expected > 0.0
-        else expected
+    is_known = function.highest - function.lowest < 2.0
+    cells = Event(function.partition, (values > 0.5 * (left_mean + right_mean)) & is_known)
+
+    claim = check_claim(NAME, task.claim)
+    threshold = options.threshold_for(claim)
+    predicted = best.difference - deviations * best.standard_error
+    if predicted > 0.0:
+        predicted = value_of_discrepancy(claim, predicted, threshold)
+    return FunctionProposal(
+        event=None if callable(options.kernel) else cells.simplified(),
+        cells=cells,
+        bet=bet,
+        task=task,
+        threshold=threshold,
+        predicted=predicted,
     )
-    event = None if callable(options.kernel) else cells.simplified()
-    return FunctionProposal(event, cells, bet, task, threshold, predicted)
 
 
-def _judge(
-    gram: Floats, ridge: float, means: list[list[tuple[Floats, Floats]]], task: Task
-) -> tuple[float, float]:
-    """The difference of means and its spread that a ridge gives, on draws that did not fit the function."""
-    differences = []
-    variances = []
-    for half in (0, 1):
-        weights = kernel_space.unit_weights(gram, means[half][0][0] - means[half][1][0], ridge)
-        fresh = means[1 - half]
-        differences.append(float(weights @ (fresh[0][0] - fresh[1][0])))
-        parts = [
-            float(weights @ square @ weights) - float(weights @ mean) ** 2 for mean, square in fresh
-        ]
-        variances.append(
-            sum(max(part, 0.0) / n for part, n in zip(parts, task.n_fresh, strict=True))
-        )
-    return float(np.mean(differences)), math.sqrt(float(np.mean(variances)))
+def _score_ridge(gram: Floats, ridge: float, halves: list[_HalfMoments], task: Task) -> _RidgeScore:
+    """Fits the function on each half of the training draws and judges it on the other."""
+    n_left, n_right = task.n_fresh
+    differences: list[float] = []
+    variances: list[float] = []
+    for fitted, held_out in ((halves[0], halves[1]), (halves[1], halves[0])):
+        weights = kernel_space.unit_weights(gram, fitted.difference, ridge)
+        differences.append(float(weights @ held_out.difference))
+        left_variance = _variance(weights, held_out.left)
+        right_variance = _variance(weights, held_out.right)
+        variances.append(left_variance / n_left + right_variance / n_right)
+    return _RidgeScore(
+        ridge=ridge,
+        difference=float(np.mean(differences)),
+        standard_error=math.sqrt(float(np.mean(variances))),
+    )
+
+
+def _variance(weights: Floats, moments: LandmarkMoments) -> float:
+    """Returns the variance of the function with these weights, at least 0."""
+    second_moment = float(weights @ moments.second @ weights)
+    return max(second_moment - float(weights @ moments.mean) ** 2, 0.0)
+
+
+# --- the published estimate -------------------------------------------------------------------
+
+
+def points_of(outputs: Outputs, shapes: list[ShapeKernel]) -> Floats:
+    """Returns outputs as points, in units of the bandwidth.
+
+    Returns:
+        Shape (n, 1 + dimensions); the first coordinate is the number of the shape, from 1, and 0
+        for all unknown shapes.
+    """
+    dimensions = max((shape.embedding.dimensions for shape in shapes if shape.embedding), default=0)
+    points = np.zeros((len(outputs), 1 + dimensions))
+    number_of_shape = {shape.shape: number for number, shape in enumerate(shapes)}
+    for block in outputs:
+        if block.shape not in number_of_shape:
+            continue
+        number = number_of_shape[block.shape]
+        shape = shapes[number]
+        rows = block.places()
+        points[rows, 0] = number + 1
+        if shape.embedding is not None:
+            coordinates = shape.embedding.points(block.columns) / shape.bandwidth
+            points[rows, 1 : 1 + coordinates.shape[1]] = coordinates
+    return points
+
+
+def pair_terms(left: Floats, right: Floats, kernel: KernelOfPoints = "gaussian") -> Floats:
+    """Returns h = k(x, x') − 2·k(x, y) + k(y, y') of disjoint pairs; its mean is MMD².
+
+    Args:
+        left: shape (n, 1 + dimensions), points of the left draws.
+        right: shape (m, 1 + dimensions), points of the right draws.
+        kernel: a name or a function.
+
+    Returns:
+        Shape (pairs,), between −2 and 2.
+
+    Reference: Kong et al. (2023), Theorem 4.14 and Algorithm 7.
+    """
+    n = min(len(left), len(right)) // 2
+    x = left[: 2 * n : 2]
+    other_x = left[1 : 2 * n : 2]
+    y = right[: 2 * n : 2]
+    other_y = right[1 : 2 * n : 2]
+    return _kernel(x, other_x, kernel) - 2.0 * _kernel(x, y, kernel) + _kernel(y, other_y, kernel)
+
+
+def _kernel(points: Floats, others: Floats, kernel: KernelOfPoints) -> Floats:
+    """Returns the kernel of each point with its counterpart; 0 where the shapes differ."""
+    values = kernel_of_points(kernel, points[:, 1:], others[:, 1:])
+    return np.where(points[:, 0] == others[:, 0], values, 0.0)
+
+
+# --- thresholds -------------------------------------------------------------------------------
+
+
+def greatest_discrepancy(epsilon: float, delta: float, threshold: str = "published") -> float:
+    """Returns the greatest discrepancy that (ε, δ)-privacy allows, by the given threshold.
+
+    Reference: Kong et al. (2023), Theorem 4.13, for the published threshold.
+    """
+    if threshold == "published":
+        growth = math.exp(min(epsilon, _LARGEST_EXPONENT))
+        return growth - 1.0 + (1.0 + 1.0 / growth) * delta
+    decay = math.exp(-min(epsilon, _LARGEST_EXPONENT))
+    return MOST * (1.0 - decay + 2.0 * delta * decay) / (1.0 + decay)
+
+
+def value_of_discrepancy(
+    claim: PureDP | ApproxDP, discrepancy: float, threshold: str = "published"
+) -> float:
+    """Returns what a lower bound on the discrepancy certifies, in the claim's own parameter.
+
+    It is 0 when the discrepancy certifies nothing.
+    """
+    if isinstance(claim, ApproxDeltaDP):
+        # Both thresholds are straight lines in δ.
+        at_zero = greatest_discrepancy(claim.epsilon, 0.0, threshold)
+        slope = greatest_discrepancy(claim.epsilon, 1.0, threshold) - at_zero
+        if slope <= 0.0:
+            return 0.0
+        return min(max(discrepancy - at_zero, 0.0) / slope, _LARGEST_DELTA)
+
+    # Both thresholds grow with ε.
+    def is_refuted(epsilon: float) -> bool:
+        return greatest_discrepancy(epsilon, claim.delta, threshold) < discrepancy
+
+    if not is_refuted(0.0):
+        return 0.0
+    return rejected_end(is_refuted, 0.0, _LARGEST_EPSILON, _HALVINGS)

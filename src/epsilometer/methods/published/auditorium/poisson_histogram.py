@@ -1,5 +1,8 @@
 """Method `poisson-histogram`: the cells with x_j > e^ε·y_j, as an event on fresh draws.
 
+Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
+    Auditing Differential Privacy", Algorithm 3.
+
 Example:
     >>> em.audit(em.zoo.dp_mean(), samples=2000, seed=0, method="poisson-histogram").verdict
     <Verdict.REFUTED: 'refuted'>
@@ -23,80 +26,19 @@ from epsilometer.methods.events import EventProposal
 from epsilometer.methods.events.cells import blocks_of_both, learn_line
 from epsilometer.methods.events.learning import Learned, learn_partitions
 from epsilometer.methods.log_ratios import make_way
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published.adapters import direction_label, options_or_default, oriented
 from epsilometer.methods.published.auditorium import hockey_stick
-from epsilometer.outputs import BlockPartition, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
-
-@dataclass(frozen=True, slots=True)
-class HistogramEstimate:
-    """What Algorithm 3 returns, and what it needed.
-
-    Attributes:
-        value: Σ max(0, (x_j − e^ε·y_j)/r) − η; an estimate, not a bound.
-        wanted: r, the Poisson number of draws per side that it asked for.
-        used: how many it got.
-        mean: λ, the mean of r.
-    """
-
-    value: float
-    wanted: int
-    used: int
-    mean: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there were as many draws as it asked for."""
-        return self.used >= self.wanted > 0
-
-
-def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) -> float:
-    """λ = max{4m(1 + e^2ε)/β², 12(1 + e^2ε)/η²}, with m cells, tolerance β and margin η."""
-    check_whole("n_cells", n_cells)
-    check_positive("tolerance", tolerance)
-    check_positive("margin", margin)
-    grow = 1.0 + math.exp(min(2.0 * epsilon, 700.0))
-    return max(4.0 * n_cells * grow / tolerance**2, 12.0 * grow / margin**2)
-
-
-def estimate(
-    left: ArrayLike,
-    right: ArrayLike,
-    epsilon: float,
-    tolerance: float = 1.0 / 3.0,
-    margin: float = 0.05,
-    *,
-    rng: np.random.Generator,
-) -> HistogramEstimate:
-    """Algorithm 3 on the histograms of two samples.
-
-    Independent draws are exchangeable, so a random part of each histogram is the histogram of fewer
-    draws. Where there are fewer draws than r, all are used, and the estimate says so.
-
-    Args:
-        left: shape (cells,), counts of the draws of P.
-        right: the same for Q.
-        epsilon: of the divergence.
-        tolerance: β; the bias of the estimate is at most β/4, upwards.
-        margin: η, what is subtracted for chance.
-        rng: how many of the draws are used, and which; it must not depend on them.
-
-    Guarantee: none as a lower bound, because the bias is not subtracted.
-    """
-    x, y = (np.asarray(side, dtype=np.int64) for side in (left, right))
-    mean = poisson_mean(len(x), epsilon, tolerance, margin)
-    # A Poisson number beyond what NumPy can draw is beyond any sample, too.
-    wanted = int(rng.poisson(min(mean, 1e18)))
-    used = min(wanted, int(x.sum()), int(y.sum()))
-    if used < 1:
-        return HistogramEstimate(-margin, wanted, 0, mean)
-    parts = [rng.multivariate_hypergeometric(side, used, method="marginals") for side in (x, y)]
-    excess = (parts[0] - math.exp(min(epsilon, 700.0)) * parts[1]) / used
-    return HistogramEstimate(float(np.maximum(excess, 0.0).sum()) - margin, wanted, used, mean)
-
-
 NAME = "poisson-histogram"
+
+# e^700 is near the largest float.
+_LARGEST_EXPONENT = 700.0
+# A Poisson number beyond what NumPy can draw is beyond any sample, too.
+_LARGEST_POISSON_MEAN = 1e18
+# An empty cell counts as this many draws, so that its log-ratio is finite and beyond every ε.
+_EMPTY_CELL_COUNT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +74,8 @@ class Options:
         check_whole("cells", self.cells, 2)
         check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
         hockey_stick.check_epsilon(self.epsilon)
-        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)  # raises if they make no sense
+        # Checks tolerance and margin.
+        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +93,7 @@ class CellsProposal(EventProposal):
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The exact bound from the counts of the fresh draws."""
+        """Returns the exact bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         details = {**finding.details, "epsilon": self.epsilon, "cells": self.n_cells}
         return replace(finding, method=NAME, details=details)
@@ -177,90 +120,212 @@ class EstimateProposal(Proposal):
     predicted: float
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
-        """How often each cell happened, shape (cells,)."""
+        """Counts the draws in each cell, shape (cells,)."""
         return self.partition.count(outputs)
 
     def certify(
         self, left: Integers, right: Integers, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The published estimate; it has no guarantee and decides nothing."""
-        above, below = (right, left) if self.flipped else (left, right)
-        given = self.options
-        rng = self.task.proving_rng()
-        found = estimate(above, below, self.epsilon, given.tolerance, given.margin, rng=rng)
-        bound = value_of_excess(
-            hockey_stick.check_claim(NAME, self.task.claim), self.epsilon, found.value
+        """Returns the published estimate; it has no guarantee and decides nothing."""
+        above, below = oriented(left, right, self.flipped)
+        histogram = estimate(
+            above,
+            below,
+            self.epsilon,
+            tolerance=self.options.tolerance,
+            margin=self.options.margin,
+            rng=self.task.proving_rng(),
         )
-        details: dict[str, object] = {
-            "epsilon": self.epsilon,
-            "cells": self.partition.n_cells,
-            "estimate": found.value,
-        }
-        details |= {
-            "poisson_mean": found.mean,
-            "draws_wanted": found.wanted,
-            "draws_used": found.used,
-        }
-        details["direction"] = "right ‖ left" if self.flipped else "left ‖ right"
+        claim = hockey_stick.check_claim(NAME, self.task.claim)
         guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
-        if found.is_complete:
+        if histogram.is_complete:
             guarantee += f", up to {self.options.tolerance / 4:.2g}"
         else:
             guarantee += (
-                f", and asked for {found.wanted:,} draws per side where there were {found.used:,}"
+                f", and asked for {histogram.wanted:,} draws per side where there were "
+                f"{histogram.used:,}"
             )
+        details: dict[str, object] = {
+            "epsilon": self.epsilon,
+            "cells": self.partition.n_cells,
+            "estimate": histogram.value,
+            "poisson_mean": histogram.mean,
+            "draws_wanted": histogram.wanted,
+            "draws_used": histogram.used,
+            "direction": direction_label(self.flipped),
+        }
         return Finding(
-            NAME, bound, guarantee, 1.0 - failure_probability, None, self.task.claim, details
+            method=NAME,
+            lower_bound=value_of_excess(claim, self.epsilon, histogram.value),
+            guarantee=guarantee,
+            confidence=1.0 - failure_probability,
+            witness=None,
+            claim=self.task.claim,
+            details=details,
         )
 
 
 class PoissonHistogramMethod(Method):
-    """Cuts the outputs into cells and takes those that one side makes more than e^ε times as likely."""
+    """Cuts the outputs into cells and takes those that are over e^ε times as likely under P."""
 
     name = NAME
-    summary = "the cells of a histogram with x > e^ε·y, proved on fresh draws; PureDP and ApproxDP (DP-Auditorium)"
+    summary = (
+        "the cells of a histogram with x > e^ε·y, proved on fresh draws; PureDP and ApproxDP "
+        "(DP-Auditorium)"
+    )
     guarantee = "exact"
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = own_options(NAME, "poisson_histogram", Options, options)
+        self.options = options_or_default(NAME, "poisson_histogram", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
-        """Pure and approximate privacy only; called before anything is drawn."""
+        """Refuses claims other than pure and approximate privacy, before anything is drawn."""
         hockey_stick.check_claim(NAME, claim)
 
     def propose(
         self, left: Outputs, right: Outputs, task: Task
     ) -> CellsProposal | EstimateProposal:
-        """The direction (and ε) with the best predicted bound."""
-        mixtures = hockey_stick.mixtures_of(
-            hockey_stick.check_claim(NAME, task.claim), self.options.epsilon
-        )
+        """Returns the cells for the direction (and ε) with the best predicted bound."""
+        claim = hockey_stick.check_claim(NAME, task.claim)
+        mixtures = hockey_stick.mixtures_of(claim, self.options.epsilon)
         learned = self._cut(left, right)
-        candidate, epsilon = hockey_stick.choose_excess(
-            [make_way(learned, (_log_ratio_of_counts,))], task, mixtures
-        )
+        histogram = make_way(learned, (_log_ratio_of_counts,))
+        choice = hockey_stick.choose_excess([histogram], task, mixtures)
         if self.options.certificate == "exact":
-            return CellsProposal(candidate, task, epsilon, learned.partition.n_cells)
+            return CellsProposal(
+                candidate=choice.candidate,
+                task=task,
+                epsilon=choice.epsilon,
+                n_cells=learned.partition.n_cells,
+            )
         return EstimateProposal(
-            learned.partition, candidate.flipped, epsilon, task, self.options, candidate.predicted
+            partition=learned.partition,
+            flipped=choice.candidate.flipped,
+            epsilon=choice.epsilon,
+            task=task,
+            options=self.options,
+            predicted=choice.candidate.predicted,
         )
 
     def _cut(self, left: Outputs, right: Outputs) -> Learned:
-        """Single numbers into `cells` cells; other outputs as the method `events` cuts them, vectors by a score."""
-        blocks = []
-        for a, b in blocks_of_both(left, right):
-            numbers = [c.values for side in (a, b) for c in side.columns if isinstance(c, Numbers)]
-            if len(a.columns) != 1 or len(numbers) != 2:
+        """Cuts single numbers into `cells` cells, and other outputs as the method `events` does."""
+        partitions: list[BlockPartition] = []
+        for left_block, right_block in blocks_of_both(left, right):
+            left_values = _single_numbers(left_block)
+            right_values = _single_numbers(right_block)
+            if left_values is None or right_values is None:
+                # The last one: vectors are cut by a score.
                 return learn_partitions(left, right)[-1]
             if self.options.bounds is None:
-                line = learn_line(numbers[0], numbers[1], most_bins=self.options.cells)
+                line = learn_line(left_values, right_values, most_bins=self.options.cells)
             else:
-                line = Line(np.linspace(*self.options.bounds, self.options.cells + 1)[1:-1])
-            blocks.append(BlockPartition(a.shape, (None,), (Group((-1,), line),)))
-        return Learned(Partition(tuple(blocks)), left, right)
+                low, high = self.options.bounds
+                line = Line(np.linspace(low, high, self.options.cells + 1)[1:-1])
+            partitions.append(BlockPartition(left_block.shape, (None,), (Group((-1,), line),)))
+        return Learned(Partition(tuple(partitions)), left, right)
+
+
+def _single_numbers(block: Block) -> np.ndarray | None:
+    """Returns the values of a block with one column of numbers, and None for other blocks."""
+    if len(block.columns) != 1:
+        return None
+    column = block.columns[0]
+    return column.values if isinstance(column, Numbers) else None
 
 
 def _log_ratio_of_counts(left: Integers, right: Integers) -> Floats:
-    """ln of the ratio of relative frequencies, so that it is above ε where x_j > e^ε·y_j; 0 where nothing was seen."""
-    shares = [np.log(np.maximum(side, 1e-9) / max(int(side.sum()), 1)) for side in (left, right)]
-    return np.where(left + right > 0, shares[0] - shares[1], 0.0)
+    """Returns ln of the ratio of relative frequencies, above ε exactly where x_j > e^ε·y_j.
+
+    Args:
+        left: shape (cells,), counts x_j.
+        right: shape (cells,), counts y_j.
+
+    Returns:
+        Shape (cells,); 0 where neither side has draws.
+    """
+    log_p = np.log(np.maximum(left, _EMPTY_CELL_COUNT) / max(int(left.sum()), 1))
+    log_q = np.log(np.maximum(right, _EMPTY_CELL_COUNT) / max(int(right.sum()), 1))
+    return np.where(left + right > 0, log_p - log_q, 0.0)
+
+
+# --- Algorithm 3 ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramEstimate:
+    """What Algorithm 3 returns, and what it needed.
+
+    Attributes:
+        value: Σ max(0, (x_j − e^ε·y_j)/r) − η; an estimate, not a bound.
+        wanted: r, the Poisson number of draws per side that it asked for.
+        used: how many it got.
+        mean: λ, the mean of r.
+    """
+
+    value: float
+    wanted: int
+    used: int
+    mean: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there were as many draws as it asked for."""
+        return self.used >= self.wanted > 0
+
+
+def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) -> float:
+    """Returns λ = max{4m(1 + e^2ε)/β², 12(1 + e^2ε)/η²}, the mean number of draws per side.
+
+    Args:
+        n_cells: m.
+        epsilon: ε.
+        tolerance: β.
+        margin: η.
+    """
+    check_whole("n_cells", n_cells)
+    check_positive("tolerance", tolerance)
+    check_positive("margin", margin)
+    growth = 1.0 + math.exp(min(2.0 * epsilon, _LARGEST_EXPONENT))
+    for_bias = 4.0 * n_cells * growth / tolerance**2
+    for_chance = 12.0 * growth / margin**2
+    return max(for_bias, for_chance)
+
+
+def estimate(
+    left: ArrayLike,
+    right: ArrayLike,
+    epsilon: float,
+    tolerance: float = 1.0 / 3.0,
+    margin: float = 0.05,
+    *,
+    rng: np.random.Generator,
+) -> HistogramEstimate:
+    """Runs Algorithm 3 on the histograms of two samples.
+
+    Independent draws are exchangeable, so a random part of each histogram is the histogram of fewer
+    draws. Where there are fewer draws than r, all are used, and the estimate says so.
+
+    Args:
+        left: shape (cells,), counts of the draws of P.
+        right: shape (cells,), counts of the draws of Q.
+        epsilon: of the divergence.
+        tolerance: β; the bias of the estimate is at most β/4, upwards.
+        margin: η, what is subtracted for chance.
+        rng: chooses how many of the draws are used, and which; it must not depend on them.
+
+    Guarantee: none as a lower bound, because the bias is not subtracted.
+
+    Reference: Kong et al. (2023), Algorithm 3.
+    """
+    left_counts = np.asarray(left, dtype=np.int64)
+    right_counts = np.asarray(right, dtype=np.int64)
+    mean = poisson_mean(len(left_counts), epsilon, tolerance, margin)
+    wanted = int(rng.poisson(min(mean, _LARGEST_POISSON_MEAN)))
+    used = min(wanted, int(left_counts.sum()), int(right_counts.sum()))
+    if used < 1:
+        return HistogramEstimate(value=-margin, wanted=wanted, used=0, mean=mean)
+    x = rng.multivariate_hypergeometric(left_counts, used, method="marginals")
+    y = rng.multivariate_hypergeometric(right_counts, used, method="marginals")
+    excess = (x - math.exp(min(epsilon, _LARGEST_EXPONENT)) * y) / used
+    value = float(np.maximum(excess, 0.0).sum()) - margin
+    return HistogramEstimate(value=value, wanted=wanted, used=used, mean=mean)

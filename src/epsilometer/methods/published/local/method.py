@@ -17,7 +17,7 @@ from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.local.densities import Limits, kernel_values
 from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
@@ -203,7 +203,7 @@ class LocalMethod(Method):
     guarantee = GUARANTEE
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = own_options(NAME, "local", Options, options)
+        self.options = options_or_default(NAME, "local", Options, options)
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
         """Refuses what cannot work, before anything is drawn."""

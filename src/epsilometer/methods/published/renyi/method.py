@@ -14,7 +14,7 @@ from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events.cells import blocks_of_both
 from epsilometer.methods.events.choosing import lay_out
 from epsilometer.methods.events.learning import learn_by_values
-from epsilometer.methods.published import own_options
+from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
 from epsilometer.methods.published.renyi.densities import (
@@ -221,7 +221,7 @@ class RenyiFlooredMethod(Method):
     guarantee = "asymptotic"
 
     def __init__(self, options: Options | None = None) -> None:
-        self.options = own_options(NAME, "renyi", Options, options)
+        self.options = options_or_default(NAME, "renyi", Options, options)
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
         """Rényi divergences only; called before anything is drawn."""
