@@ -1,7 +1,7 @@
 """Local privacy by histograms: two-sided estimates under a stated assumption (`epsilometer.ldp`).
 
-Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida, "On the (im)possibility of estimating
-various notions of differential privacy".
+Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida (2023), "On the (im)possibility of
+    estimating various notions of differential privacy".
 
 Example:
     >>> options = em.ldp.Options(domain=(0.0, 1.0), lipschitz=0.5)
@@ -9,6 +9,7 @@ Example:
     0.5
 """
 
+from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.estimating import (
     LipschitzHint,
     LocalEstimate,
@@ -27,5 +28,8 @@ __all__ = [
     "Options",
     "estimate",
     "formulas",
+    "lipschitz_hint",
+    "overall",
+    "plan_overall",
+    "plan_pair",
 ]
-__all__ += ["lipschitz_hint", "overall", "plan_overall", "plan_pair"]

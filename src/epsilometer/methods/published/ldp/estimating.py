@@ -1,11 +1,18 @@
-"""Two-sided estimates of local privacy: Algorithm 1 for one pair of inputs, Algorithm 2 for an interval of them."""
+"""Two-sided estimates of local privacy, for one pair of inputs or for an interval of them.
+
+`estimate` is Algorithm 1, `overall` is Algorithm 2; `lipschitz_hint` helps to judge the assumption
+that both rest on.
+
+Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida (2023), "On the (im)possibility of
+    estimating various notions of differential privacy".
+"""
 
 import operator
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,78 +32,8 @@ from epsilometer.methods.published.ldp.plans import (
     plan_pair,
 )
 
-# Fewer cells than this see no shape at all.
+# Fewer cells than this show no slope at all.
 _FEWEST_CELLS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class LipschitzHint:
-    """How steep the densities seem.
-
-    Attributes:
-        lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least
-            about this.
-        noise: the standard deviation that chance alone gives such a slope.
-        input_lipschitz: the largest slope between neighbouring inputs; None if they are not
-            numbers.
-        note: says that this is a hint.
-    """
-
-    lipschitz: float
-    noise: float
-    input_lipschitz: float | None
-    note: str = (
-        "a hint from pilot draws, not a bound: a density may be steeper between the cells, or on inputs that were "
-        "not drawn"
-    )
-
-
-def lipschitz_hint(
-    mechanism: object,
-    inputs: Sequence[Any],
-    *,
-    domain: tuple[float, float],
-    n: int = 100_000,
-    seed: int | None = None,
-) -> LipschitzHint:
-    """Looks at the slopes of coarse histograms.
-
-    Args:
-        mechanism: as `epsilometer.audit` takes it.
-        inputs: what to run it on; if they are numbers, slopes between them are estimated, too.
-        domain: (a, b), where all outputs lie.
-        n: pilot draws per input.
-        seed: of the draws.
-
-    Guarantee: none. Do not treat a constant that was estimated from draws as known.
-    """
-    if len(inputs) < 1 or n < _FEWEST_CELLS:
-        raise InputError(
-            f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are needed"
-        )
-    low, high = formulas.check_interval("domain", domain)
-    # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
-    cells = formulas.Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
-    drawn = (
-        sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n) for number, x in enumerate(inputs)
-    )
-    counts = [cells.count(outputs) for outputs in drawn]
-    formulas.check_inside(cells, *counts)
-    width = (high - low) / cells.number
-    densities = np.array([side.counts / n / width for side in counts])
-    slopes = np.abs(np.diff(densities, axis=1)) / width
-    noise = float(np.sqrt(2.0 * densities.max() / (n * width))) / width
-    return LipschitzHint(float(slopes.max()), noise, _input_slope(densities, inputs))
-
-
-def _input_slope(densities: Floats, inputs: Sequence[Any]) -> float | None:
-    if len(inputs) < 2 or not all(isinstance(each, int | float) for each in inputs):
-        return None
-    order = np.argsort(np.asarray(inputs, dtype=np.float64), kind="stable")
-    gaps = np.diff(np.asarray(inputs, dtype=np.float64)[order])
-    rises = np.abs(np.diff(densities[order], axis=0)).max(axis=1)
-    return float((rises[gaps > 0] / gaps[gaps > 0]).max()) if (gaps > 0).any() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +89,7 @@ def estimate(
     engine: object = "local",
     progress: Progress | None = None,
 ) -> LocalEstimate:
-    """Estimates ε* = sup ln(p/q) of left against right, or the Rényi divergence of left from right (Algorithm 1).
+    """Estimates ε* = sup ln(p/q), or the Rényi divergence, of left from right (Algorithm 1).
 
     Args:
         mechanism: as `epsilometer.audit` takes it; its outputs are numbers of the domain.
@@ -179,27 +116,25 @@ def estimate(
         probability at least `confidence`, if n is None or at least the planned number. None for a
         smaller n.
 
-    Reference: Algorithm 1, Theorem 2, and their Rényi versions.
+    Reference: Gorla et al. (2023), Algorithm 1, Theorem 2, and their Rényi versions.
     """
     inputs = as_pair(as_subject(mechanism).worst_pair if pair is None else pair)
     smoothness = find_smoothness(mechanism, domain, lipschitz)
     plan = plan_pair(smoothness, precision, confidence, order, as_published)
     samples = check_n(n, plan, most_draws)
-    sampler = Sampler(
-        as_mechanism(mechanism),
-        check_seed(seed),
-        open_runner(jobs, engine),
-        progress or NoProgress(),
-    )
+    sampler = _open_sampler(mechanism, seed, jobs, engine, progress)
     cells = formulas.Cells(smoothness.domain, plan.cells)
     with closing(sampler.runner):
-        folded = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
-        left = folded[0].total
-        right = folded[1].total
-    formulas.check_inside(cells, left, right)
-    formulas.check_filled(cells, left, right)
-    return _result(
-        plan, formulas.divergence(left, right, plan.order), inputs, samples, None, sampler.seed
+        left, right = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
+    formulas.check_inside(cells, left.total, right.total)
+    formulas.check_filled(cells, left.total, right.total)
+    return _local_estimate(
+        plan,
+        value=formulas.divergence(left.total, right.total, plan.order),
+        pair=inputs,
+        samples=samples,
+        midpoints=None,
+        seed=sampler.seed,
     )
 
 
@@ -239,117 +174,267 @@ def overall(
     Guarantee: conditional on both Lipschitz assumptions; none for an n or a number of mid-points
         below the plan.
 
-    Reference: Algorithm 2, Theorem 3, and their Rényi versions.
+    Reference: Gorla et al. (2023), Algorithm 2, Theorem 3, and their Rényi versions.
     """
     smoothness = find_smoothness(mechanism, domain, lipschitz)
-    interval = _given("input_domain", mechanism, input_domain)
-    slope = _given("input_lipschitz", mechanism, input_lipschitz)
+    interval = _given_or_own("input_domain", mechanism, input_domain)
+    slope = _given_or_own("input_lipschitz", mechanism, input_lipschitz)
     plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
-    places = plan.midpoints if midpoints is None else midpoints
-    places = check_whole("midpoints", places, 2, ", or None for the planned ones")
-    samples = check_n(n, plan, most_draws, places)
-    sampler = Sampler(
-        as_mechanism(mechanism),
-        check_seed(seed),
-        open_runner(jobs, engine),
-        progress or NoProgress(),
+    n_midpoints = check_whole(
+        "midpoints",
+        plan.midpoints if midpoints is None else midpoints,
+        2,
+        ", or None for the planned ones",
     )
+    samples = check_n(n, plan, most_draws, n_midpoints)
+    sampler = _open_sampler(mechanism, seed, jobs, engine, progress)
     cells = formulas.Cells(smoothness.domain, plan.cells)
-    inputs = middle_points(interval, places)
+    inputs = middle_points(interval, n_midpoints)
+    counts: list[CellCounts] = []
     with closing(sampler.runner):
-        drawn = [
-            sampler.chunks(Phase.CERTIFY, i, Pair(x, x), 0, samples, cells.count)
-            for i, x in enumerate(inputs)
-        ]
-        counts = [reduce(operator.add, (chunk.value for chunk in chunks)) for chunks in drawn]
+        for number, x in enumerate(inputs):
+            chunks = sampler.chunks(Phase.CERTIFY, number, Pair(x, x), 0, samples, cells.count)
+            counts.append(reduce(operator.add, (chunk.value for chunk in chunks)))
     formulas.check_inside(cells, *counts)
     formulas.check_filled(cells, *counts)
-    value, left, right = greatest_divergence(counts, plan.order)
-    return _result(plan, value, Pair(inputs[left], inputs[right]), samples, places, sampler.seed)
+    greatest = greatest_divergence(counts, plan.order)
+    return _local_estimate(
+        plan,
+        value=greatest.value,
+        pair=Pair(inputs[greatest.left], inputs[greatest.right]),
+        samples=samples,
+        midpoints=n_midpoints,
+        seed=sampler.seed,
+    )
+
+
+def _local_estimate(
+    plan: HistogramPlan,
+    *,
+    value: float,
+    pair: Pair,
+    samples: int,
+    midpoints: int | None,
+    seed: int,
+) -> LocalEstimate:
+    """Returns an estimate with its interval and guarantee."""
+    return LocalEstimate(
+        estimate=value,
+        interval=(max(0.0, value - plan.precision), value + plan.precision),
+        precision=plan.precision,
+        confidence=plan.confidence,
+        guarantee=guarantee_of(plan, samples, midpoints),
+        assumption=plan.assumption,
+        order=plan.order,
+        pair=pair,
+        cells=plan.cells,
+        samples=samples,
+        midpoints=midpoints,
+        planned_samples=plan.samples,
+        seed=seed,
+    )
+
+
+def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None) -> str:
+    """Returns the guarantee of an estimate with these samples (and mid-points)."""
+    below_plan: list[str] = []
+    if samples < plan.samples:
+        below_plan.append("n")
+    if midpoints is not None and plan.midpoints is not None and midpoints < plan.midpoints:
+        below_plan.append("k")
+    if below_plan:
+        return f"none: practical {' and '.join(below_plan)}"
+    guarantee = f"conditional: {plan.assumption}"
+    if plan.as_published:
+        guarantee += "; n as published, whose proof leaves out a union bound"
+    return guarantee
+
+
+# --- inputs and settings ----------------------------------------------------------------------
 
 
 def find_smoothness(
     mechanism: object, domain: tuple[float, float] | None, lipschitz: float | None
 ) -> Smoothness:
-    """The assumption as given, or as a zoo entry brings it."""
+    """Returns the assumption as given, or as a zoo entry brings it."""
     return Smoothness(
-        _given("domain", mechanism, domain), _given("lipschitz", mechanism, lipschitz)
+        domain=_given_or_own("domain", mechanism, domain),
+        lipschitz=_given_or_own("lipschitz", mechanism, lipschitz),
     )
 
 
-def middle_points(interval: tuple[float, float], k: int) -> list[float]:
-    """The mid-points of k equal parts."""
-    low, high = interval
-    return [low + (number + 0.5) * (high - low) / k for number in range(k)]
-
-
-def greatest_divergence(
-    counts: Sequence[CellCounts], order: float | None
-) -> tuple[float, int, int]:
-    """The largest estimate over all ordered pairs of inputs, and the pair."""
-    logs = np.log([side.counts / side.total for side in counts])
-    if order is None:
-        # The largest difference of two rows in one column: the extremes of that column, whatever
-        # their order.
-        spans = logs.max(axis=0) - logs.min(axis=0)
-        cell = int(np.argmax(spans))
-        return float(spans[cell]), int(np.argmax(logs[:, cell])), int(np.argmin(logs[:, cell]))
-    best = (-np.inf, 0, 0)
-    for left, row in enumerate(logs):
-        # Divergence from every input at once, shape (k,).
-        values = np.logaddexp.reduce(order * row + (1.0 - order) * logs, axis=1) / (order - 1.0)
-        values[left] = -np.inf
-        right = int(np.argmax(values))
-        best = max(best, (float(values[right]), left, right))
-    return best
+def _given_or_own(name: str, mechanism: object, value: Any) -> Any:
+    """Returns a given value, or the attribute of this name that a zoo entry has."""
+    if value is None:
+        value = getattr(mechanism, name, None)
+    if value is None:
+        raise InputError(
+            f"{name}= is needed: it is part of the assumption that an estimate with an interval "
+            "rests on"
+        )
+    return value
 
 
 def check_n(
     n: int | None, plan: HistogramPlan, most_draws: float, midpoints: int | None = None
 ) -> int:
-    """The samples per input: as given, or as planned if that is affordable."""
-    if n is None:
-        if midpoints in (None, plan.midpoints):
-            plan.check_affordable(most_draws)
-        elif plan.samples * midpoints > most_draws:
-            raise InputError(
-                f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}"
-            )
-        return plan.samples
-    return check_whole("n", n, 1, f", or None for the planned {plan.samples:,}")
-
-
-def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None) -> str:
-    """What an estimate with these samples (and mid-points) may promise."""
-    short = ["n"] if samples < plan.samples else []
-    if midpoints is not None and plan.midpoints is not None and midpoints < plan.midpoints:
-        short.append("k")
-    if short:
-        return f"none: practical {' and '.join(short)}"
-    doubt = "; n as published, whose proof leaves out a union bound" if plan.as_published else ""
-    return f"conditional: {plan.assumption}{doubt}"
-
-
-def _given(name: str, mechanism: object, value: Any) -> Any:
-    found = getattr(mechanism, name, None) if value is None else value
-    if found is None:
+    """Returns the samples per input: as given, or as planned if that is affordable."""
+    if n is not None:
+        return check_whole("n", n, 1, f", or None for the planned {plan.samples:,}")
+    if midpoints is None or midpoints == plan.midpoints:
+        plan.check_affordable(most_draws)
+    elif plan.samples * midpoints > most_draws:
         raise InputError(
-            f"{name}= is needed: it is part of the assumption that an estimate with an interval rests on"
+            f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}"
         )
-    return found
+    return plan.samples
 
 
-def _result(
-    plan: HistogramPlan, value: float, pair: Pair, n: int, midpoints: int | None, seed: int
-) -> LocalEstimate:
-    interval = max(0.0, value - plan.precision), value + plan.precision
-    promised = (
-        plan.precision,
-        plan.confidence,
-        guarantee_of(plan, n, midpoints),
-        plan.assumption,
-        plan.order,
+def _open_sampler(
+    mechanism: object, seed: int | None, jobs: int, engine: object, progress: Progress | None
+) -> Sampler:
+    return Sampler(
+        as_mechanism(mechanism),
+        check_seed(seed),
+        open_runner(jobs, engine),
+        progress or NoProgress(),
     )
-    return LocalEstimate(
-        value, interval, *promised, pair, plan.cells, n, midpoints, plan.samples, seed
+
+
+def middle_points(interval: tuple[float, float], k: int) -> list[float]:
+    """Returns the mid-points of k equal parts of an interval."""
+    low, high = interval
+    return [low + (number + 0.5) * (high - low) / k for number in range(k)]
+
+
+# --- all pairs of inputs ----------------------------------------------------------------------
+
+
+class GreatestDivergence(NamedTuple):
+    """The largest estimate over all ordered pairs of inputs.
+
+    Attributes:
+        value: the estimate.
+        left: the number of the left input.
+        right: the number of the right input.
+    """
+
+    value: float
+    left: int
+    right: int
+
+
+def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> GreatestDivergence:
+    """Finds the largest estimate over all ordered pairs of inputs.
+
+    Args:
+        counts: of each input, k of them.
+        order: of the Rényi divergence; None for pure ε.
+    """
+    log_frequencies = np.log([side.counts / side.total for side in counts])
+    if order is None:
+        # The largest difference of two rows in one column: the extremes of that column.
+        ranges = log_frequencies.max(axis=0) - log_frequencies.min(axis=0)
+        cell = int(np.argmax(ranges))
+        return GreatestDivergence(
+            value=float(ranges[cell]),
+            left=int(np.argmax(log_frequencies[:, cell])),
+            right=int(np.argmin(log_frequencies[:, cell])),
+        )
+    best = GreatestDivergence(value=-np.inf, left=0, right=0)
+    for left, row in enumerate(log_frequencies):
+        # The divergence from every input at once, shape (k,).
+        log_terms = order * row + (1.0 - order) * log_frequencies
+        values = np.logaddexp.reduce(log_terms, axis=1) / (order - 1.0)
+        values[left] = -np.inf
+        right = int(np.argmax(values))
+        # Ties go to the later pair, as tuples are ordered.
+        best = max(best, GreatestDivergence(float(values[right]), left, right))
+    return best
+
+
+# --- how steep the densities are --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LipschitzHint:
+    """How steep the densities seem.
+
+    Attributes:
+        lipschitz: the largest slope between neighbouring cells of one input: C seems to be at least
+            about this.
+        noise: the standard deviation that chance alone gives such a slope.
+        input_lipschitz: the largest slope between neighbouring inputs; None if they are not
+            numbers.
+        note: says that this is a hint.
+    """
+
+    lipschitz: float
+    noise: float
+    input_lipschitz: float | None
+    note: str = (
+        "a hint from pilot draws, not a bound: a density may be steeper between the cells, or on "
+        "inputs that were not drawn"
     )
+
+
+def lipschitz_hint(
+    mechanism: object,
+    inputs: Sequence[Any],
+    *,
+    domain: tuple[float, float],
+    n: int = 100_000,
+    seed: int | None = None,
+) -> LipschitzHint:
+    """Looks at the slopes of coarse histograms.
+
+    Args:
+        mechanism: as `epsilometer.audit` takes it.
+        inputs: what to run it on; if they are numbers, slopes between them are estimated, too.
+        domain: (a, b), where all outputs lie.
+        n: pilot draws per input.
+        seed: of the draws.
+
+    Guarantee: none. Do not treat a constant that was estimated from draws as known.
+    """
+    if len(inputs) < 1 or n < _FEWEST_CELLS:
+        raise InputError(
+            f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are "
+            "needed"
+        )
+    low, high = formulas.check_interval("domain", domain)
+    # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
+    cells = formulas.Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))
+    sampler = Sampler(as_mechanism(mechanism), check_seed(seed))
+    counts: list[CellCounts] = []
+    for number, x in enumerate(inputs):
+        counts.append(cells.count(sampler.outputs(Phase.TRAIN, number, Pair(x, x), 0, n)))
+    formulas.check_inside(cells, *counts)
+    width = (high - low) / cells.number
+    densities = np.array([side.counts / n / width for side in counts])
+    slopes = np.abs(np.diff(densities, axis=1)) / width
+    noise = float(np.sqrt(2.0 * densities.max() / (n * width))) / width
+    return LipschitzHint(
+        lipschitz=float(slopes.max()),
+        noise=noise,
+        input_lipschitz=_input_slope(densities, inputs),
+    )
+
+
+def _input_slope(densities: Floats, inputs: Sequence[Any]) -> float | None:
+    """Returns the largest slope between neighbouring inputs; None if they are not numbers.
+
+    Args:
+        densities: shape (inputs, cells).
+        inputs: what the mechanism ran on.
+    """
+    if len(inputs) < 2 or not all(isinstance(x, int | float) for x in inputs):
+        return None
+    numbers = np.asarray(inputs, dtype=np.float64)
+    order = np.argsort(numbers, kind="stable")
+    gaps = np.diff(numbers[order])
+    rises = np.abs(np.diff(densities[order], axis=0)).max(axis=1)
+    is_apart = gaps > 0
+    if not is_apart.any():
+        return None
+    return float((rises[is_apart] / gaps[is_apart]).max())

@@ -1,4 +1,8 @@
-"""What a histogram estimate will cost, before anything is drawn."""
+"""What a histogram estimate costs, before anything is drawn.
+
+Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida (2023), "On the (im)possibility of
+    estimating various notions of differential privacy", Algorithms 1 and 2, equations (4) to (7).
+"""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +18,11 @@ from epsilometer.methods.published.ldp.formulas import Smoothness
 # More draws than this are refused unless the user raises the limit: a quarter of an hour with the
 # fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
-# The range in which the finest affordable precision is looked for.
+# The finest precision that is considered: nobody can draw enough for it.
 _FINEST = 1e-6
+# The coarsest precision that is considered: it says nothing about any mechanism.
 _COARSEST = 100.0
+# Halvings of the search between them; 2^-60 of its range is below the spacing of floats.
 _HALVINGS = 60
 
 
@@ -34,8 +40,8 @@ class HistogramPlan:
         midpoints: k inputs in the middle of k sub-intervals of the input domain; None for one pair
             of inputs.
         draws: all draws together, n times the number of inputs.
-        as_published: whether n is the paper's own; otherwise it pays for every count that may
-            deviate.
+        as_published: whether n is the paper's own; otherwise it includes a union bound over every
+            count that may deviate.
         assumption: all assumptions in words.
         seconds: how long drawing will take; None if no mechanism was timed.
     """
@@ -63,37 +69,33 @@ class HistogramPlan:
         return self.smoothness.least_density
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        known: dict[str, Any] = {
+        """Returns the plan as plain data."""
+        return {
             "notion": "pure" if self.order is None else "renyi",
             "order": self.order,
-        }
-        known |= {
             "precision": self.precision,
             "confidence": self.confidence,
             "domain": list(self.smoothness.domain),
+            "lipschitz": self.smoothness.lipschitz,
+            "floor": self.floor,
+            "cells": self.cells,
+            "width": self.width,
+            "midpoints": self.midpoints,
+            "samples": self.samples,
+            "draws": self.draws,
+            "as_published": self.as_published,
+            "assumption": self.assumption,
+            "seconds": self.seconds,
         }
-        known["lipschitz"] = self.smoothness.lipschitz
-        others = (
-            "floor",
-            "cells",
-            "width",
-            "midpoints",
-            "samples",
-            "draws",
-            "as_published",
-            "assumption",
-            "seconds",
-        )
-        return known | {name: getattr(self, name) for name in others}
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
-        """Itself, or an InputError with the figure if it takes too many draws."""
+        """Returns self; raises an InputError with the figure if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(
-                f"precision={self.precision:g} at confidence={self.confidence:g} takes {self.draws:,} draws "
-                f"({self.samples:,} per input, {self.cells:,} cells), above most_draws={most_draws:,.0f}; take a "
-                "larger precision, raise most_draws, or choose a practical n= without guarantee"
+                f"precision={self.precision:g} at confidence={self.confidence:g} takes "
+                f"{self.draws:,} draws ({self.samples:,} per input, {self.cells:,} cells), above "
+                f"most_draws={most_draws:,.0f}; take a larger precision, raise most_draws, or "
+                "choose a practical n= without guarantee"
             )
         return self
 
@@ -105,13 +107,28 @@ def plan_pair(
     order: float | None = None,
     as_published: bool = False,
 ) -> HistogramPlan:
-    """The plan of Algorithm 1: one pair of inputs.
+    """Plans Algorithm 1, for one pair of inputs.
 
     As published, equation (5) has 4f without a factor m, although the cell with the largest ratio
-    depends on the draws. The default pays for all m cells (4mf); the Rényi inequality already has
-    that factor.
+    depends on the draws. The default is a union bound over all m cells (4mf); the Rényi inequality
+    already has that factor.
+
+    Args:
+        smoothness: the assumption on the outputs.
+        precision: γ.
+        confidence: the probability with which the estimate is within γ.
+        order: of the Rényi divergence; None for pure ε.
+        as_published: whether to plan with the inequality as it is printed.
     """
-    return plan_overall(smoothness, None, None, precision, confidence, order, as_published)
+    return plan_overall(
+        smoothness,
+        input_domain=None,
+        input_lipschitz=None,
+        precision=precision,
+        confidence=confidence,
+        order=order,
+        as_published=as_published,
+    )
 
 
 def plan_overall(
@@ -123,51 +140,87 @@ def plan_overall(
     order: float | None = None,
     as_published: bool = False,
 ) -> HistogramPlan:
-    """The plan of Algorithm 2: all pairs of k mid-points of the input interval, each estimated within γ/3.
+    """Plans Algorithm 2, for all pairs of k mid-points of an interval of inputs.
 
-    Without an input interval it is that of Algorithm 1.
+    Each pair is estimated within γ/3. As published, each of the k(k − 1) pairs has confidence √δ,
+    although they share samples. The default is a union bound over each cell of each mid-point: all
+    pairs are right if no count deviates.
 
-    As published, each of the k(k − 1) pairs has confidence √δ, although they share samples. The
-    default pays for each cell of each mid-point once: all pairs are right if no count deviates.
+    Args:
+        smoothness: the assumption on the outputs.
+        input_domain: (c, d), the interval of inputs; None plans Algorithm 1 instead.
+        input_lipschitz: D, the Lipschitz constant in the input.
+        precision: γ.
+        confidence: the probability with which the estimate is within γ.
+        order: of the Rényi divergence; None for pure ε.
+        as_published: whether to plan with the inequalities as they are printed.
     """
     precision = check_positive("precision", precision)
     confidence = check_confidence(confidence)
-    order = None if order is None else check_order(order)
+    if order is not None:
+        order = check_order(order)
     midpoints = None
     n_inputs = 2
-    assumption = smoothness.describe()
-    each = precision
+    pair_precision = precision
     pair_confidence = confidence
+    assumption = smoothness.describe()
     if input_domain is not None:
         low, high = formulas.check_interval("input_domain", input_domain)
         slope = check_at_least("input_lipschitz", input_lipschitz, 0.0)
-        midpoints = n_inputs = formulas.midpoints_for(
-            smoothness, precision, order, slope, high - low
-        )
+        midpoints = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
+        n_inputs = midpoints
+        pair_precision = precision / 3.0
+        if as_published:
+            pair_confidence = math.sqrt(confidence)
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
-        each = precision / 3.0
-        pair_confidence = math.sqrt(confidence) if as_published else confidence
-    cells, deviation = formulas.resolution(smoothness, each, order)
-    # y = wτ, the least probability of a cell
-    share = smoothness.length / cells * smoothness.least_density
-    counts = cells * (2 if as_published else n_inputs)
-    n_deviations = counts if order is not None else 4 if as_published else 2 * counts
-    samples = formulas.least_samples(deviation, share, pair_confidence, counts, n_deviations)
-    sizes = cells, samples, midpoints, n_inputs * samples
-    return HistogramPlan(precision, confidence, order, smoothness, *sizes, as_published, assumption)
+
+    cells, deviation = formulas.resolution(smoothness, pair_precision, order)
+    n_counts = cells * (2 if as_published else n_inputs)
+    if order is not None:
+        n_deviations = n_counts
+    elif as_published:
+        n_deviations = 4
+    else:
+        n_deviations = 2 * n_counts
+    samples = formulas.least_samples(
+        deviation=deviation,
+        # y = wτ, the least probability of a cell.
+        cell_probability=smoothness.length / cells * smoothness.least_density,
+        confidence=pair_confidence,
+        n_empty=n_counts,
+        n_deviations=n_deviations,
+    )
+    return HistogramPlan(
+        precision=precision,
+        confidence=confidence,
+        order=order,
+        smoothness=smoothness,
+        cells=cells,
+        samples=samples,
+        midpoints=midpoints,
+        draws=n_inputs * samples,
+        as_published=as_published,
+        assumption=assumption,
+    )
 
 
 def affordable_precision(
     smoothness: Smoothness, samples: int, confidence: float, order: float | None
 ) -> float | None:
-    """The finest precision whose plan for one pair takes at most `samples` per input; None if there is none."""
+    """Returns the finest precision for one pair that takes at most `samples` draws per input.
+
+    It is None if there is none.
+    """
 
     def is_affordable(precision: float) -> bool:
         return plan_pair(smoothness, precision, confidence, order).samples <= samples
 
     if not is_affordable(_COARSEST):
         return None
-    ends = math.log(_COARSEST), math.log(_FINEST)
-    return math.exp(
-        rejected_end(lambda logarithm: is_affordable(math.exp(logarithm)), *ends, _HALVINGS)
+    log_precision = rejected_end(
+        lambda logarithm: is_affordable(math.exp(logarithm)),
+        math.log(_COARSEST),
+        math.log(_FINEST),
+        _HALVINGS,
     )
+    return math.exp(log_precision)
