@@ -13,8 +13,8 @@ from epsilometer.methods.published.renyi.densities import (
     Smoothing,
     grid_over,
     plug_in_bandwidth,
+    robust_scale,
     smooth,
-    spread_of,
     undersmoothed,
 )
 from epsilometer.methods.published.renyi.samples import read_densities
@@ -58,7 +58,7 @@ def test_bandwidths_scale_with_their_units():
         grid = grid_over(values, values)
         counts = grid.count(values)
         h = plug_in_bandwidth(counts, grid.spacings[0])
-        widths.append(undersmoothed(h, spread_of(counts, grid.spacings[0])) / unit)
+        widths.append(undersmoothed(h, robust_scale(counts, grid.spacings[0])) / unit)
     assert widths[0] == pytest.approx(widths[1], rel=1e-9)
     assert widths[0] < h / 1e6  # undersmoothing narrows
 

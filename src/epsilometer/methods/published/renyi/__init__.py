@@ -1,8 +1,13 @@
-"""Rényi lower bounds by floored densities, as published (asymptotic). The public namespace `epsilometer.renyi`.
+"""Rényi lower bounds by floored densities, as published; public as `epsilometer.renyi`.
+
+Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+    setting".
 
 Example:
     >>> rng = np.random.default_rng(0)
-    >>> bound = em.renyi.lower_bound(rng.laplace(size=5000), 1.0 + rng.laplace(size=5000), 2.0, floor=0.01)
+    >>> left = rng.laplace(size=5000)
+    >>> right = 1.0 + rng.laplace(size=5000)
+    >>> bound = em.renyi.lower_bound(left, right, 2.0, floor=0.01)
     >>> 0.0 < bound.lower_bound < 1.0
     True
 """
@@ -23,5 +28,5 @@ __all__ = [
     "floored_divergence",
     "lower_bound",
     "lower_bound_of_pairs",
+    "lower_bounds",
 ]
-__all__ += ["lower_bounds"]

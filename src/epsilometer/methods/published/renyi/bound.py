@@ -1,9 +1,13 @@
-"""The published lower bound on a Rényi divergence: densities with a soft floor, and their spread."""
+"""The published lower bound on a Rényi divergence: densities with a soft floor, and its variance.
+
+Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+    setting". Equation numbers below are those of this paper.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
@@ -16,112 +20,15 @@ from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelC
 from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, Smoothing
 from epsilometer.methods.published.renyi.samples import read_densities
 
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """A soft floor under a density.
-
-    Attributes:
-        level: τ, in the units of the density.
-        sharpness: β; the floor is soft within about 1/β of its level.
-    """
-
-    level: float
-    sharpness: float
-
-    def raised(self, q: Floats) -> Floats:
-        """q_τ: never below the level, and nearly q where q is well above it."""
-        return (
-            np.maximum(q, self.level)
-            + np.log1p(np.exp(-self.sharpness * np.abs(q - self.level))) / self.sharpness
-        )
-
-    def slope(self, q: Floats) -> Floats:
-        """The derivative of `raised`, between 0 and 1."""
-        return np.asarray(expit(self.sharpness * (q - self.level)), dtype=np.float64)
-
-
-def check_floor(floor: float, sharpness: float | None = None) -> Floor:
-    """Both positive and finite; the sharpness is 1/floor unless given."""
-    level = check_positive("floor", floor)
-    return Floor(
-        level, 1.0 / level if sharpness is None else check_positive("sharpness", sharpness)
-    )
-
-
-def floored_divergence(
-    p: object,
-    q: object,
-    order: float,
-    floor: float = 1e-5,
-    sharpness: float | None = None,
-    width: float = 1.0,
-) -> float:
-    """D_order of p from q with a soft floor under q: never above the true divergence of the two, up to the softness.
-
-    Args:
-        p: shape (k,), probabilities of k outputs, or densities on an even grid.
-        q: the same for the other side.
-        order: above 1.
-        floor: τ.
-        sharpness: β, 1/floor unless given.
-        width: 1 for probabilities, the distance (or area) between grid points for densities.
-    """
-    left = _density("p", p)
-    right = _density("q", q)
-    if left.shape != right.shape:
-        raise InputError(f"p has shape {left.shape} and q {right.shape}; they must be the same")
-    return estimate(left, right, check_order(order), check_floor(floor, sharpness), width)[0]
-
-
-def estimate(
-    p: Floats, q: Floats, order: float, floor: Floor, width: float
-) -> tuple[float, float, float]:
-    """The divergence D̂, and the variances of √n·D̂ and √m·D̂ through the draws behind p and q, all of shape (k,).
-
-    Everything is in logarithms, so no power overflows.
-    """
-    seen = p > 0.0  # every integrand has a factor p
-    p = p[seen]
-    q = q[seen]
-    if not len(p):
-        return 0.0, 0.0, 0.0
-    raised = floor.raised(q)
-    logs = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
-    total = float(np.logaddexp.reduce(logs))
-    divergence = (total + math.log(width)) / (order - 1.0)
-    # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
-    weight = np.exp(logs - total)
-    left = _variance(weight / p, p, width) * order**2 / (order - 1.0) ** 2
-    return divergence, left, _variance(floor.slope(q) * weight / raised, q, width)
-
-
-def _variance(influence: Floats, density: Floats, width: float) -> float:
-    """The variance of the influence (given without its factor 1/width) under the density."""
-    share = density * width
-    values = influence / width
-    return max(float(share @ values**2) - float(share @ values) ** 2, 0.0)
-
-
-def _density(name: str, values: object) -> Floats:
-    density = np.asarray(values, dtype=np.float64)
-    if density.ndim != 1 or not density.size:
-        raise InputError(
-            f"{name} has shape {density.shape}; it must be a non-empty row of probabilities or densities"
-        )
-    if not np.isfinite(density).all() or (density < 0.0).any():
-        raise InputError(
-            f"{name} has negative or infinite entries; probabilities and densities are finite and ≥ 0"
-        )
-    return density
-
-
-# Draws at the level of the floor, n·τ (densities in units of 1/spread): with fewer, the floor is
+# Draws at the level of the floor, n·τ (densities in units of 1/scale): with fewer, the floor is
 # below what the samples can resolve, and the bound is too high (measured: randomized response,
 # order 7, covers .03 at n·τ = 5).
 ENOUGH_AT_FLOOR = 50.0
 # n·τ as a product of floats may miss a whole number by rounding.
 _ROUNDING = 1.0 - 1e-9
+
+
+# --- bounds from samples ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +69,15 @@ def lower_bound(
     kernel: KernelChoice = "gaussian",
     bandwidth: BandwidthChoice = None,
 ) -> FlooredBound:
-    """The lower bound on D_order(left ‖ right); one direction only.
+    """Returns the lower bound on D_order(left ‖ right); one direction only.
 
     Args:
         left_outputs: shape (n,) or (n, d): whole numbers, truth values or strings are counted;
             floats that do not repeat get a kernel density on an even grid (d ≤ 2).
         right_outputs: likewise; the sizes may differ.
         order: above 1.
-        floor: τ; by default 50/n in units of 1/spread.
+        floor: τ; by default 50/n in units of 1/scale, where the scale is a robust standard
+            deviation of the outputs.
         confidence: nominal.
         sharpness: β, 1/τ by default.
         undersmoothing: power to which the bandwidth of a rule is raised.
@@ -180,17 +88,20 @@ def lower_bound(
 
     Guarantee: asymptotic.
 
-    Reference: Kutta, Askin, Dunsche, "Lower bounds for Rényi differential privacy in a black-box
-        setting", (16).
+    Reference: Kutta, Askin, Dunsche (2022), (16).
     """
-    smoothing: dict[str, Any] = {
-        "undersmoothing": undersmoothing,
-        "kernel": kernel,
-        "bandwidth": bandwidth,
-    }
-    return lower_bounds(
-        left_outputs, right_outputs, [order], floor, confidence, sharpness=sharpness, **smoothing
-    )[0]
+    bounds = lower_bounds(
+        left_outputs,
+        right_outputs,
+        [order],
+        floor=floor,
+        confidence=confidence,
+        sharpness=sharpness,
+        undersmoothing=undersmoothing,
+        kernel=kernel,
+        bandwidth=bandwidth,
+    )
+    return bounds[0]
 
 
 def lower_bounds(
@@ -205,15 +116,17 @@ def lower_bounds(
     kernel: KernelChoice = "gaussian",
     bandwidth: BandwidthChoice = None,
 ) -> tuple[FlooredBound, ...]:
-    """`lower_bound` for several orders from one sample; each holds by itself, not all at once."""
-    checked = [check_order(order) for order in orders]
+    """Computes `lower_bound` at several orders from one sample; each holds on its own, not jointly."""
+    checked_orders = [check_order(order) for order in orders]
     if floor is not None:
         check_floor(floor, sharpness)
-    failure = 1.0 - check_confidence(confidence)
-    densities = read_densities(
-        left_outputs, right_outputs, Smoothing(undersmoothing, kernel, bandwidth)
+    failure_probability = 1.0 - check_confidence(confidence)
+    smoothing = Smoothing(undersmoothing, kernel, bandwidth)
+    densities = read_densities(left_outputs, right_outputs, smoothing)
+    return tuple(
+        bound_from(densities, order, failure_probability, floor, sharpness)
+        for order in checked_orders
     )
-    return tuple(bound_from(densities, order, failure, floor, sharpness) for order in checked)
 
 
 def lower_bound_of_pairs(
@@ -224,22 +137,29 @@ def lower_bound_of_pairs(
     *,
     sharpness: float | None = None,
 ) -> tuple[int, FlooredBound]:
-    """The largest bound over several pairs of inputs, each with its own independent samples.
+    """Returns the largest bound over several pairs of inputs, with independent samples for each.
 
     The largest of N bounds of level c holds with probability c^N only, so each is taken at
     confidence^(1/N).
 
     Args:
         samples: (left outputs, right outputs) of each pair.
+        order: above 1.
+        floor: τ; as for `lower_bound`.
+        confidence: nominal, of the largest bound.
+        sharpness: β, 1/τ by default.
 
     Returns:
         The number of the pair, and its bound.
+
+    Reference: Kutta, Askin, Dunsche (2022), (8).
     """
     if not samples:
         raise InputError("samples is empty: give at least one pair of samples")
-    each = check_confidence(confidence) ** (1.0 / len(samples))
+    pair_confidence = check_confidence(confidence) ** (1.0 / len(samples))
     bounds = [
-        lower_bound(left, right, order, floor, each, sharpness=sharpness) for left, right in samples
+        lower_bound(left, right, order, floor, pair_confidence, sharpness=sharpness)
+        for left, right in samples
     ]
     best = max(range(len(bounds)), key=lambda number: bounds[number].lower_bound)
     return best, bounds[best]
@@ -252,17 +172,170 @@ def bound_from(
     floor: float | None,
     sharpness: float | None,
 ) -> FlooredBound:
-    """The bound from estimated densities; without a given floor, with the lowest that enough draws reach."""
-    draws = min(densities.sizes) * densities.unit
-    chosen = check_floor(ENOUGH_AT_FLOOR / draws if floor is None else floor, sharpness)
-    found, left, right = estimate(densities.p, densities.q, order, chosen, densities.width)
+    """Returns the bound from estimated densities.
+
+    Args:
+        densities: of both sides.
+        order: λ.
+        failure_probability: nominal.
+        floor: τ; None takes the lowest that enough draws reach.
+        sharpness: β; None takes 1/τ.
+
+    Reference: Kutta, Askin, Dunsche (2022), (16) and (18).
+    """
     n, m = densities.sizes
-    variance = left + right * n / m
-    lower = found - float(-ndtri(failure_probability)) * math.sqrt(variance / n)
-    doubts: tuple[str, ...] = ()
-    if draws * chosen.level < ENOUGH_AT_FLOOR * _ROUNDING:
-        doubts = (
-            f"floor={chosen.level:g} leaves n·floor = {draws * chosen.level:.3g} draws at its level, fewer than "
-            f"{ENOUGH_AT_FLOOR:g}: the bound may well be above the truth; raise the floor or draw more",
+    # Draws per unit of density, in the units of the outputs.
+    draws = min(n, m) * densities.unit
+    soft_floor = check_floor(ENOUGH_AT_FLOOR / draws if floor is None else floor, sharpness)
+    plug_in = estimate(densities.p, densities.q, order, soft_floor, densities.width)
+    variance = plug_in.left_variance + plug_in.right_variance * n / m
+    quantile = float(-ndtri(failure_probability))
+    warnings: tuple[str, ...] = ()
+    if draws * soft_floor.level < ENOUGH_AT_FLOOR * _ROUNDING:
+        warnings = (
+            f"floor={soft_floor.level:g} leaves n·floor = {draws * soft_floor.level:.3g} draws at "
+            f"its level, fewer than {ENOUGH_AT_FLOOR:g}: the bound may well be above the truth; "
+            "raise the floor or draw more",
         )
-    return FlooredBound(lower, found, variance, order, chosen.level, chosen.sharpness, doubts)
+    return FlooredBound(
+        lower_bound=plug_in.divergence - quantile * math.sqrt(variance / n),
+        estimate=plug_in.divergence,
+        variance=variance,
+        order=order,
+        floor=soft_floor.level,
+        sharpness=soft_floor.sharpness,
+        warnings=warnings,
+    )
+
+
+# --- the floored divergence -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A soft floor under a density, (13).
+
+    Attributes:
+        level: τ, in the units of the density.
+        sharpness: β; the floor is soft within about 1/β of its level.
+    """
+
+    level: float
+    sharpness: float
+
+    def raised(self, q: Floats) -> Floats:
+        """Returns q_τ: never below the level, and nearly q where q is well above it."""
+        softness = np.log1p(np.exp(-self.sharpness * np.abs(q - self.level))) / self.sharpness
+        return np.maximum(q, self.level) + softness
+
+    def slope(self, q: Floats) -> Floats:
+        """Returns the derivative of `raised`, between 0 and 1; (17)."""
+        return np.asarray(expit(self.sharpness * (q - self.level)), dtype=np.float64)
+
+
+def check_floor(floor: float, sharpness: float | None = None) -> Floor:
+    """Returns a floor, both parameters positive and finite; the sharpness is 1/floor by default."""
+    level = check_positive("floor", floor)
+    if sharpness is None:
+        return Floor(level, 1.0 / level)
+    return Floor(level, check_positive("sharpness", sharpness))
+
+
+def floored_divergence(
+    p: object,
+    q: object,
+    order: float,
+    floor: float = 1e-5,
+    sharpness: float | None = None,
+    width: float = 1.0,
+) -> float:
+    """Returns D_order of p from q with a soft floor under q.
+
+    It is never above the true divergence of the two, up to the softness of the floor.
+
+    Args:
+        p: shape (k,), probabilities of k outputs, or densities on an even grid.
+        q: shape (k,), the same for the other side.
+        order: above 1.
+        floor: τ.
+        sharpness: β, 1/floor unless given.
+        width: 1 for probabilities, the distance (or area) between grid points for densities.
+
+    Reference: Kutta, Askin, Dunsche (2022), (11) to (14).
+    """
+    left = _density("p", p)
+    right = _density("q", q)
+    if left.shape != right.shape:
+        raise InputError(f"p has shape {left.shape} and q {right.shape}; they must be the same")
+    soft_floor = check_floor(floor, sharpness)
+    return estimate(left, right, check_order(order), soft_floor, width).divergence
+
+
+class DivergenceEstimate(NamedTuple):
+    """A plug-in estimate of a floored divergence.
+
+    Attributes:
+        divergence: D̂.
+        left_variance: of √n·D̂, through the n draws behind p.
+        right_variance: of √m·D̂, through the m draws behind q.
+    """
+
+    divergence: float
+    left_variance: float
+    right_variance: float
+
+
+def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> DivergenceEstimate:
+    """Returns the plug-in estimate and its variances, computed in logarithms so nothing overflows.
+
+    Args:
+        p: shape (k,), probabilities or densities.
+        q: shape (k,), of the other side.
+        order: λ.
+        floor: under q.
+        width: what one point stands for, as for `floored_divergence`.
+
+    Reference: Kutta, Askin, Dunsche (2022), (18).
+    """
+    # Every integrand has a factor p.
+    has_mass = p > 0.0
+    p = p[has_mass]
+    q = q[has_mass]
+    if not len(p):
+        return DivergenceEstimate(0.0, 0.0, 0.0)
+    raised = floor.raised(q)
+    log_terms = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
+    log_sum = float(np.logaddexp.reduce(log_terms))
+    # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
+    weights = np.exp(log_terms - log_sum)
+    left_influence = weights / p
+    right_influence = floor.slope(q) * weights / raised
+    return DivergenceEstimate(
+        divergence=(log_sum + math.log(width)) / (order - 1.0),
+        left_variance=_variance(left_influence, p, width) * order**2 / (order - 1.0) ** 2,
+        right_variance=_variance(right_influence, q, width),
+    )
+
+
+def _variance(influence: Floats, density: Floats, width: float) -> float:
+    """Returns the variance of the influence, given without its factor 1/width, under a density."""
+    probabilities = density * width
+    values = influence / width
+    second_moment = float(probabilities @ values**2)
+    return max(second_moment - float(probabilities @ values) ** 2, 0.0)
+
+
+def _density(name: str, values: object) -> Floats:
+    """Returns probabilities or densities as a checked array of shape (k,)."""
+    density = np.asarray(values, dtype=np.float64)
+    if density.ndim != 1 or not density.size:
+        raise InputError(
+            f"{name} has shape {density.shape}; it must be a non-empty row of probabilities or "
+            "densities"
+        )
+    if not np.isfinite(density).all() or (density < 0.0).any():
+        raise InputError(
+            f"{name} has negative or infinite entries; probabilities and densities are finite and "
+            "≥ 0"
+        )
+    return density
