@@ -8,7 +8,7 @@ import pytest
 import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.densities import MarginGrid, kernel_density
-from epsilometer.methods.published.local.kernels import KERNELS, find_kernel, rule_of_thumb, spreads
+from epsilometer.methods.published.local.kernels import KERNELS, find_kernel, robust_scales, rule_of_thumb
 
 
 def tkde_literally(sample, t, h, floor):
@@ -78,7 +78,7 @@ def test_rule_of_thumb_is_that_of_r():
     # bw.nrd0(c(1, 2, 3, 4, 10)) is 0.9 * min(sd, IQR/1.34) * 5^-0.2 with R's quartiles 2 and 4.
     sample = np.array([1.0, 2, 3, 4, 10])[:, None]
     expected = 0.9 * min(np.std(sample, ddof=1), 2 / 1.34) * 5**-0.2
-    assert rule_of_thumb(spreads(sample), 5, KERNELS["gaussian"])[0] == pytest.approx(expected)
+    assert rule_of_thumb(robust_scales(sample), 5, KERNELS["gaussian"])[0] == pytest.approx(expected)
 
 
 def triangle(u):
@@ -145,9 +145,9 @@ def test_every_kernel_bounds_the_loss_in_an_audit(kernel):
 
 
 def test_rule_of_thumb_survives_constant_samples():
-    assert spreads(np.zeros((5, 1)))[0] == 1.0
-    assert spreads(np.full((5, 1), -3.0))[0] == 3.0
-    assert spreads(np.array([0.0] * 9 + [1.0])[:, None])[0] > 0
+    assert robust_scales(np.zeros((5, 1)))[0] == 1.0
+    assert robust_scales(np.full((5, 1), -3.0))[0] == 3.0
+    assert robust_scales(np.array([0.0] * 9 + [1.0])[:, None])[0] > 0
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])

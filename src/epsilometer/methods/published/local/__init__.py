@@ -1,11 +1,15 @@
 """The local approach: the privacy loss as a function of the output, and where it is greatest.
 
-Public as `epsilometer.local`. Reference: Askin, Kutta, Dette, "Statistical quantification of
-differential privacy: a local approach".
+Public as `epsilometer.local`.
+
+Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differential privacy: a local
+    approach".
 
 Example:
     >>> rng = np.random.default_rng(0)
-    >>> loss = em.local.loss_function(rng.laplace(size=2000), 1.0 + rng.laplace(size=2000), region=(-2.0, 3.0))
+    >>> left = rng.laplace(size=2000)
+    >>> right = 1.0 + rng.laplace(size=2000)
+    >>> loss = em.local.loss_function(left, right, region=(-2.0, 3.0))
     >>> -2.0 <= loss.location <= 3.0
     True
 """
@@ -31,5 +35,10 @@ __all__ = [
     "Options",
     "PointwiseLoss",
     "data_centric",
+    "dpl",
+    "interval",
+    "loss_function",
+    "mpl",
+    "tdde",
+    "tkde",
 ]
-__all__ += ["dpl", "interval", "loss_function", "mpl", "tdde", "tkde"]

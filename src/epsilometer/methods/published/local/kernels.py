@@ -1,4 +1,4 @@
-"""Kernels, which spread each draw over its neighbourhood, and their bandwidths by a rule of thumb."""
+"""Kernels, which distribute each draw over its neighbourhood, and bandwidths by rules of thumb."""
 
 import math
 from collections.abc import Callable
@@ -12,10 +12,35 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError, blamed
 
+# A kernel: its name, or the caller's own density K(u), a function from an array to one of the same
+# shape.
+KernelChoice = str | Callable[[Floats], Floats]
+# A bandwidth: a number or one per coordinate, the name of a rule, or a function from the draws, of
+# shape (n,) or (n, d), to either.
+BandwidthChoice = Any
+
+# The caller's own kernels are integrated over this many bandwidths to each side.
+_INTEGRATION_LIMIT = 64.0
+# Steps to each side: 2^-10 of a bandwidth each.
+_INTEGRATION_STEPS = 1 << 16
+# The integral may differ from 1 by this: a step times the jump of a kernel that is not continuous.
+_INTEGRAL_ERROR = 5e-3
+# K(u) and K(−u) may differ by this fraction of the peak.
+_SYMMETRY_ERROR = 1e-6
+# Next to the peak nothing below this fraction matters: what the Gaussian has five bandwidths out.
+_NEGLIGIBLE = 4e-6
+# A second moment below this is that of a kernel of higher order.
+_NO_SECOND_MOMENT = 1e-2
+# Interquartile range of a normal distribution in standard deviations, as R rounds it.
+_NORMAL_QUARTILE_RANGE = 1.34
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A symmetric density on the line; in d dimensions the product of d of them.
+
+    Kernels of higher order, such as Silverman's, are negative in places; so may be an estimate,
+    until it is floored.
 
     Attributes:
         name: as `kernel=` takes it.
@@ -24,9 +49,6 @@ class Kernel:
         roughness: the integral of its square in one dimension.
         reach: beyond this many bandwidths it is 0, or too small to matter next to any floor.
         stretch: bandwidth that smooths as much as a Gaussian kernel of bandwidth 1.
-
-    Kernels of higher order, such as Silverman's, are negative in places; so may be an estimate,
-    until it is floored.
     """
 
     name: str
@@ -58,48 +80,59 @@ def _silverman(u: Floats) -> Floats:
     return np.asarray(0.5 * np.exp(-wave) * np.sin(wave + math.pi / 4.0), dtype=np.float64)
 
 
-# A kernel: its name, or the caller's own density K(u), which is given and returns arrays of one
-# shape.
-KernelChoice = str | Callable[[Floats], Floats]
 # The stretches are the ratios of the canonical bandwidths (Marron and Nolan 1988) to the
 # Gaussian's.
 KERNELS = {
-    kernel.name: kernel
-    for kernel in (
+    "gaussian": Kernel(
+        name="gaussian",
+        evaluate=_gaussian,
+        peak=1.0 / math.sqrt(2.0 * math.pi),
+        roughness=0.5 / math.sqrt(math.pi),
         # Five bandwidths out the Gaussian has 4e-6 of its peak.
-        Kernel(
-            "gaussian",
-            _gaussian,
-            1.0 / math.sqrt(2.0 * math.pi),
-            0.5 / math.sqrt(math.pi),
-            5.0,
-            1.0,
-        ),
-        Kernel("epanechnikov", _epanechnikov, 0.75, 0.6, 1.0, 2.214),
-        Kernel("biweight", _biweight, 0.9375, 5.0 / 7.0, 1.0, 2.623),
-        Kernel("laplace", _laplace, 0.5, 0.25, 12.5, 0.740),
+        reach=5.0,
+        stretch=1.0,
+    ),
+    "epanechnikov": Kernel(
+        name="epanechnikov",
+        evaluate=_epanechnikov,
+        peak=0.75,
+        roughness=0.6,
+        reach=1.0,
+        stretch=2.214,
+    ),
+    "biweight": Kernel(
+        name="biweight",
+        evaluate=_biweight,
+        peak=0.9375,
+        roughness=5.0 / 7.0,
+        reach=1.0,
+        stretch=2.623,
+    ),
+    "laplace": Kernel(
+        name="laplace",
+        evaluate=_laplace,
+        peak=0.5,
+        roughness=0.25,
+        reach=12.5,
+        stretch=0.740,
+    ),
+    "silverman": Kernel(
+        name="silverman",
+        evaluate=_silverman,
+        peak=0.25 * math.sqrt(2.0),
+        roughness=3.0 * math.sqrt(2.0) / 16.0,
+        reach=17.5,
         # Its second moment is 0, so there is no canonical bandwidth; this one gives the estimate
         # the same variance.
-        Kernel(
-            "silverman", _silverman, 0.25 * math.sqrt(2.0), 3.0 * math.sqrt(2.0) / 16.0, 17.5, 0.940
-        ),
-    )
+        stretch=0.940,
+    ),
 }
-# The caller's own kernels are integrated over this many bandwidths to each side, in steps of 2^-10.
-_FAR = 64.0
-_STEPS_TO_FAR = 1 << 16
-# A step of the integral times the jump of a kernel that is not continuous.
-_INTEGRAL_ERROR = 5e-3
-# Next to the peak nothing below this matters: what the Gaussian has five bandwidths out.
-_NEGLIGIBLE = 4e-6
-# A second moment below this is that of a kernel of higher order.
-_NO_SECOND_MOMENT = 1e-2
 
 
 def find_kernel(kernel: object) -> Kernel:
-    """The kernel of that name or made of that function, or an InputError."""
+    """Returns the kernel of that name or made of that function; refuses anything else."""
     if callable(kernel):
-        return _own_kernel(kernel)
+        return _kernel_from_function(kernel)
     known = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if known is None:
         raise InputError(
@@ -109,10 +142,10 @@ def find_kernel(kernel: object) -> Kernel:
 
 
 @lru_cache(maxsize=16)
-def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
-    """A kernel from the caller's function, with its constants by numerical integration."""
+def _kernel_from_function(function: Callable[[Floats], Floats]) -> Kernel:
+    """Returns a kernel from the caller's function, with constants by numerical integration."""
     name = getattr(function, "__name__", type(function).__name__)
-    u = np.linspace(-_FAR, _FAR, 2 * _STEPS_TO_FAR + 1)
+    u = np.linspace(-_INTEGRATION_LIMIT, _INTEGRATION_LIMIT, 2 * _INTEGRATION_STEPS + 1)
     with blamed(f"kernel={name}: K(u) failed on an array of numbers"):
         values = np.asarray(function(u), dtype=np.float64)
     if values.shape != u.shape or not np.isfinite(values).all():
@@ -121,104 +154,129 @@ def _own_kernel(function: Callable[[Floats], Floats]) -> Kernel:
         )
     peak = float(np.abs(values).max())
     step = float(u[1] - u[0])
-    total = float(values.sum()) * step
-    if not abs(total - 1.0) < _INTEGRAL_ERROR:
+    integral = float(values.sum()) * step
+    if not abs(integral - 1.0) < _INTEGRAL_ERROR:
         raise InputError(
-            f"kernel={name}: its integral over [−{_FAR:g}, {_FAR:g}] is {total:.4g}, but must be 1"
+            f"kernel={name}: its integral over [−{_INTEGRATION_LIMIT:g}, {_INTEGRATION_LIMIT:g}] "
+            f"is {integral:.4g}, but must be 1"
         )
-    if np.abs(values - values[::-1]).max() > 1e-6 * peak:
+    if np.abs(values - values[::-1]).max() > _SYMMETRY_ERROR * peak:
         raise InputError(f"kernel={name}: K(−u) must equal K(u)")
     roughness = float(values @ values) * step
-    second = float(values @ u**2) * step
-    gaussian = KERNELS["gaussian"].roughness
-    has_second = second > _NO_SECOND_MOMENT
-    stretch = (roughness / second**2 / gaussian) ** 0.2 if has_second else roughness / gaussian
+    second_moment = float(values @ u**2) * step
+    gaussian_roughness = KERNELS["gaussian"].roughness
+    if second_moment > _NO_SECOND_MOMENT:
+        stretch = (roughness / second_moment**2 / gaussian_roughness) ** 0.2
+    else:
+        stretch = roughness / gaussian_roughness
+    matters = np.abs(values) > _NEGLIGIBLE * peak
     return Kernel(
-        name,
-        function,
-        peak,
-        roughness,
-        float(np.abs(u[np.abs(values) > _NEGLIGIBLE * peak]).max()),
-        stretch,
+        name=name,
+        evaluate=function,
+        peak=peak,
+        roughness=roughness,
+        reach=float(np.abs(u[matters]).max()),
+        stretch=stretch,
     )
 
 
-# A bandwidth: a number or one per coordinate, the name of a rule, or a function from the draws, of
-# shape (n,) or (n, d), to either.
-BandwidthChoice = Any
-# Factors of the normal reference rules, by R's names: Silverman's, which is ours, and Scott's.
-RULES = {"nrd0": 0.9, "nrd": 1.06, "silverman": 0.9, "scott": 1.06}
+# --- bandwidths -------------------------------------------------------------------------------
+
+# Factors of the normal reference rules, by R's names and by their authors'. Ours is Silverman's.
+RULES = {
+    "nrd0": 0.9,
+    "nrd": 1.06,
+    "silverman": 0.9,
+    "scott": 1.06,
+}
 
 
 def own_bandwidth(name: str, function: Callable[[Floats], Any], rows: Floats) -> Floats:
-    """What the caller's function says about these draws, shape (d,), or an InputError.
+    """Returns the bandwidth that the caller's function gives for these draws, shape (d,).
 
     Args:
+        name: of the setting, for error texts.
+        function: from draws of shape (n,) or (n, d) to a number, or to one per coordinate.
         rows: shape (n, d).
     """
+    d = rows.shape[1]
     with blamed(f"{name}={function!r:.80} failed on draws of shape {rows.shape}"):
-        h = np.asarray(function(rows[:, 0] if rows.shape[1] == 1 else rows), dtype=np.float64)
-    if h.size not in (1, rows.shape[1]) or not (np.isfinite(h) & (h > 0.0)).all():
-        text = f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per coordinate"
-        raise InputError(text)
-    return np.broadcast_to(h.ravel(), (rows.shape[1],)).copy()
+        h = np.asarray(function(rows[:, 0] if d == 1 else rows), dtype=np.float64)
+    if h.size not in (1, d) or not (np.isfinite(h) & (h > 0.0)).all():
+        raise InputError(
+            f"{name}={function!r:.80} gave {h!r:.80}; it must be positive, one number or one per "
+            "coordinate"
+        )
+    return np.broadcast_to(h.ravel(), (d,)).copy()
 
 
-# Width of the middle half of a normal distribution in standard deviations, as R rounds it.
-_MIDDLE_HALF = 1.34
+def robust_scales(sample: Floats) -> Floats:
+    """Returns a robust scale of each coordinate, shape (d,).
 
-
-def spreads(sample: Floats) -> Floats:
-    """The robust spread of each coordinate, shape (d,): the smaller of standard deviation and scaled middle half.
+    It is the smaller of the standard deviation and the interquartile range, scaled to be the
+    standard deviation of a normal distribution.
 
     Args:
         sample: shape (n, d).
     """
-    quartiles = np.quantile(sample, [0.25, 0.75], axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):  # a single 1e300 has an infinite variance
+    low, high = np.quantile(sample, [0.25, 0.75], axis=0)
+    # A single 1e300 has an infinite variance.
+    with np.errstate(over="ignore", invalid="ignore"):
         deviation = sample.std(axis=0, ddof=1) if len(sample) > 1 else np.zeros(sample.shape[1])
-    spread: Floats = np.minimum(deviation, (quartiles[1] - quartiles[0]) / _MIDDLE_HALF)
-    # As in R: where the middle half is one value, the deviation; where everything is, that value,
-    # or 1.
-    spread = np.where(spread > 0.0, spread, deviation)
-    return np.where(spread > 0.0, spread, np.where(sample[0] == 0.0, 1.0, np.abs(sample[0])))
+    scale: Floats = np.minimum(deviation, (high - low) / _NORMAL_QUARTILE_RANGE)
+    # As in R: where the middle half is one value, the deviation …
+    scale = np.where(scale > 0.0, scale, deviation)
+    # … and where everything is one value, that value, or 1.
+    constant = np.where(sample[0] == 0.0, 1.0, np.abs(sample[0]))
+    return np.where(scale > 0.0, scale, constant)
 
 
 def rule_of_thumb(
-    spread: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str = "nrd0"
+    scales: Floats, n: int, kernel: Kernel, undersmoothing: float = 0.0, rule: str = "nrd0"
 ) -> Floats:
-    """A bandwidth for each coordinate, shape (d,): 0.9 · spread · n^(−1/(d+4)), times n^(−undersmoothing).
+    """Returns 0.9 · scale · n^(−1/(d+4)) · n^(−undersmoothing) for each coordinate, shape (d,).
 
     The factor 0.9 is that of R's "nrd0"; the normal reference rule varies by 15 % up to d = 4.
 
-    Reference: Silverman, "Density estimation for statistics and data analysis", 3.31; `bw.nrd0` of
-        R.
+    Args:
+        scales: shape (d,), of the draws.
+        n: draws.
+        kernel: whose bandwidth it is.
+        undersmoothing: γ.
+        rule: a name of `RULES`.
+
+    Reference: Silverman (1986), "Density estimation for statistics and data analysis", (3.31);
+        `bw.nrd0` of R.
     """
-    rate = float(n) ** (-1.0 / (len(spread) + 4.0) - undersmoothing)
-    return np.asarray(RULES[rule] * kernel.stretch * spread * rate, dtype=np.float64)
+    rate = float(n) ** (-1.0 / (len(scales) + 4.0) - undersmoothing)
+    return np.asarray(RULES[rule] * kernel.stretch * scales * rate, dtype=np.float64)
+
+
+# --- binning and convolution ------------------------------------------------------------------
 
 
 def bin_linearly(scaled: Floats, shape: tuple[int, ...]) -> Floats:
-    """How much of the draws each point of a grid gets, when every draw is shared among the corners of its cell.
+    """Divides every draw among the corners of its grid cell, and sums what each point gets.
 
     Args:
         scaled: shape (n, d), the draws in steps of the grid from its first point, none outside it.
         shape: of the grid, and of the result.
     """
-    cell = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
-    share = scaled - cell
-    strides = np.array([math.prod(shape[j + 1 :]) for j in range(len(shape))])
-    first = cell @ strides
+    cells = np.minimum(scaled.astype(np.int64), np.array(shape) - 2)
+    fractions = scaled - cells
+    strides = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
+    lowest_corner = cells @ strides
     total = np.zeros(math.prod(shape))
     for corner in product((0, 1), repeat=len(shape)):
-        weight = np.prod(np.where(corner, share, 1.0 - share), axis=1)
-        total += np.bincount(first + int(np.dot(corner, strides)), weight, len(total))
+        weights = np.prod(np.where(corner, fractions, 1.0 - fractions), axis=1)
+        total += np.bincount(lowest_corner + int(np.dot(corner, strides)), weights, len(total))
     return total.reshape(shape)
 
 
 def convolve(values: Floats, weights: Floats) -> Floats:
-    """The whole convolution along the last axis, by the fast Fourier transform, with zeros beyond the ends."""
+    """Returns the full convolution along the last axis, with zeros beyond the ends, by the FFT."""
     size = values.shape[-1] + len(weights) - 1
+    # The next power of 2.
     length = 1 << (size - 1).bit_length()
     spectrum = np.fft.rfft(values, length) * np.fft.rfft(weights, length)
     return np.asarray(np.fft.irfft(spectrum, length)[..., :size], dtype=np.float64)

@@ -1,4 +1,8 @@
-"""The empirical loss function |ln f̂(t) − ln f̂'(t)| of two samples, and where it is greatest."""
+"""The empirical loss function |ln f̂(t) − ln f̂'(t)| of two samples, and where it is greatest.
+
+Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differential privacy: a local
+    approach", (18) to (20) and Algorithm 3.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +13,7 @@ from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import Kernel, find_kernel
-from epsilometer.methods.published.local.options import Options
+from epsilometer.methods.published.local.options import Box, Options
 from epsilometer.methods.published.local.samples import (
     Outcomes,
     as_matrix,
@@ -25,7 +29,7 @@ EDGE_QUANTILE = 0.01
 # .7: .91 of the truth with this, .76 without).
 EDGE_QUANTILE_OF_VECTORS = 0.1
 # Fewer draws than this, as in the first round of a search, may miss a sensible region by chance.
-_ENOUGH_TO_MISS = 200
+_ENOUGH_TO_CHECK_REGION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class LossFunction:
         bandwidths: shape (2, d), of left and right; None if discrete.
         kernel: the kernel; None if discrete.
         region: low and high ends, each of shape (d,); None for all outcomes.
-        draws: the sample itself, for other places than `points`.
+        limits: ends of the support, each of shape (d,); None if it is open or discrete.
+        draws: the sample itself, for other places than `points`: shape (n, d) of left and right,
+            or the distinct outcomes.
     """
 
     kind: str
@@ -56,8 +62,8 @@ class LossFunction:
     n: tuple[int, int]
     bandwidths: Floats | None
     kernel: Kernel | None
-    region: densities.Limits | None
-    limits: densities.Limits | None
+    region: Box | None
+    limits: Box | None
     draws: tuple[Floats, Floats] | Outcomes
 
     @property
@@ -67,7 +73,10 @@ class LossFunction:
 
     @property
     def deviations(self) -> Floats:
-        """The standard error of the loss at the points for one draw per side, shape (m,): σ̂ of the paper."""
+        """The standard error of the loss at the points for one draw per side, shape (m,).
+
+        It is σ̂ of the paper.
+        """
         inverse = 1.0 / self.left_density + 1.0 / self.right_density
         if self.kind == "discrete":
             return np.asarray(np.sqrt(np.maximum(inverse - 2.0, 0.0)))
@@ -77,7 +86,10 @@ class LossFunction:
         return np.asarray(np.sqrt(inverse * self.kernel.roughness ** len(common) / np.prod(common)))
 
     def best(self, penalty: float = 0.0) -> int:
-        """The number of the point with the greatest loss − penalty·σ̂; penalty 0 is the paper's arg max."""
+        """Returns the number of the point with the greatest loss − penalty·σ̂.
+
+        A penalty of 0 is the paper's arg max.
+        """
         return int(np.argmax(self.loss - penalty * self.deviations))
 
     @property
@@ -91,47 +103,42 @@ class LossFunction:
         return self.point(self.best())
 
     def point(self, number: int) -> Any:
-        """A place as plain data."""
+        """Returns a place as plain data."""
         point = self.points[number]
-        return (
-            point.tolist()
-            if isinstance(point, np.ndarray)
-            else point.item()
-            if hasattr(point, "item")
-            else point
-        )
+        if isinstance(point, np.ndarray):
+            return point.tolist()
+        if isinstance(point, np.generic):
+            return point.item()
+        return point
 
     def __call__(self, t: Any) -> Floats:
-        """The loss at other places: a number, an array, or an outcome."""
+        """Returns the loss at other places: a number, an array, or an outcome."""
         if isinstance(self.draws, Outcomes):
             wanted = list(t) if isinstance(t, tuple | np.ndarray) else t
-            losses = (
-                self.loss[number]
-                for number in range(len(self.draws))
-                if self.draws[number] == wanted
-            )
-            # never seen on either side: both densities are the floor
-            return np.asarray(next(losses, 0.0))
-        assert self.kernel is not None
+            for number in range(len(self.draws)):
+                if self.draws[number] == wanted:
+                    return np.asarray(self.loss[number])
+            # Never seen on either side: both densities are the floor.
+            return np.asarray(0.0)
         assert self.bandwidths is not None
         d = self.bandwidths.shape[1]
         places = np.asarray(t, dtype=np.float64)
-        flat = places.reshape(-1, d)
-        both = [
-            np.maximum(
-                densities.kernel_density(rows, flat, h, self.kernel, self.limits), self.floor
-            )
-            for rows, h in zip(self.draws, self.bandwidths, strict=True)
-        ]
-        return np.asarray(
-            np.abs(np.log(both[0] / both[1])).reshape(places.shape if d == 1 else places.shape[:-1])
-        )
+        left_rows, right_rows = self.draws
+        p = self._floored_density(left_rows, places.reshape(-1, d), self.bandwidths[0])
+        q = self._floored_density(right_rows, places.reshape(-1, d), self.bandwidths[1])
+        losses = np.abs(np.log(p / q))
+        return np.asarray(losses.reshape(places.shape if d == 1 else places.shape[:-1]))
+
+    def _floored_density(self, rows: Floats, places: Floats, h: Floats) -> Floats:
+        assert self.kernel is not None
+        density = densities.kernel_density(rows, places, h, self.kernel, self.limits)
+        return np.maximum(density, self.floor)
 
 
 def loss_function(
     left_outputs: object, right_outputs: object, options: Options | None = None, **chosen: Any
 ) -> LossFunction:
-    """The empirical loss function of two samples.
+    """Estimates the loss function of two samples.
 
     Args:
         left_outputs: n outputs of one input; anything a mechanism may return, axis 0 counts
@@ -145,108 +152,134 @@ def loss_function(
         `.estimate`; call it for the loss elsewhere.
 
     Guarantee: none: an estimate; where densities fall below the floor it is too small.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-        approach", (20).
+
+    Reference: Askin, Kutta, Dette (2022), (20).
     """
-    return estimate_loss(
-        as_outputs(left_outputs), as_outputs(right_outputs), with_chosen(options, chosen)
-    )
+    left = as_outputs(left_outputs)
+    right = as_outputs(right_outputs)
+    return estimate_loss(left, right, with_chosen(options, chosen))
 
 
 def with_chosen(options: Options | None, chosen: dict[str, Any]) -> Options:
-    """Options with some of them given by keyword."""
+    """Returns options with some of them given by keyword."""
     try:
         return replace(options or Options(), **chosen)
     except TypeError as error:
         raise InputError(f"{error}; see epsilometer.local.Options for the names") from None
 
 
+def as_outputs(outputs: object) -> Outputs:
+    """Returns outputs of a mechanism as they are; reads anything else."""
+    return outputs if isinstance(outputs, Outputs) else read_outputs(outputs)
+
+
 def estimate_loss(left: Outputs, right: Outputs, options: Options) -> LossFunction:
-    """The loss function of training draws."""
+    """Estimates the loss function from training draws."""
     if not len(left) or not len(right):
         raise InputError(
             f"there are {len(left)} left and {len(right)} right outputs; both sides need some"
         )
     if find_kind(left, right, options.kind) == "discrete":
         return _discrete_loss(count_outcomes(left, right), options)
-    return _continuous_loss((as_matrix(left), as_matrix(right)), options)
+    return _continuous_loss(as_matrix(left), as_matrix(right), options)
 
 
 def _discrete_loss(outcomes: Outcomes, options: Options) -> LossFunction:
+    """Returns the loss at the distinct outcomes (inside the region)."""
+    n_left, n_right = outcomes.n
     floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
-    region = options.box(1)
+    region = options.region_box(1)
     if region is not None:
         numbers = outcomes.numbers()
         if numbers is None:
             raise InputError(
                 "region= is for numbers; these outcomes are not single numbers: leave it out"
             )
-        inside = np.flatnonzero((numbers >= region[0]) & (numbers <= region[1]))
+        inside = np.flatnonzero((numbers >= region.low) & (numbers <= region.high))
         _check_any(len(inside), options)
-        left = outcomes.left[inside]
-        right = outcomes.right[inside]
-        outcomes = replace(outcomes, left=left, right=right, where=outcomes.where[inside])
-    p = np.maximum(outcomes.left / outcomes.n[0], floor)
-    q = np.maximum(outcomes.right / outcomes.n[1], floor)
-    # The outcomes are a sequence that makes them one by one: there may be many, and few are needed.
+        outcomes = outcomes.only(inside)
     return LossFunction(
-        "discrete", outcomes, p, q, floor, outcomes.n, None, None, region, None, outcomes
+        kind="discrete",
+        points=outcomes,
+        left_density=np.maximum(outcomes.left / n_left, floor),
+        right_density=np.maximum(outcomes.right / n_right, floor),
+        floor=floor,
+        n=outcomes.n,
+        bandwidths=None,
+        kernel=None,
+        region=region,
+        limits=None,
+        draws=outcomes,
     )
 
 
-def _continuous_loss(draws: tuple[Floats, Floats], options: Options) -> LossFunction:
+def _continuous_loss(left: Floats, right: Floats, options: Options) -> LossFunction:
+    """Returns the loss on a grid over the region.
+
+    Args:
+        left: shape (n, d), training draws.
+        right: shape (m, d).
+        options: settings.
+    """
+    d = left.shape[1]
+    n = (len(left), len(right))
     kernel = find_kernel(options.kernel)
-    d = draws[0].shape[1]
-    limits = options.limits(d)
-    bandwidths = np.stack(
-        [densities.bandwidth_of("bandwidth", options.bandwidth, rows, kernel) for rows in draws]
-    )
-    low, high = _region(draws, options, limits)
-    n = len(draws[0]), len(draws[1])
-    if min(n) >= _ENOUGH_TO_MISS:
-        _check_any(
-            sum(np.all((rows >= low) & (rows <= high), axis=1).sum() for rows in draws), options
-        )
-    grid = densities.MarginGrid.over(low, high, bandwidths, kernel)
-    left, right = (
-        grid.density(rows, h, kernel, limits) for rows, h in zip(draws, bandwidths, strict=True)
-    )
-    peak = float(max(left.max(), right.max()))
+    limits = options.support_box(d)
+    left_h = densities.bandwidth_of("bandwidth", options.bandwidth, left, kernel)
+    right_h = densities.bandwidth_of("bandwidth", options.bandwidth, right, kernel)
+    bandwidths = np.stack([left_h, right_h])
+    region = _region(left, right, options, limits)
+    if min(n) >= _ENOUGH_TO_CHECK_REGION:
+        _check_any(_count_inside(left, region) + _count_inside(right, region), options)
+    grid = densities.MarginGrid.over(region.low, region.high, bandwidths, kernel)
+    left_density = grid.density(left, left_h, kernel, limits)
+    right_density = grid.density(right, right_h, kernel, limits)
+    peak = float(max(left_density.max(), right_density.max()))
     floor = options.floor or densities.kernel_floor(min(n), bandwidths.min(axis=0), kernel, peak)
-    places = grid.places()[:, 0] if d == 1 else grid.places()
-    p = np.maximum(left, floor)
-    q = np.maximum(right, floor)
     return LossFunction(
-        "continuous", places, p, q, floor, n, bandwidths, kernel, (low, high), limits, draws
+        kind="continuous",
+        points=grid.places()[:, 0] if d == 1 else grid.places(),
+        left_density=np.maximum(left_density, floor),
+        right_density=np.maximum(right_density, floor),
+        floor=floor,
+        n=n,
+        bandwidths=bandwidths,
+        kernel=kernel,
+        region=region,
+        limits=limits,
+        draws=(left, right),
     )
 
 
-def _region(
-    draws: tuple[Floats, Floats], options: Options, limits: densities.Limits | None
-) -> densities.Limits:
-    d = draws[0].shape[1]
-    if (box := options.box(d)) is None:
+def _region(left: Floats, right: Floats, options: Options, limits: Box | None) -> Box:
+    """Returns the given region, or one from the draws' quantiles, inside the support."""
+    d = left.shape[1]
+    box = options.region_box(d)
+    if box is None:
         edge = EDGE_QUANTILE if d == 1 else EDGE_QUANTILE_OF_VECTORS
-        ends = [np.quantile(rows, [edge, 1.0 - edge], axis=0) for rows in draws]
-        box = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
-    low, high = box
+        left_ends = np.quantile(left, [edge, 1.0 - edge], axis=0)
+        right_ends = np.quantile(right, [edge, 1.0 - edge], axis=0)
+        box = Box(
+            low=np.minimum(left_ends[0], right_ends[0]),
+            high=np.maximum(left_ends[1], right_ends[1]),
+        )
     if limits is not None:
-        low = np.maximum(low, limits[0])
-        high = np.minimum(high, limits[1])
-    if not (low < high).all():
+        box = Box(low=np.maximum(box.low, limits.low), high=np.minimum(box.high, limits.high))
+    if not (box.low < box.high).all():
         raise InputError(
-            f"region={options.region!r} and support={options.support!r} leave no room for a location"
+            f"region={options.region!r} and support={options.support!r} leave no room for a "
+            "location"
         )
-    return low, high
+    return box
 
 
-def _check_any(inside: int, options: Options) -> None:
-    if not inside:
+def _count_inside(rows: Floats, box: Box) -> int:
+    return int(np.all((rows >= box.low) & (rows <= box.high), axis=1).sum())
+
+
+def _check_any(n_inside: int, options: Options) -> None:
+    if not n_inside:
         raise InputError(
-            f"region={options.region!r} holds none of the training draws: choose it where outputs lie, or leave it out"
+            f"region={options.region!r} holds none of the training draws: choose it where outputs "
+            "lie, or leave it out"
         )
-
-
-def as_outputs(outputs: object) -> Outputs:
-    """Outputs of a mechanism as they are; anything else is read."""
-    return outputs if isinstance(outputs, Outputs) else read_outputs(outputs)

@@ -1,7 +1,11 @@
-"""The method `local`: finds the place of the greatest loss on training draws, and bounds the loss there on fresh ones.
+"""Method `local`: finds the place of the greatest loss, and bounds the loss there.
 
-Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-approach", Algorithms 3 and 4. Decision record 0024 says where ours differs from the paper, and why.
+Step 1 estimates the loss function on training draws and chooses a place t̂; step 2 bounds the loss
+at t̂ on fresh draws.
+
+Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differential privacy: a local
+    approach", Algorithms 3 and 4. Decision record 0024 says where ours differs from the paper, and
+    why.
 """
 
 import math
@@ -18,36 +22,37 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published.adapters import options_or_default
-from epsilometer.methods.published.local.densities import Limits, kernel_values
+from epsilometer.methods.published.local.densities import kernel_values
+from epsilometer.methods.published.local.events import outcome_event, window_event
 from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
-from epsilometer.methods.published.local.options import Options
+from epsilometer.methods.published.local.options import Box, Options
 from epsilometer.methods.published.local.pointwise import (
     PointwiseLoss,
     discrete_error,
     kernel_error,
     proof_bandwidth,
 )
-from epsilometer.methods.published.local.samples import Outcomes, outcome_event, window_event
+from epsilometer.methods.published.local.samples import Outcomes
 from epsilometer.outputs import Event, Numbers, Outputs
 from epsilometer.result import Finding, Witness
 
 NAME = "local"
 GUARANTEE = "asymptotic"
-# Standard errors of the training draws that are subtracted against the winner's curse; measured
-# where it is used.
-_CURSE = 2.0
+
+# Standard errors of the training draws that are subtracted against the winner's curse (measured at
+# 1e5: Laplace 1 has .956 with two, .921 with one; a vector of three 1.30 with two, 1.20 with one).
+_SELECTION_PENALTY = 2.0
 # Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add
 # up to the same sum.
-_UNIT = 2.0**-32
+_WEIGHT_UNIT = 2.0**-32
 
 
 @dataclass(frozen=True, slots=True)
-class LocalProposal(Proposal):
-    """What step 1 found and step 2 needs; the two kinds of distributions count it differently.
+class LossMaximum:
+    """The place that step 1 chose, and what it chose it by.
 
     Attributes:
-        task: what is to be proved.
         predicted: what chooses among pairs: ε̂, or the bound to expect.
         location: t̂ as plain data.
         explored: ε̂ of the training draws at t̂.
@@ -56,7 +61,6 @@ class LocalProposal(Proposal):
         details: everything else that was chosen, plain data.
     """
 
-    task: Task
     predicted: float
     location: Any
     explored: float
@@ -64,51 +68,101 @@ class LocalProposal(Proposal):
     floor: float
     details: dict[str, Any]
 
-    def finding(self, proof: PointwiseLoss, left: Counts, right: Counts, pair: Pair) -> Finding:
-        """The bound at t̂ as a finding; negative bounds say nothing and become 0.
+
+@dataclass(frozen=True, slots=True)
+class LocalProposal(Proposal):
+    """A place at which step 2 bounds the loss; discrete and continuous draws count differently.
+
+    Attributes:
+        task: what is to be certified.
+        maximum: the place.
+    """
+
+    task: Task
+    maximum: LossMaximum
+
+    @property
+    def predicted(self) -> float:
+        """The bound to expect, or ε̂."""
+        return self.maximum.predicted
+
+    @property
+    def location(self) -> Any:
+        """The place t̂ as plain data."""
+        return self.maximum.location
+
+    def finding(self, loss: PointwiseLoss, left: Counts, right: Counts, pair: Pair) -> Finding:
+        """Returns the bound at t̂ as a finding; negative bounds say nothing and become 0.
 
         The witness is the event around t̂ with its counts and their own exact bounds.
+
+        Args:
+            loss: the loss at t̂ on the fresh draws.
+            left: counts of the event on the left.
+            right: counts of the event on the right.
+            pair: the inputs.
         """
-        failure = proof.failure_probability
         witness = None
-        if (event := self.event) is not None:
-            witness = Witness.of(pair, event, self.direction < 0, left, right, failure)
-        details = {**self.details, "location": self.location, "explored": self.explored}
-        details |= {"estimate": max(proof.estimate, 0.0), "unclipped": proof.lower}
-        details |= {"standard_error": proof.standard_error, "left_density": proof.left_density}
-        details |= {
-            "right_density": proof.right_density,
-            "floor": self.floor,
+        if self.event is not None:
+            witness = Witness.of(
+                pair=pair,
+                event=self.event,
+                flipped=self.maximum.direction < 0,
+                left=left,
+                right=right,
+                failure_probability=loss.failure_probability,
+            )
+        details = {
+            **self.maximum.details,
+            "location": self.maximum.location,
+            "explored": self.maximum.explored,
+            "estimate": max(loss.estimate, 0.0),
+            "unclipped": loss.lower,
+            "standard_error": loss.standard_error,
+            "left_density": loss.left_density,
+            "right_density": loss.right_density,
+            "floor": self.maximum.floor,
             "n_fresh": [left.trials, right.trials],
         }
         return Finding(
-            NAME, max(proof.lower, 0.0), GUARANTEE, 1.0 - failure, witness, self.task.claim, details
+            method=NAME,
+            lower_bound=max(loss.lower, 0.0),
+            guarantee=GUARANTEE,
+            confidence=1.0 - loss.failure_probability,
+            witness=witness,
+            claim=self.task.claim,
+            details=details,
         )
-
-
-# The fields of a `LocalProposal`, in order.
-FoundFields = tuple[Task, float, Any, float, int, float, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeProposal(LocalProposal):
-    """One outcome of a discrete distribution."""
+    """One outcome of a discrete distribution.
+
+    Attributes:
+        event: that this outcome happens.
+    """
 
     event: Event = field()  # not the default of Proposal
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
-        """How often the outcome happened."""
+        """Counts how often the outcome happened."""
         return Counts(int(np.count_nonzero(self.event.contains(outputs))), len(outputs))
 
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The bound from relative frequencies of the fresh draws."""
-        p = max(left.share, self.floor)
-        q = max(right.share, self.floor)
-        error = discrete_error(p, q, (left.trials, right.trials))
-        proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
-        return self.finding(proof, left, right, pair)
+        """Returns the bound from relative frequencies of the fresh draws."""
+        p = max(left.share, self.maximum.floor)
+        q = max(right.share, self.maximum.floor)
+        loss = PointwiseLoss(
+            left_density=p,
+            right_density=q,
+            standard_error=discrete_error(p, q, (left.trials, right.trials)),
+            failure_probability=failure_probability,
+            direction=self.maximum.direction,
+        )
+        return self.finding(loss, left, right, pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +182,15 @@ class KernelTally:
 
     def __add__(self, other: "KernelTally") -> "KernelTally":
         return KernelTally(
-            self.draws + other.draws, self.weight + other.weight, self.hits + other.hits
+            draws=self.draws + other.draws,
+            weight=self.weight + other.weight,
+            hits=self.hits + other.hits,
         )
+
+    @property
+    def counts(self) -> Counts:
+        """Counts of the window around t̂."""
+        return Counts(self.hits, self.draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,58 +209,74 @@ class PlaceProposal(LocalProposal):
     place: Floats
     bandwidth: Floats
     kernel: KernelChoice
-    limits: Limits | None
+    limits: Box | None
+
+    @property
+    def window(self) -> Box:
+        """One bandwidth to each side of t̂."""
+        return Box(low=self.place - self.bandwidth, high=self.place + self.bandwidth)
 
     @property
     def event(self) -> Event | None:
-        """The window of one bandwidth around t̂; None in several dimensions."""
-        low = self.place - self.bandwidth
-        high = self.place + self.bandwidth
-        return None if len(low) > 1 else window_event(self.shape, float(low[0]), float(high[0]))
+        """That an output lies in the window around t̂; None in several dimensions."""
+        if len(self.place) > 1:
+            return None
+        return window_event(self.shape, float(self.window.low[0]), float(self.window.high[0]))
 
     def tally(self, outputs: Outputs, side: int) -> KernelTally:
-        """Kernel values around t̂; outputs of another shape are far away."""
+        """Sums kernel values around t̂; outputs of another shape are far away."""
+        kernel = find_kernel(self.kernel)
+        unit = kernel.peak ** len(self.place) * _WEIGHT_UNIT
+        low, high = self.window
         weight = 0
         hits = 0
-        kernel = find_kernel(self.kernel)
         for block in outputs:
-            columns = [column.values for column in block.columns if isinstance(column, Numbers)]
-            if block.shape == self.shape and len(columns) == len(self.place):
-                rows = np.stack(
-                    [np.asarray(values, dtype=np.float64) for values in columns], axis=1
-                )
-                values = kernel_values(rows, self.place, self.bandwidth, kernel, self.limits)
-                unit = kernel.peak ** len(columns) * _UNIT
-                weight += int(np.rint(values / unit).astype(np.int64).sum())
-                low = self.place - self.bandwidth
-                high = self.place + self.bandwidth
-                hits += int(np.count_nonzero(np.all((rows >= low) & (rows < high), axis=1)))
-        return KernelTally(len(outputs), weight, hits)
+            columns = [
+                np.asarray(column.values, dtype=np.float64)
+                for column in block.columns
+                if isinstance(column, Numbers)
+            ]
+            if block.shape != self.shape or len(columns) != len(self.place):
+                continue
+            rows = np.stack(columns, axis=1)
+            values = kernel_values(rows, self.place, self.bandwidth, kernel, self.limits)
+            weight += int(np.rint(values / unit).astype(np.int64).sum())
+            hits += int(np.count_nonzero(np.all((rows >= low) & (rows < high), axis=1)))
+        return KernelTally(draws=len(outputs), weight=weight, hits=hits)
 
     def certify(
         self, left: KernelTally, right: KernelTally, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The bound from kernel densities of the fresh draws."""
+        """Returns the bound from kernel densities of the fresh draws."""
         kernel = find_kernel(self.kernel)
-        unit = kernel.peak ** len(self.place) * _UNIT / float(np.prod(self.bandwidth))
-        p, q = (
-            max(tally.weight * unit / max(tally.draws, 1), self.floor) for tally in (left, right)
+        p = self._density(left)
+        q = self._density(right)
+        loss = PointwiseLoss(
+            left_density=p,
+            right_density=q,
+            standard_error=kernel_error(p, q, (left.draws, right.draws), self.bandwidth, kernel),
+            failure_probability=failure_probability,
+            direction=self.maximum.direction,
         )
-        error = kernel_error(p, q, (left.draws, right.draws), self.bandwidth, kernel)
-        proof = PointwiseLoss(p, q, error, failure_probability, self.direction)
-        finding = self.finding(
-            proof, Counts(left.hits, left.draws), Counts(right.hits, right.draws), pair
-        )
-        return replace(
-            finding, details={**finding.details, "proof_bandwidth": _plain(self.bandwidth)}
-        )
+        finding = self.finding(loss, left.counts, right.counts, pair)
+        details = {**finding.details, "proof_bandwidth": _plain(self.bandwidth)}
+        return replace(finding, details=details)
+
+    def _density(self, tally: KernelTally) -> float:
+        """Returns the floored density at t̂."""
+        peak = find_kernel(self.kernel).peak
+        unit = peak ** len(self.place) * _WEIGHT_UNIT / float(np.prod(self.bandwidth))
+        return max(tally.weight * unit / max(tally.draws, 1), self.maximum.floor)
 
 
 class LocalMethod(Method):
     """Finds where two densities differ most, and bounds the loss there."""
 
     name = NAME
-    summary = "the loss at one output, by densities (TKDE, TDDE, MPL); discrete or continuous distributions, pure ε"
+    summary = (
+        "the loss at one output, by densities (TKDE, TDDE, MPL); discrete or continuous "
+        "distributions, pure ε"
+    )
     guarantee = GUARANTEE
 
     def __init__(self, options: Options | None = None) -> None:
@@ -211,79 +288,106 @@ class LocalMethod(Method):
         self.fixed_sizes(n_pairs, samples)
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
-        """(n, N) if the options give one of them: n draws for each pair, N to prove; None lets the audit divide."""
+        """Returns (n, N), draws for each pair and for certifying; None lets the audit divide.
+
+        If the options give only one of them, the other one is what remains.
+        """
         n = self.options.n
-        fresh = self.options.N
+        n_fresh = self.options.N
         if n is None:
-            if fresh is None:
+            if n_fresh is None:
                 return None
-            n = (samples - fresh) // n_pairs
-        fresh = samples - n_pairs * n if fresh is None else fresh
-        if n < 1 or fresh < n or n_pairs * n + fresh > samples:
+            n = (samples - n_fresh) // n_pairs
+        if n_fresh is None:
+            n_fresh = samples - n_pairs * n
+        if n < 1 or n_fresh < n or n_pairs * n + n_fresh > samples:
             raise InputError(
-                f"samples={samples} is too few for n={self.options.n}, N={self.options.N} and {n_pairs} pairs: step 1 "
-                f"takes n for each pair, step 2 takes N ≥ n more"
+                f"samples={samples} is too few for n={self.options.n}, N={self.options.N} and "
+                f"{n_pairs} pairs: step 1 takes n for each pair, step 2 takes N ≥ n more"
             )
-        return n, fresh
+        return n, n_fresh
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> OutcomeProposal | PlaceProposal:
-        """The place where the training draws show the greatest loss (or promise the greatest bound)."""
+        """Returns the place with the greatest loss (or predicted bound) on the training draws."""
         check_claim(task.claim)
         loss = estimate_loss(left, right, self.options)
         penalty = self._penalty(loss, task)
         number = loss.best(penalty)
-        found = self._found(loss, number, penalty, task)
+        maximum = self._maximum(loss, number, penalty)
         if isinstance(loss.draws, Outcomes):
-            return OutcomeProposal(*found, outcome_event(loss.draws, number))
-        kernel = self.options.kernel
-        bandwidth = proof_bandwidth(loss.draws, task.n_fresh, self.options, find_kernel(kernel))
-        place = np.atleast_1d(np.asarray(loss.points[number], dtype=np.float64))
-        return PlaceProposal(*found, left.blocks[0].shape, place, bandwidth, kernel, loss.limits)
+            event = outcome_event(loss.draws, number)
+            return OutcomeProposal(task=task, maximum=maximum, event=event)
+        left_rows, right_rows = loss.draws
+        kernel = find_kernel(self.options.kernel)
+        return PlaceProposal(
+            task=task,
+            maximum=maximum,
+            shape=left.blocks[0].shape,
+            place=np.atleast_1d(np.asarray(loss.points[number], dtype=np.float64)),
+            bandwidth=proof_bandwidth(left_rows, right_rows, task.n_fresh, self.options, kernel),
+            kernel=self.options.kernel,
+            limits=loss.limits,
+        )
 
     def _penalty(self, loss: LossFunction, task: Task) -> float:
+        """Returns how many σ̂ a place's loss is reduced by before places are compared.
+
+        The certificate subtracts its quantile; selection bias costs standard errors of the training
+        draws.
+        """
         if self.options.select == "loss":
             return 0.0
-        # The proof's quantile, and two standard errors of the training draws against the winner's
-        # curse (measured at 1e5: Laplace 1 has .956 with two, .921 with one; a vector of three 1.30
-        # with two, 1.20 with one).
         quantile = -float(ndtri(task.failure_probability))
-        return quantile / math.sqrt(max(min(task.n_fresh), 1)) + _CURSE / math.sqrt(min(loss.n))
+        certificate = quantile / math.sqrt(max(min(task.n_fresh), 1))
+        return certificate + _SELECTION_PENALTY / math.sqrt(min(loss.n))
 
-    def _found(self, loss: LossFunction, number: int, penalty: float, task: Task) -> FoundFields:
-        """The fields of a `LocalProposal`."""
+    def _maximum(self, loss: LossFunction, number: int, penalty: float) -> LossMaximum:
+        """Returns a point of the loss function as the chosen place."""
         explored = float(loss.loss[number])
-        predicted = explored - penalty * float(loss.deviations[number])
+        left_is_larger = loss.left_density[number] >= loss.right_density[number]
+        return LossMaximum(
+            predicted=explored - penalty * float(loss.deviations[number]),
+            location=loss.point(number),
+            explored=explored,
+            direction=1 if left_is_larger else -1,
+            floor=loss.floor,
+            details=self._details(loss),
+        )
+
+    def _details(self, loss: LossFunction) -> dict[str, Any]:
+        """Returns the settings behind a loss function, and which of them the draws chose."""
+        names = ["floor"]
+        if loss.kind == "continuous":
+            names += ["region", "bandwidth", "proof_bandwidth"]
+        chosen_from_draws = [name for name in names if getattr(self.options, name) is None]
+        if self.options.kind == "auto":
+            chosen_from_draws.append("kind")
         details: dict[str, Any] = {
             "kind": loss.kind,
             "select": self.options.select,
             "n_training": list(loss.n),
+            "chosen_from_draws": chosen_from_draws,
         }
-        names = (
-            ["floor"]
-            if loss.kind == "discrete"
-            else ["floor", "region", "bandwidth", "proof_bandwidth"]
-        )
-        chosen = [name for name in names if getattr(self.options, name) is None]
-        details["chosen_from_draws"] = [*chosen, "kind"] if self.options.kind == "auto" else chosen
         if loss.region is not None:
-            details["region"] = [_plain(loss.region[0]), _plain(loss.region[1])]
+            details["region"] = [_plain(loss.region.low), _plain(loss.region.high)]
         if loss.bandwidths is not None:
             details["kernel"] = find_kernel(self.options.kernel).name
             details["bandwidth"] = [_plain(side) for side in loss.bandwidths]
         if loss.limits is not None:
-            details["support"] = [_plain(loss.limits[0]), _plain(loss.limits[1])]
-        direction = 1 if loss.left_density[number] >= loss.right_density[number] else -1
-        return task, predicted, loss.point(number), explored, direction, loss.floor, details
+            details["support"] = [_plain(loss.limits.low), _plain(loss.limits.high)]
+        return details
 
 
 def check_claim(claim: Claim) -> None:
-    """The local approach is about pure ε."""
+    """Refuses claims other than pure privacy."""
     if not isinstance(claim, PureDP):
-        text = f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use method='events'"
-        raise InputError(text)
+        raise InputError(
+            f"claim={claim.describe()}: the local approach bounds pure ε only (PureDP); use "
+            "method='events'"
+        )
 
 
 def _plain(values: Floats) -> Any:
-    """A number for one coordinate, a list for several; infinities as text, because JSON has none."""
+    """Returns a number for one coordinate, a list for several; infinities as text, for JSON."""
     plain = [value if math.isfinite(value) else repr(value) for value in values.tolist()]
     return plain[0] if len(plain) == 1 else plain

@@ -1,4 +1,8 @@
-"""Algorithms 3 and 4: DPL on one pair, MPL on many, and the data-centric level of one dataset."""
+"""Algorithms 3 and 4: DPL on one pair, MPL on many, and the data-centric level of one dataset.
+
+Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differential privacy: a local
+    approach".
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -6,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_confidence
 from epsilometer.engine import Phase, Sampler, check_seed, open_runner
@@ -32,7 +37,7 @@ class DataSpecificLoss:
         estimate: ε̂, the greatest estimated loss.
         location: t̂, where it is.
         pair: the two inputs.
-        loss: the whole empirical loss function.
+        loss: the empirical loss function.
         seed: repeats it.
     """
 
@@ -101,14 +106,21 @@ def dpl(
         **chosen: `bandwidth`, `kernel`, `support`, `kind`; see `Options`.
 
     Guarantee: none: an estimate, too large on average where many places are about equally bad.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-        approach", Algorithm 3.
+
+    Reference: Askin, Kutta, Dette (2022), Algorithm 3.
     """
     options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
     inputs = as_pair(pair)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
-    loss = estimate_loss(*sampler.both(Phase.TRAIN, 0, inputs, n), options)
-    return DataSpecificLoss(loss.estimate, loss.location, inputs, loss, sampler.seed)
+    left, right = sampler.both(Phase.TRAIN, 0, inputs, n)
+    loss = estimate_loss(left, right, options)
+    return DataSpecificLoss(
+        estimate=loss.estimate,
+        location=loss.location,
+        pair=inputs,
+        loss=loss,
+        seed=sampler.seed,
+    )
 
 
 def mpl(
@@ -124,7 +136,7 @@ def mpl(
     select: str = "loss",
     **chosen: Any,
 ) -> MaximumLoss:
-    """A lower bound on the greatest privacy loss over some pairs.
+    """Returns a lower bound on the greatest privacy loss over some pairs.
 
     Step 1 estimates the loss on every pair with n draws per side and keeps the pair and the place
     t̂ with the greatest one; step 2 bounds the loss there with N fresh draws per side: LB =
@@ -141,15 +153,16 @@ def mpl(
         confidence: 1 − α.
         seed: makes it repeatable.
         jobs: worker processes; they do not change the result.
-        select: "loss" is the paper's; "bound" prefers places that promise a larger bound. **chosen:
-        `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
-        `Options`.
+        select: "loss" is the paper's; "bound" prefers places that promise a larger bound.
+        **chosen: `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
+            `Options`.
 
     Guarantee: asymptotic: as n and N grow, LB exceeds the greatest loss with probability tending to
         at most 1 − confidence. The side with the larger density is fixed in step 1, so this holds
         for a loss of 0, too.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-        approach", Algorithm 4 (with the second density that of the same pair's other input).
+
+    Reference: Askin, Kutta, Dette (2022), Algorithm 4 (with the second density that of the same
+        pair's other input).
     """
     options = with_chosen(Options(n=n, N=N, region=region, floor=floor, select=select), chosen)
     check_size("n", n)
@@ -157,34 +170,47 @@ def mpl(
     candidates = as_pairs(pairs)
     sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
     method = LocalMethod(options)
-    proposals = []
+    proposals: list[OutcomeProposal | PlaceProposal] = []
     for number, pair in enumerate(candidates):
-        stream = Stream(sampler.seed, Phase.CERTIFY, number)
-        task = Task(PureDP(0.0), (N, N), 1.0 - confidence, stream)
-        proposals.append(method.propose(*sampler.both(Phase.TRAIN, number, pair, n), task))
-    number = max(range(len(proposals)), key=lambda each: proposals[each].predicted)
-    pair = candidates[number]
-    fresh = sampler.both(Phase.CERTIFY, number, pair, N)
-    best = _with_fresh_bandwidth(proposals[number], fresh, options)
-    finding = best.certify(best.tally(fresh[0], 0), best.tally(fresh[1], 1), pair, 1.0 - confidence)  # type: ignore[arg-type]
-    bound = finding.lower_bound
-    details = finding.details
-    found = (
-        bound,
-        details["unclipped"],
-        details["estimate"],
-        best.location,
-        pair,
-        number,
-        details["explored"],
+        task = Task(
+            claim=PureDP(0.0),
+            n_fresh=(N, N),
+            failure_probability=1.0 - confidence,
+            stream=Stream(sampler.seed, Phase.CERTIFY, number),
+        )
+        left, right = sampler.both(Phase.TRAIN, number, pair, n)
+        proposals.append(method.propose(left, right, task))
+
+    best_number = max(range(len(proposals)), key=lambda number: proposals[number].predicted)
+    best_pair = candidates[best_number]
+    fresh_left, fresh_right = sampler.both(Phase.CERTIFY, best_number, best_pair, N)
+    proposal = _with_fresh_bandwidth(proposals[best_number], fresh_left, fresh_right, options)
+    finding = proposal.certify(
+        proposal.tally(fresh_left, 0),  # type: ignore[arg-type]
+        proposal.tally(fresh_right, 1),  # type: ignore[arg-type]
+        best_pair,
+        1.0 - confidence,
     )
-    return MaximumLoss(*found, finding.confidence, n, N, sampler.seed, finding)
+    return MaximumLoss(
+        lower_bound=finding.lower_bound,
+        unclipped=finding.details["unclipped"],
+        estimate=finding.details["estimate"],
+        location=proposal.location,
+        pair=best_pair,
+        number=best_number,
+        explored=finding.details["explored"],
+        confidence=finding.confidence,
+        n=n,
+        N=N,
+        seed=sampler.seed,
+        finding=finding,
+    )
 
 
 def data_centric(
     mechanism: object, dataset: Any, neighbours: Iterable[Any], **settings: Any
 ) -> MaximumLoss:
-    """A lower bound on the privacy loss of one dataset against all its neighbours.
+    """Returns a lower bound on the privacy loss of one dataset against all its neighbours.
 
     Args:
         mechanism: as for `mpl`.
@@ -197,8 +223,8 @@ def data_centric(
         right.
 
     Guarantee: as for `mpl`, about the given neighbours.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-        approach", (5).
+
+    Reference: Askin, Kutta, Dette (2022), (5).
     """
     others = list(neighbours)
     # The dataset itself may be among its neighbours, but not alone.
@@ -211,16 +237,27 @@ def data_centric(
 
 
 def _with_fresh_bandwidth(
-    proposal: OutcomeProposal | PlaceProposal, fresh: tuple[Outputs, Outputs], options: Options
+    proposal: OutcomeProposal | PlaceProposal,
+    fresh_left: Outputs,
+    fresh_right: Outputs,
+    options: Options,
 ) -> OutcomeProposal | PlaceProposal:
-    """Step 2 with the rule of thumb of its own draws, as in the paper."""
+    """Returns the proposal with the rule of thumb of step 2's own draws, as in the paper.
+
+    It stays as it is where the fresh draws have no bandwidth.
+    """
     if not isinstance(proposal, PlaceProposal):
         return proposal
-    sides = [rows[np.isfinite(rows).all(axis=1)] for rows in map(as_matrix, fresh)]
-    n = len(sides[0]), len(sides[1])
-    if sides[0].shape[1] != len(proposal.place) or sides[0].shape != sides[1].shape or min(n) < 2:
+    left = _finite_rows(fresh_left)
+    right = _finite_rows(fresh_right)
+    n = (len(left), len(right))
+    if left.shape[1] != len(proposal.place) or left.shape != right.shape or min(n) < 2:
         return proposal
-    return replace(
-        proposal,
-        bandwidth=proof_bandwidth((sides[0], sides[1]), n, options, find_kernel(options.kernel)),
-    )
+    bandwidth = proof_bandwidth(left, right, n, options, find_kernel(options.kernel))
+    return replace(proposal, bandwidth=bandwidth)
+
+
+def _finite_rows(outputs: Outputs) -> Floats:
+    """Returns continuous outputs without NaN and infinities, shape (n, d)."""
+    rows = as_matrix(outputs)
+    return rows[np.isfinite(rows).all(axis=1)]

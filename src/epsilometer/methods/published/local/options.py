@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,22 +17,38 @@ from epsilometer.methods.published.local.kernels import (
     find_kernel,
 )
 
+# One end of a region: a number for all coordinates, or one for each.
 Bound = float | Sequence[float]
+# (low, high) as users give it.
 Region = tuple[Bound, Bound]
 
 # More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
 MOST_DIMENSIONS = 4
 KINDS = ("auto", "discrete", "continuous")
 SELECTIONS = ("loss", "bound")
+# Fewer draws than this estimate nothing.
+_FEWEST_DRAWS = 10
+
+
+class Box(NamedTuple):
+    """A box of outputs.
+
+    Attributes:
+        low: shape (d,), the lower ends; −inf where the box is open.
+        high: shape (d,), the upper ends; inf where the box is open.
+    """
+
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the local approach estimates. None lets the data choose; the finding's details say what was chosen.
+    """How the local approach estimates; the finding's details report what None has chosen.
 
     Attributes:
         n: draws per side for every pair in step 1, which finds the pair and the location.
-        N: fresh draws per side for the best pair in step 2, which proves; at least n.
+        N: fresh draws per side for the best pair in step 2, which certifies; at least n.
         region: the closed box C = (low, high) in which the location is sought; numbers, or one per
             coordinate.
         floor: τ, below which no density estimate is trusted.
@@ -67,7 +83,8 @@ class Options:
         check_size("N", self.N)
         if self.n is not None and self.N is not None and self.n > self.N:
             raise InputError(
-                f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many draws"
+                f"n={self.n} is more than N={self.N}: step 2 proves and needs at least as many "
+                "draws"
             )
         check_floor(self.floor)
         check_bandwidth("bandwidth", self.bandwidth)
@@ -77,95 +94,108 @@ class Options:
                 f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1"
             )
         find_kernel(self.kernel)
-        region = self.box()
-        support = self.limits()
+        region = self.region_box()
+        support = self.support_box()
         check_choice("kind", self.kind, KINDS)
         check_choice("select", self.select, SELECTIONS)
         if region is None or support is None:
             return
-        if not (np.maximum(region[0], support[0]) < np.minimum(region[1], support[1])).all():
+        low = np.maximum(region.low, support.low)
+        high = np.minimum(region.high, support.high)
+        if not (low < high).all():
             raise InputError(f"region={self.region!r} lies outside support={self.support!r}")
 
-    def box(self, d: int | None = None) -> tuple[Floats, Floats] | None:
-        """The region as two arrays of shape (d,); without d, (1,) where one number stands for all coordinates."""
-        return None if self.region is None else _two_ends("region", self.region, d)
+    def region_box(self, d: int | None = None) -> Box | None:
+        """Returns the region, or None if none is given.
 
-    def limits(self, d: int | None = None) -> tuple[Floats, Floats] | None:
-        """The support likewise, −inf and inf where it is open."""
-        return (
-            None if self.support is None else _two_ends("support", self.support, d, open_ends=True)
-        )
+        Args:
+            d: coordinates of the outputs. Without it, a number that stands for all coordinates
+                stays one of shape (1,).
+        """
+        if self.region is None:
+            return None
+        return _as_box("region", self.region, d, open_ends=False)
+
+    def support_box(self, d: int | None = None) -> Box | None:
+        """Returns the support likewise, −inf and inf where it is open."""
+        if self.support is None:
+            return None
+        return _as_box("support", self.support, d, open_ends=True)
 
 
 def check_size(name: str, value: int | None) -> None:
-    """A whole number of draws, at least 10, or None."""
+    """Checks a number of draws: a whole number of at least 10, or None."""
     if value is not None:
-        check_whole(name, value, 10)
+        check_whole(name, value, _FEWEST_DRAWS)
 
 
 def check_floor(floor: float | None) -> None:
-    """Positive, or None."""
+    """Checks a floor: positive, or None."""
     if floor is not None:
         check_positive("floor", floor, hint="; None chooses it from the draws")
 
 
 def check_bandwidth(name: str, bandwidth: object) -> None:
-    """Positive numbers, a rule, a function, or None."""
+    """Checks a bandwidth: positive numbers, a rule, a function, or None."""
     if bandwidth is None or callable(bandwidth):
         return
     if isinstance(bandwidth, str):
         check_choice(name, bandwidth, tuple(RULES))
         return
     values = _as_floats(name, bandwidth)
-    if (
-        values.ndim > 1
-        or not len(np.atleast_1d(values))
-        or not (np.isfinite(values) & (values > 0.0)).all()
-    ):
+    is_row = values.ndim <= 1 and values.size > 0
+    if not is_row or not (np.isfinite(values) & (values > 0.0)).all():
         raise InputError(
             f"{name}={bandwidth!r} must be positive, e.g. 0.1; None chooses it from the draws"
         )
 
 
 def per_coordinate(name: str, values: Floats, d: int) -> Floats:
-    """One number per coordinate, shape (d,), where one may stand for all."""
+    """Returns one number per coordinate, shape (d,), where a single one may stand for all."""
     if len(values) not in (1, d):
         raise InputError(f"{name} has {len(values)} coordinates, the outputs have {d}")
     return np.broadcast_to(values, (d,)).astype(np.float64)
 
 
-def _two_ends(
-    name: str, ends: object, d: int | None, open_ends: bool = False
-) -> tuple[Floats, Floats]:
+def _as_box(name: str, ends: object, d: int | None, open_ends: bool) -> Box:
+    """Returns (low, high) as a checked box.
+
+    Args:
+        name: of the setting, for error texts.
+        ends: as the user gave them.
+        d: coordinates of the outputs; None leaves a number that stands for all of them.
+        open_ends: whether None and infinities are allowed.
+    """
     if not isinstance(ends, tuple | list | np.ndarray) or len(ends) != 2:
         raise InputError(f"{name}={ends!r} must be (low, high)")
-    given = list(ends)
-    # where None stands for infinity
-    for number, open_end in enumerate((-math.inf, math.inf) if open_ends else ()):
-        end = given[number]
-        several = (
-            [open_end if each is None else each for each in end]
-            if isinstance(end, tuple | list)
-            else end
-        )
-        given[number] = open_end if end is None else several
-    low, high = (np.atleast_1d(_as_floats(name, end)) for end in given)
-    if (
-        low.ndim > 1
-        or high.ndim > 1
-        or len(low) != len(high)
-        or not 1 <= len(low) <= MOST_DIMENSIONS
-    ):
+    given_low, given_high = ends
+    if open_ends:
+        given_low = _with_open_end(given_low, -math.inf)
+        given_high = _with_open_end(given_high, math.inf)
+    low = np.atleast_1d(_as_floats(name, given_low))
+    high = np.atleast_1d(_as_floats(name, given_high))
+    are_rows = low.ndim == 1 and high.ndim == 1
+    if not are_rows or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
         raise InputError(
-            f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} coordinates"
+            f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} "
+            "coordinates"
         )
     if not open_ends and not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError(f"{name}={ends!r} is unbounded: give finite ends, (low, high)")
     if not (low < high).all():
         raise InputError(f"{name}={ends!r} is empty: each low must be below its high")
-    return (
-        (low, high) if d is None else (per_coordinate(name, low, d), per_coordinate(name, high, d))
-    )
+    if d is None:
+        return Box(low, high)
+    return Box(per_coordinate(name, low, d), per_coordinate(name, high, d))
+
+
+def _with_open_end(end: object, infinity: float) -> object:
+    """Replaces None by infinity, as an end itself or among the ends of several coordinates."""
+    if end is None:
+        return infinity
+    if isinstance(end, tuple | list):
+        return [infinity if coordinate is None else coordinate for coordinate in end]
+    return end
 
 
 def _as_floats(name: str, value: object) -> Floats:

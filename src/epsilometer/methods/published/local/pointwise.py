@@ -1,4 +1,8 @@
-"""A one-sided interval for the loss at one place (Section IV-B of the paper)."""
+"""A one-sided interval for the loss at one place.
+
+Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differential privacy: a local
+    approach", Section IV-B.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,8 +19,8 @@ from epsilometer.methods.published.local.kernels import (
     Kernel,
     find_kernel,
     own_bandwidth,
+    robust_scales,
     rule_of_thumb,
-    spreads,
 )
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
 from epsilometer.methods.published.local.options import Options, per_coordinate
@@ -46,8 +50,10 @@ class PointwiseLoss:
     @property
     def estimate(self) -> float:
         """The estimated loss."""
-        ratio = math.log(self.left_density / self.right_density)
-        return ratio * self.direction if self.direction else abs(ratio)
+        log_ratio = math.log(self.left_density / self.right_density)
+        if self.direction == 0:
+            return abs(log_ratio)
+        return log_ratio * self.direction
 
     @property
     def lower(self) -> float:
@@ -55,100 +61,140 @@ class PointwiseLoss:
         return self.estimate + float(ndtri(self.failure_probability)) * self.standard_error
 
 
-def discrete_error(left: float, right: float, n: tuple[int, int]) -> float:
-    """The standard error of ln f̂ − ln f̂' for relative frequencies."""
-    variance = (1.0 / left - 1.0) / n[0] + (1.0 / right - 1.0) / n[1]
-    return math.sqrt(max(variance, 0.0))
-
-
-def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kernel: Kernel) -> float:
-    """The standard error of ln f̂ − ln f̂' for kernel densities of one bandwidth, shape (d,)."""
-    factor = kernel.roughness ** len(h) / float(np.prod(h))
-    return math.sqrt(factor * (1.0 / (left * n[0]) + 1.0 / (right * n[1])))
-
-
-def proof_bandwidth(
-    sides: tuple[Floats, Floats], n: tuple[int, int], options: Options, kernel: Kernel
-) -> Floats:
-    """The bandwidth of step 2, common to both sides, shape (d,): the given one, or the smaller one by the rule.
-
-    Args:
-        sides: draws of left and right, each of shape (m, d); step 2 may have others.
-        n: draws that step 2 has of each.
-    """
-    given = options.proof_bandwidth
-    if given is not None and not callable(given) and not isinstance(given, str):
-        return per_coordinate(
-            "proof_bandwidth", np.atleast_1d(np.asarray(given, dtype=np.float64)), sides[0].shape[1]
-        )
-    widths: list[Floats] = []
-    for rows, fresh in zip(sides, n, strict=True):
-        # what it says about these draws, at the rate of the rules for the number of fresh ones
-        if callable(given):
-            change = (max(fresh, 1) / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
-            own = own_bandwidth("proof_bandwidth", given, rows)
-            widths.append(own * change * max(fresh, 1) ** -options.undersmoothing)
-        else:
-            widths.append(
-                rule_of_thumb(spreads(rows), fresh, kernel, options.undersmoothing, given or "nrd0")
-            )
-    return np.asarray(np.minimum(widths[0], widths[1]))
-
-
 def interval(
     left_outputs: object, right_outputs: object, t: Any, confidence: float = 0.95, **chosen: Any
 ) -> PointwiseLoss:
-    """A one-sided interval [lower, ∞) for the loss |ln f(t) − ln f'(t)| at a place chosen beforehand.
+    """Returns a one-sided interval [lower, ∞) for the loss |ln f(t) − ln f'(t)| at a fixed place.
 
     Args:
         left_outputs: outputs of one input, axis 0 counts them.
         right_outputs: outputs of the other.
         t: the place: a number, d numbers, or an outcome. It must not have been chosen by looking at
             these outputs.
-        confidence: of the interval. **chosen: `floor`, `proof_bandwidth`, `undersmoothing`,
-        `kernel`, `support`, `kind`; see `Options`.
+        confidence: of the interval.
+        **chosen: `floor`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
+            `Options`.
 
     Returns:
         `.lower`, `.estimate` and `.standard_error`.
 
     Guarantee: asymptotic, for a positive finite loss: lower exceeds it with probability tending to
         1 − confidence.
-    Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy: a local
-        approach", (25).
+
+    Reference: Askin, Kutta, Dette (2022), (25).
     """
     options = with_chosen(None, chosen)
     check_confidence(confidence)
-    left, right = (as_outputs(outputs) for outputs in (left_outputs, right_outputs))
-    if min(len(left), len(right)) < 2:
+    left = as_outputs(left_outputs)
+    right = as_outputs(right_outputs)
+    n = (len(left), len(right))
+    if min(n) < 2:
         raise InputError(
             f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2"
         )
-    n = len(left), len(right)
     if find_kind(left, right, options.kind) == "discrete":
-        shares = _frequencies(left, right, t, options)
-        return PointwiseLoss(*shares, discrete_error(*shares, n), 1.0 - confidence)
-    rows = (as_matrix(left), as_matrix(right))
-    kernel = find_kernel(options.kernel)
-    h = proof_bandwidth(rows, n, options, kernel)
-    floor = options.floor or densities.kernel_floor(min(n), h, kernel)
-    places = densities.as_places(t, len(h))[0]
-    limits = options.limits(len(h))
-    p, q = (
-        max(densities.kernel_density(side, places, h, kernel, limits).item(), floor)
-        for side in rows
+        p, q = _frequencies(left, right, t, options)
+        standard_error = discrete_error(p, q, n)
+    else:
+        left_rows = as_matrix(left)
+        right_rows = as_matrix(right)
+        kernel = find_kernel(options.kernel)
+        h = proof_bandwidth(left_rows, right_rows, n, options, kernel)
+        floor = options.floor or densities.kernel_floor(min(n), h, kernel)
+        places = densities.as_places(t, len(h)).points
+        limits = options.support_box(len(h))
+        left_density = densities.kernel_density(left_rows, places, h, kernel, limits)
+        right_density = densities.kernel_density(right_rows, places, h, kernel, limits)
+        p = max(left_density.item(), floor)
+        q = max(right_density.item(), floor)
+        standard_error = kernel_error(p, q, n, h, kernel)
+    return PointwiseLoss(
+        left_density=p,
+        right_density=q,
+        standard_error=standard_error,
+        failure_probability=1.0 - confidence,
     )
-    return PointwiseLoss(p, q, kernel_error(p, q, n, h, kernel), 1.0 - confidence)
 
 
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
+    """Returns the floored relative frequencies of one outcome on the left and on the right."""
     outcomes = count_outcomes(left, right)
+    n_left, n_right = outcomes.n
     floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
     numbers = outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
-        hits = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
+        is_wanted = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
     else:
         wanted = list(t) if isinstance(t, tuple | list | np.ndarray) else t
-        hits = np.array([outcomes[number] == wanted for number in range(len(outcomes))])
-    p = outcomes.left[hits].sum() / outcomes.n[0]
-    q = outcomes.right[hits].sum() / outcomes.n[1]
-    return max(float(p), floor), max(float(q), floor)
+        is_wanted = np.array([outcomes[number] == wanted for number in range(len(outcomes))])
+    p = float(outcomes.left[is_wanted].sum() / n_left)
+    q = float(outcomes.right[is_wanted].sum() / n_right)
+    return max(p, floor), max(q, floor)
+
+
+# --- standard errors and the bandwidth of step 2 ----------------------------------------------
+
+
+def discrete_error(left: float, right: float, n: tuple[int, int]) -> float:
+    """Returns the standard error of ln f̂ − ln f̂' for relative frequencies.
+
+    Args:
+        left: relative frequency on the left.
+        right: relative frequency on the right.
+        n: draws of left and right.
+    """
+    n_left, n_right = n
+    variance = (1.0 / left - 1.0) / n_left + (1.0 / right - 1.0) / n_right
+    return math.sqrt(max(variance, 0.0))
+
+
+def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kernel: Kernel) -> float:
+    """Returns the standard error of ln f̂ − ln f̂' for kernel densities.
+
+    Args:
+        left: density on the left.
+        right: density on the right.
+        n: draws of left and right.
+        h: shape (d,), the bandwidth of both sides.
+        kernel: the kernel.
+    """
+    n_left, n_right = n
+    factor = kernel.roughness ** len(h) / float(np.prod(h))
+    return math.sqrt(factor * (1.0 / (left * n_left) + 1.0 / (right * n_right)))
+
+
+def proof_bandwidth(
+    left: Floats, right: Floats, n: tuple[int, int], options: Options, kernel: Kernel
+) -> Floats:
+    """Returns the bandwidth of step 2, common to both sides, shape (d,).
+
+    It is the given one, or the smaller of both sides' by the rule.
+
+    Args:
+        left: shape (m, d), draws of the left; step 2 may have others.
+        right: shape (m, d), draws of the right.
+        n: draws that step 2 has of left and right.
+        options: settings.
+        kernel: the kernel.
+    """
+    given = options.proof_bandwidth
+    if given is not None and not callable(given) and not isinstance(given, str):
+        numbers = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        return per_coordinate("proof_bandwidth", numbers, left.shape[1])
+    n_left, n_right = n
+    left_width = _proof_bandwidth_of_side(left, n_left, options, kernel)
+    right_width = _proof_bandwidth_of_side(right, n_right, options, kernel)
+    return np.asarray(np.minimum(left_width, right_width))
+
+
+def _proof_bandwidth_of_side(rows: Floats, n: int, options: Options, kernel: Kernel) -> Floats:
+    """Returns the bandwidth of one side by the rule or by the caller's function, shape (d,)."""
+    given = options.proof_bandwidth
+    if not callable(given):
+        scales = robust_scales(rows)
+        return rule_of_thumb(scales, n, kernel, options.undersmoothing, given or "nrd0")
+    # The function sees these draws; the rate of the rules adapts it to the number of fresh ones.
+    n = max(n, 1)
+    change = (n / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))
+    width = own_bandwidth("proof_bandwidth", given, rows)
+    return np.asarray(width * change * n**-options.undersmoothing, dtype=np.float64)

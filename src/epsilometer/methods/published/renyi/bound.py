@@ -116,7 +116,7 @@ def lower_bounds(
     kernel: KernelChoice = "gaussian",
     bandwidth: BandwidthChoice = None,
 ) -> tuple[FlooredBound, ...]:
-    """Computes `lower_bound` at several orders from one sample; each holds on its own, not jointly."""
+    """Computes `lower_bound` at several orders from one sample; each holds alone, not jointly."""
     checked_orders = [check_order(order) for order in orders]
     if floor is not None:
         check_floor(floor, sharpness)

@@ -314,5 +314,5 @@ def _derivative_functional(counts: Floats, step: float, degree: int, bandwidth: 
 def undersmoothed(bandwidth: float, scale: float, power: float = UNDERSMOOTHING) -> float:
     """Raises a bandwidth to a power, in units of the scale, so that the unit does not matter."""
     if scale > 0.0:
-        return scale * (bandwidth / scale) ** power
+        return float(scale * (bandwidth / scale) ** power)
     return bandwidth
