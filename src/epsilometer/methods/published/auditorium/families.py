@@ -203,10 +203,9 @@ def _line_basis(line: Line, degree: int) -> Floats:
     edges = line.edges
     middles = np.concatenate([edges[:1], 0.5 * edges[:-1] + 0.5 * edges[1:], edges[-1:]])
     half_width = 0.5 * (edges[-1] - edges[0])
+    positions = np.zeros(len(middles))
     if half_width > 0.0:
         positions = (middles - edges[0]) / half_width - 1.0
-    else:
-        positions = np.zeros(len(middles))
     basis = np.zeros((line.n_cells, degree))
     # Without T_0: a constant added to h changes nothing.
     basis[:-1] = chebyshev.chebvander(np.clip(positions, -1.0, 1.0), degree)[:, 1:]

@@ -302,10 +302,9 @@ def landmark_moments(shapes: list[ShapeKernel], outputs: Outputs) -> LandmarkMom
     means: list[Floats] = []
     seconds: list[Floats] = []
     for shape in shapes:
+        kernels = np.zeros((0, len(shape.landmarks)))
         if shape.shape in blocks:
             kernels = shape.kernels(blocks[shape.shape])
-        else:
-            kernels = np.zeros((0, len(shape.landmarks)))
         means.append(kernels.sum(axis=0) / n)
         seconds.append(kernels.T @ kernels / n)
     # Outputs of two shapes have kernel 0.
