@@ -50,9 +50,10 @@ _LARGEST_EPSILON = 50.0
 _LARGEST_DELTA = 1.0 - 2.0**-52
 # Ridges that are tried, in units of the kernel: small ones fit the noise of the training draws.
 _RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-# Standard errors by which ridges are compared: about those that the certificate will subtract.
+# Standard errors that are subtracted when ridges are compared; the value was set by hand, and its
+# reason is not recorded.
 _RIDGE_PENALTY = 2.5
-# A stake must stay below 1/2, and the bet should survive a single bad draw.
+# A stake must stay below 1/2; how far below was set by hand, and the reason is not recorded.
 _LARGEST_STAKE = 0.3
 # h = k(x, x') − 2k(x, y) + k(y, y') lies between these.
 _SMALLEST_TERM = -2.0

@@ -18,9 +18,9 @@ from epsilometer.methods.published.ldp.formulas import Smoothness
 # More draws than this are refused unless the user raises the limit: a quarter of an hour with the
 # fastest mechanisms.
 MOST_DRAWS = 1_000_000_000
-# The finest precision that is considered: nobody can draw enough for it.
+# The finest precision that is considered.
 _FINEST = 1e-6
-# The coarsest precision that is considered: it says nothing about any mechanism.
+# The coarsest precision that is considered.
 _COARSEST = 100.0
 # Halvings of the search between them; 2^-60 of its range is below the spacing of floats.
 _HALVINGS = 60
