@@ -96,7 +96,9 @@ class ClassifierProposal(EventProposal):
         """Returns the bound from the counts of the fresh draws."""
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
         if self.certificate == "exact":
-            return replace(finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon})
+            return replace(
+                finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon}
+            )
         above, below = self.candidate.oriented(left, right)
         rng = self.task.proving_rng()
         excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)

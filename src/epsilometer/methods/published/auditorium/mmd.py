@@ -158,7 +158,9 @@ class FunctionProposal(Proposal):
         claim = check_claim(NAME, self.task.claim)
 
         def bound_at(failure: float) -> float:
-            return value_of_discrepancy(claim, bet_lower(self.bet, left, right, failure), self.threshold)
+            return value_of_discrepancy(
+                claim, bet_lower(self.bet, left, right, failure), self.threshold
+            )
 
         return nested_p_value(bound_at, claim.value, failure_probability)
 
