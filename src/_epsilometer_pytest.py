@@ -1,7 +1,7 @@
-"""The pytest plugin: audits as tests that say how often they may fail by chance.
+"""The pytest plugin: audits as tests that state how often they may fail by chance.
 
-Loaded by every pytest run where Epsilometer is installed, so it imports nothing of Epsilometer until a test calls
-`epsilometer.assert_private`.
+It is loaded by every pytest run where Epsilometer is installed. So it imports nothing of
+Epsilometer until a test calls `epsilometer.assert_private`.
 """
 
 from __future__ import annotations
@@ -14,39 +14,77 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
     from epsilometer import AuditResult
 
-# A true claim fails a test at most once in a million runs: a suite of a hundred such tests, run a hundred times a day,
-# then has a false alarm every hundred days at most. Draws cost little: a Laplace audit with 1e-6 instead of 0.05
-# certifies 3 % less at 100 000 draws.
+# A true claim fails a test at most once in a million runs: a suite of a hundred such tests, run a
+# hundred times a day, then has a false alarm every hundred days at most. Draws cost little: a
+# Laplace audit with 1e-6 instead of 0.05 certifies 3 % less at 100 000 draws.
 DEFAULT_CONFIDENCE = 1.0 - 1e-6
+# Draws per input of an audit whose test names no number.
 DEFAULT_SAMPLES = 100_000
-# How many times the draws of a test each profile takes, and whether it takes other ones every time.
-PROFILES = {"ci": (1, False), "nightly": (10, True)}
-# Properties of a test that our summary reads back, after the prefix.
-_PREFIX = "epsilometer."
-_COLUMNS = ("verdict", "claim", "lower_bound", "samples", "false_alarm")
-# Characters of what weakens a reading, in a line of the summary.
-_MOST_RESERVATIONS = 120
+
+
+class Profile(NamedTuple):
+    """How thoroughly a run audits.
+
+    Attributes:
+        sample_factor: the number of draws of every audit is multiplied by this.
+        is_fresh: whether every run has a seed of its own.
+    """
+
+    sample_factor: int
+    is_fresh: bool
+
+
+PROFILES = {
+    "ci": Profile(sample_factor=1, is_fresh=False),
+    "nightly": Profile(sample_factor=10, is_fresh=True),
+}
+
+# The names of our properties of a test begin with this; the summary reads them back.
+_PROPERTY_PREFIX = "epsilometer."
+# The properties that make a row of the summary, and the titles of their columns.
+_SUMMARY_COLUMNS = {
+    "verdict": "verdict",
+    "claim": "claim",
+    "lower_bound": "lower bound",
+    "samples": "samples",
+    "false_alarm": "false alarm ≤",
+}
+# The greatest number of characters of a guarantee or of a mechanism's name in a property.
+_MAX_PROPERTY_LENGTH = 200
+# Characters of what weakens a reading, in a row of the summary.
+_MAX_RESERVATIONS_LENGTH = 120
+# The settings of `assert_private` and `audited` that belong to the search; all others belong to
+# the audit.
+_SEARCH_SETTINGS = ("relation", "beyond", "trials")
+
 _SEED = pytest.StashKey[int]()
+_FAMILY = pytest.StashKey["Family | None"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Samples, profile and seed of all audits, and the confidence of all of them together."""
+    """Adds the options for samples, profile, seed and family of all audits."""
     group = parser.getgroup("epsilometer", "audits of differential privacy")
     group.addoption(
-        "--epsilometer-samples", type=_count, metavar="N", help="draws per input of every audit, whatever the test says"
+        "--epsilometer-samples",
+        type=_count,
+        metavar="N",
+        help="draws per input of every audit, whatever the test says",
     )
     group.addoption(
         "--epsilometer-profile",
         choices=sorted(PROFILES),
         default="ci",
-        help="ci: the same draws in every run (default); nightly: ten times as many, and others every night",
+        help=(
+            "ci: the same draws in every run (default); "
+            "nightly: ten times as many, and others every night"
+        ),
     )
     group.addoption(
         "--epsilometer-seed",
@@ -63,23 +101,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--epsilometer-night",
         type=int,
         metavar="K",
-        help="this run is the K-th night of the family, which spends 6/(πK)² of its failure probability",
+        help=(
+            "this run is the K-th night of the family, "
+            "which spends 6/(πK)² of its failure probability"
+        ),
     )
     parser.addini(
         "epsilometer_family_confidence",
-        help="with this probability no true claim is called refuted by any audit of a run; each gets an equal share",
+        help=(
+            "with this probability no true claim is called refuted by any audit of a run; "
+            "each gets an equal share"
+        ),
         default="",
     )
     parser.addini(
         "epsilometer_family_size",
-        help="the greatest number of audits in a run, among which the failure probability is shared "
-        "(default: those of the collected tests; needed with pytest-xdist)",
+        help=(
+            "the greatest number of audits in a run, among which the failure probability is shared "
+            "(default: those of the collected tests; needed with pytest-xdist)"
+        ),
         default="",
     )
 
 
 def _count(text: str) -> int:
-    """As on our command line: 20000, 2e4, 20k."""
+    """Reads a number as our command line does: 20000, 2e4 or 20k."""
     import typer
 
     from epsilometer.cli.options import count
@@ -91,10 +137,11 @@ def _count(text: str) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known and decides the seed."""
+    """Registers the marker, and decides the seed and the family of the run."""
     config.addinivalue_line(
         "markers",
-        "epsilometer(samples=…, confidence=…, audits=…, …): settings for the audits of this test (see em.audit); "
+        "epsilometer(samples=…, confidence=…, audits=…, …): "
+        "settings for the audits of this test (see em.audit); "
         "audits: how many it runs, if the audits of a run are a family",
     )
     config.stash[_SEED] = _decide_seed(config)
@@ -102,30 +149,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _decide_seed(config: pytest.Config) -> int:
+    """Returns the seed of the run: the given one, that of the main process, or by the profile."""
     given = config.getoption("--epsilometer-seed")
     if given is not None:
         return int(given)
-    sent = getattr(config, "workerinput", {})  # a worker of pytest-xdist
-    if "epsilometer_seed" in sent:
-        return int(sent["epsilometer_seed"])
-    fresh = PROFILES[config.getoption("--epsilometer-profile")][1]
-    return secrets.randbits(32) if fresh else 0
+    from_main_process = getattr(config, "workerinput", {})  # in a worker of pytest-xdist
+    if "epsilometer_seed" in from_main_process:
+        return int(from_main_process["epsilometer_seed"])
+    if _profile(config).is_fresh:
+        return secrets.randbits(32)
+    return 0
+
+
+def _profile(config: pytest.Config) -> Profile:
+    return PROFILES[config.getoption("--epsilometer-profile")]
 
 
 @dataclass
 class Family:
     """All audits of a run, which share one failure probability equally.
 
-    An audit takes a share of its test's, before it draws. A test that has none left is refused: a further audit, or
-    one of a test that is run again, would be a look that nobody paid for.
+    An audit takes a share of its test's shares before it draws. A test that has none left is
+    refused: a further audit, or one of a test that is run again, would be a look that no share
+    covers.
 
     Attributes:
         confidence: the probability with which no true claim is called refuted.
-        night: the number of the night, counted from 1; None if the confidence is about this run alone.
+        night: the number of the night, counted from 1; None if the confidence is about this run
+            alone.
         size: the number of shares; None until the tests are collected.
         is_size_given: whether the size is in the configuration instead of counted.
         left: by the id of a collected test, how many audits it may still run.
-        problem: why no audit may be run; empty if there is no reason.
+        problem: the reason why no audit may be run; empty if there is none.
     """
 
     confidence: float
@@ -137,24 +192,31 @@ class Family:
 
     @property
     def failure_probability(self) -> float:
-        """What this run may spend."""
-        whole = 1.0 - self.confidence
-        return whole if self.night is None else whole * 6.0 / (math.pi * self.night) ** 2
+        """The part of the family's failure probability that this run may spend."""
+        over_all_nights = 1.0 - self.confidence
+        if self.night is None:
+            return over_all_nights
+        # The parts of all nights sum to 1, see `epsilometer.suites.family.night_share`.
+        return over_all_nights * 6.0 / (math.pi * self.night) ** 2
 
     def collect(self, items: list[pytest.Item]) -> None:
         """Counts the audits of the tests that will be run."""
-        self.left = {item.nodeid: _audits_of(item) for item in items if _takes_the_fixture(item)}
+        self.left = {item.nodeid: _n_audits(item) for item in items if _takes_fixture(item)}
         n_audits = sum(self.left.values())
         if self.size is None:
             self.size = n_audits
         elif n_audits > self.size:
             self.problem = (
-                f"epsilometer_family_size={self.size}, but the collected tests run {n_audits} audits: "
+                f"epsilometer_family_size={self.size}, "
+                f"but the collected tests run {n_audits} audits: "
                 f"set it to {n_audits} or more, or select fewer tests"
             )
 
     def take_share(self, nodeid: str) -> float:
-        """The failure probability of the next audit of a test.
+        """Returns the failure probability of the next audit of a test, and counts the audit.
+
+        Args:
+            nodeid: the id of the test.
 
         Raises:
             InputError: the test has no share left.
@@ -165,120 +227,136 @@ class Family:
             raise InputError(self.problem)
         if self.size is None or nodeid not in self.left:
             raise InputError(
-                f"{nodeid} was not counted as a test with an audit, so it has no share of the failure probability of "
-                "epsilometer_family_confidence: name the fixture epsilometer in the arguments of the test"
+                f"{nodeid} was not counted as a test with an audit, so it has no share of the "
+                "failure probability of epsilometer_family_confidence: "
+                "name the fixture epsilometer in the arguments of the test"
             )
         if self.left[nodeid] < 1:
             raise InputError(
-                f"{nodeid} has spent its share of the failure probability of epsilometer_family_confidence: a further "
-                "audit, or an audit of a test that is run again, is a new look. If the test runs several audits, "
+                f"{nodeid} has spent its share of the failure probability of "
+                "epsilometer_family_confidence: a further audit, or an audit of a test that is run "
+                "again, is a new look. If the test runs several audits, "
                 "say how many: @pytest.mark.epsilometer(audits=2)"
             )
         self.left[nodeid] -= 1
         return self.failure_probability / self.size
 
     def options(self) -> str:
-        """Options that give a test the same share when it is run alone."""
-        size = "" if self.is_size_given else f" -o epsilometer_family_size={self.size}"
-        night = "" if self.night is None else f" --epsilometer-night={self.night}"
-        return size + night
+        """Returns the options that give a test the same share when it is run alone."""
+        options = ""
+        if not self.is_size_given:
+            options += f" -o epsilometer_family_size={self.size}"
+        if self.night is not None:
+            options += f" --epsilometer-night={self.night}"
+        return options
 
     def promise(self) -> str:
-        """What holds, in a sentence."""
-        scope = "in this run" if self.night is None else f"over all nights, of which this is number {self.night}"
-        shares = f"{self.size} {'share' if self.size == 1 else 'shares'} of {self.failure_probability:.3g}"
+        """Returns the guarantee of the family as a sentence."""
+        scope = "in this run"
+        if self.night is not None:
+            scope = f"over all nights, of which this is number {self.night}"
+        noun = "share" if self.size == 1 else "shares"
+        shares = f"{self.size} {noun} of {self.failure_probability:.3g}"
         return (
-            f"family: with probability at least {100.0 * self.confidence:.12g} % no true claim is called refuted "
-            f"{scope} ({shares})"
+            f"family: with probability at least {100.0 * self.confidence:.12g} % "
+            f"no true claim is called refuted {scope} ({shares})"
         )
 
 
-_FAMILY = pytest.StashKey["Family | None"]()
-
-
 def _open_family(config: pytest.Config) -> Family | None:
-    """The family that the configuration asks for.
+    """Returns the family that the configuration asks for; None if it asks for none.
 
     Raises:
-        UsageError: its settings make no sense, or processes of pytest-xdist would not know its size.
+        UsageError: the settings are invalid, or processes of pytest-xdist would not know the size
+            of the family.
     """
     confidence_text = str(config.getini("epsilometer_family_confidence")).strip()
     size_text = str(config.getini("epsilometer_family_size")).strip()
     night = config.getoption("--epsilometer-night")
     if not confidence_text:
         if night is not None:
-            raise pytest.UsageError("--epsilometer-night needs epsilometer_family_confidence in the configuration")
+            raise pytest.UsageError(
+                "--epsilometer-night needs epsilometer_family_confidence in the configuration"
+            )
         return None
     try:
         confidence = float(confidence_text)
     except ValueError:
         confidence = math.nan
     if not 0.0 < confidence < 1.0:
-        hint = "must be a number above 0 and below 1, for example 0.95"
-        raise pytest.UsageError(f"epsilometer_family_confidence={confidence_text} {hint}")
+        raise pytest.UsageError(
+            f"epsilometer_family_confidence={confidence_text} "
+            "must be a number above 0 and below 1, for example 0.95"
+        )
     if size_text and not (size_text.isdecimal() and int(size_text) >= 1):
-        raise pytest.UsageError(f"epsilometer_family_size={size_text} must be a whole number of at least 1")
+        raise pytest.UsageError(
+            f"epsilometer_family_size={size_text} must be a whole number of at least 1"
+        )
     if night is not None and night < 1:
         raise pytest.UsageError(f"--epsilometer-night={night} must be at least 1")
     distribution = config.getoption("dist", "no")
     if distribution == "each":
         raise pytest.UsageError(
-            "--dist=each runs every audit several times, which epsilometer_family_confidence does not pay for: "
-            "use another --dist"
+            "--dist=each runs every audit several times, "
+            "which epsilometer_family_confidence does not pay for: use another --dist"
         )
     if distribution != "no" and not size_text:
         raise pytest.UsageError(
-            "epsilometer_family_confidence with pytest-xdist needs epsilometer_family_size: write the greatest number "
-            "of audits of a run into the configuration"
+            "epsilometer_family_confidence with pytest-xdist needs epsilometer_family_size: "
+            "write the greatest number of audits of a run into the configuration"
         )
     size = int(size_text) if size_text else None
     return Family(confidence=confidence, night=night, size=size, is_size_given=size is not None)
 
 
-def _takes_the_fixture(item: pytest.Item) -> bool:
+def _takes_fixture(item: pytest.Item) -> bool:
     return "epsilometer" in getattr(item, "fixturenames", ())
 
 
-def _audits_of(item: pytest.Item) -> int:
-    """How many audits a test runs, as its nearest marker says; one if none does."""
+def _n_audits(item: pytest.Item) -> int:
+    """Returns how many audits a test runs: the number in its nearest marker, else one."""
     for marker in item.iter_markers("epsilometer"):
         if "audits" in marker.kwargs:
             audits = marker.kwargs["audits"]
             if isinstance(audits, bool) or not isinstance(audits, int) or audits < 1:
-                raise pytest.UsageError(f"{item.nodeid}: audits={audits!r} must be a whole number of at least 1")
+                raise pytest.UsageError(
+                    f"{item.nodeid}: audits={audits!r} must be a whole number of at least 1"
+                )
             return audits
     return 1
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Shares the failure probability among the tests that were selected; what is deselected gets nothing."""
+    """Shares the failure probability among the selected tests; deselected ones get nothing."""
     family = session.config.stash[_FAMILY]
     if family is None:
         return
     family.collect(getattr(session, "items", []))
     is_worker = hasattr(session.config, "workerinput")
-    if family.problem and not is_worker:  # in a worker of pytest-xdist, the tests say it
+    if family.problem and not is_worker:  # in a worker of pytest-xdist, the tests report it
         raise pytest.UsageError(family.problem)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Workers of pytest-xdist take the seed of the whole run."""
+    """Sends the seed of the run to a worker of pytest-xdist."""
     node.workerinput["epsilometer_seed"] = node.config.stash[_SEED]
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """A run that nobody can repeat without its seed says it; so does a night that sees no new draws."""
+    """Shows the seed if the run cannot be repeated without it, and warns of repeated draws."""
     profile = config.getoption("--epsilometer-profile")
     is_seed_given = config.getoption("--epsilometer-seed") is not None
     is_night = config.getoption("--epsilometer-night") is not None
     lines = []
     if profile != "ci" or is_seed_given or is_night:
         lines.append(f"epsilometer: profile {profile}, --epsilometer-seed={config.stash[_SEED]}")
-    if is_night and (is_seed_given or not PROFILES[profile][1]):
+    has_fixed_seed = is_seed_given or not _profile(config).is_fresh
+    if is_night and has_fixed_seed:
         lines.append(
-            "epsilometer: warning: with a fixed seed every night sees the same draws, which is no new evidence; "
+            "epsilometer: warning: with a fixed seed every night sees the same draws, "
+            "which is no new evidence; "
             "use --epsilometer-profile=nightly without --epsilometer-seed"
         )
     return "\n".join(lines) or None
@@ -288,20 +366,20 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def epsilometer(request: pytest.FixtureRequest) -> Auditor:
     """Audits mechanisms: `epsilometer.assert_private(mechanism, inputs, claim)`."""
     marked: dict[str, Any] = {}
-    for marker in reversed(list(request.node.iter_markers("epsilometer"))):
+    nearest_first = list(request.node.iter_markers("epsilometer"))
+    for marker in reversed(nearest_first):
         marked.update(marker.kwargs)
     marked.pop("audits", None)  # counted when the tests were collected
-    return Auditor(request.config, request.node, marked)
+    return Auditor(config=request.config, node=request.node, marked=marked)
 
 
-# What `assert_private` and `audited` pass on to the search, all others to the audit.
-_OF_THE_SEARCH = ("relation", "beyond", "trials")
-
-
-def audited(inputs: Any, claim: Any, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def audited(
+    inputs: Any, claim: Any, **settings: Any
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Makes an audit of a function: it is given data, and what it returns must keep the claim.
 
-    As with `hypothesis.given`, the function is written like a test of one input, and its inputs are chosen for it:
+    As with `hypothesis.given`, the function is written like a test of one input, and its inputs are
+    chosen for it:
 
         @audited(st.lists(st.floats(0, 1)), em.PureDP(1.0), relation="add-remove")
         def test_noisy_sum(data, rng):
@@ -310,7 +388,8 @@ def audited(inputs: Any, claim: Any, **settings: Any) -> Callable[[Callable[...,
     Args:
         inputs: a strategy of Hypothesis, a domain, or whatever `epsilometer.audit` takes.
         claim: as `epsilometer.audit` takes it.
-        **settings: those of `Auditor.assert_private`: relation, beyond and trials of the search, samples, confidence, …
+        **settings: those of `Auditor.assert_private`: relation, beyond and trials of the search,
+            samples, confidence, …
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., None]:
@@ -318,11 +397,15 @@ def audited(inputs: Any, claim: Any, **settings: Any) -> Callable[[Callable[...,
             __tracebackhide__ = True
             from epsilometer import from_callable
 
-            epsilometer.assert_private(from_callable(function, name=test.__name__), inputs, claim, **settings)
+            mechanism = from_callable(function, name=test.__name__)
+            epsilometer.assert_private(mechanism, inputs, claim, **settings)
 
-        test.__name__, test.__doc__, test.__module__ = function.__name__, function.__doc__, function.__module__
+        test.__name__ = function.__name__
+        test.__doc__ = function.__doc__
+        test.__module__ = function.__module__
         test.__qualname__ = function.__qualname__
-        # The test has taken the function's name, so this is how workers and regression tests find the function.
+        # The test has taken the function's name. Workers and regression tests find the function
+        # as an attribute of the test.
         function.__qualname__ += ".audited"
         test.audited = function  # type: ignore[attr-defined]
         return test
@@ -332,12 +415,12 @@ def audited(inputs: Any, claim: Any, **settings: Any) -> Callable[[Callable[...,
 
 @dataclass
 class Auditor:
-    """What the fixture gives to a test.
+    """The value of the fixture `epsilometer`: runs the audits of one test.
 
     Attributes:
         config: of the run.
         node: the test.
-        marked: settings of its markers.
+        marked: the settings from its markers.
         results: of its audits so far.
     """
 
@@ -360,153 +443,188 @@ class Auditor:
 
         Args:
             mechanism: as `epsilometer.audit` takes it.
-            inputs: likewise, or a strategy of Hypothesis, whose examples and their neighbours are searched.
+            inputs: likewise, or a strategy of Hypothesis, whose examples and their neighbours are
+                searched.
             claim: likewise.
-            samples: draws per input (default 100 000); the profile and `--epsilometer-samples` change it.
-            confidence: a true claim fails the test with probability at most 1 − confidence (default 1e-6). If the
-                audits of the run are a family, an audit gets its share of the failure probability; a higher
-                confidence is kept.
-            **settings: further keywords of `epsilometer.audit`, and `relation`, `beyond` and `trials` of the search of
-                a domain or a strategy. The seed is the test's own unless it is given.
+            samples: draws per input (default 100 000); the profile and `--epsilometer-samples`
+                change it.
+            confidence: a true claim fails the test with probability at most 1 − confidence (default
+                1e-6). If the audits of the run are a family, an audit gets its share of the failure
+                probability; a higher confidence is kept.
+            **settings: further keywords of `epsilometer.audit`, and `relation`, `beyond` and
+                `trials` of the search of a domain or a strategy. The seed is the test's own unless
+                it is given.
 
         Guarantee: that of the method, exact by default: no assumption but independent draws.
         """
         __tracebackhide__ = True
         from epsilometer import audit
 
-        chosen = self._settings(samples, confidence, settings)
-        search = {name: chosen.pop(name) for name in _OF_THE_SEARCH if name in chosen}
-        result = audit(mechanism, _searched(inputs, search, chosen["seed"]), claim, **chosen)
+        audit_settings = self._settings(samples, confidence, settings)
+        search_settings = {
+            name: audit_settings.pop(name) for name in _SEARCH_SETTINGS if name in audit_settings
+        }
+        searched_inputs = _searched(inputs, search_settings, audit_settings["seed"])
+        result = audit(mechanism, searched_inputs, claim, **audit_settings)
         self.results.append(result)
-        self._note(result)
+        self._add_properties(result)
         if result.verdict is None or result.verdict.name != "NOT_REFUTED":
             raise self._failure(result)
         return result
 
-    def _settings(self, samples: int | None, confidence: float | None, settings: dict[str, Any]) -> dict[str, Any]:
-        given = {"samples": samples, "confidence": confidence}
-        own = {name: value for name, value in given.items() if value is not None}
-        chosen = {"confidence": DEFAULT_CONFIDENCE, "seed": self._seed(), **self.marked, **own, **settings}
-        factor = PROFILES[self.config.getoption("--epsilometer-profile")][0]
-        wanted = self.config.getoption("--epsilometer-samples")
-        chosen["samples"] = wanted or factor * int(chosen.get("samples", DEFAULT_SAMPLES))
+    def _settings(
+        self, samples: int | None, confidence: float | None, settings: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Returns the settings of the next audit, and takes its share of the family."""
+        chosen = {"confidence": DEFAULT_CONFIDENCE, "seed": self._seed(), **self.marked}
+        if samples is not None:
+            chosen["samples"] = samples
+        if confidence is not None:
+            chosen["confidence"] = confidence
+        chosen.update(settings)
+
+        samples_option = self.config.getoption("--epsilometer-samples")
+        if samples_option:
+            chosen["samples"] = samples_option
+        else:
+            factor = _profile(self.config).sample_factor
+            chosen["samples"] = factor * int(chosen.get("samples", DEFAULT_SAMPLES))
+
         family = self.config.stash[_FAMILY]
         if family is not None:
-            shared = 1.0 - family.take_share(self.node.nodeid)
-            is_own = "confidence" in self.marked or "confidence" in own
-            chosen["confidence"] = _stricter(chosen["confidence"], shared) if is_own else shared
+            shared_confidence = 1.0 - family.take_share(self.node.nodeid)
+            is_confidence_given = confidence is not None or "confidence" in self.marked
+            if not is_confidence_given:
+                chosen["confidence"] = shared_confidence
+            elif isinstance(chosen["confidence"], int | float):
+                chosen["confidence"] = max(chosen["confidence"], shared_confidence)
+            # Otherwise it is not a number, which the audit refuses.
         return chosen
 
     def _seed(self) -> int:
-        """One per test and audit, the same in any order and selection of tests."""
+        """Returns the seed of the next audit, the same in any order and selection of tests."""
         text = f"{self.config.stash[_SEED]}\0{self.node.nodeid}\0{len(self.results)}"
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
+        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+        return int.from_bytes(digest) >> 1
 
-    def _note(self, result: AuditResult) -> None:
-        """Properties of the test: JUnit files show them, and our summary reads them, also from workers."""
-        from epsilometer.report.wording import reservations
+    def _add_properties(self, result: AuditResult) -> None:
+        """Adds the result to the properties of the test.
 
-        number = len(self.results)
-        prefix = _PREFIX if number == 1 else f"{_PREFIX}{number}."
-        noted = {
+        JUnit files show them, and our summary reads them, also those from workers.
+        """
+        prefix = _prefix_of_audit(len(self.results))
+        properties = {
             "verdict": str(result.verdict),
             "claim": result.claim.describe(),
             "lower_bound": f"{result.lower_bound:.6g}",
             "samples": result.settings["samples"],
             "confidence": result.confidence,
             "false_alarm": f"{1.0 - result.confidence:.2g}",
-            "guarantee": result.guarantee[:200],
+            "guarantee": result.guarantee[:_MAX_PROPERTY_LENGTH],
             "seed": result.settings["seed"],
-            "mechanism": str(result.settings["mechanism"])[:200],
+            "mechanism": str(result.settings["mechanism"])[:_MAX_PROPERTY_LENGTH],
         }
-        if weakened := reservations(result.settings):
-            noted["with"] = weakened
-        self.node.user_properties += [(prefix + name, value) for name, value in noted.items()]
+        from epsilometer.report.wording import reservations
+
+        weakened = reservations(result.settings)
+        if weakened:
+            properties["with"] = weakened
+        for name, value in properties.items():
+            self.node.user_properties.append((prefix + name, value))
 
     def _failure(self, result: AuditResult) -> Exception:
+        """Returns the exception that fails the test, with the result and what to do next."""
         from epsilometer import PrivacyViolation
 
-        return PrivacyViolation("\n".join([str(result), "", *self._advice(result)]), result)
+        lines = [str(result), "", *self._advice(result)]
+        return PrivacyViolation("\n".join(lines), result)
 
     def _advice(self, result: AuditResult) -> Iterator[str]:
-        yield f"False alarm: {_rate(1.0 - result.confidence)}; {result.guarantee.partition(':')[0]} guarantee."
+        """Yields lines about the false alarm, and how to repeat and to replay the audit."""
+        runs_per_false_alarm = 1.0 / (1.0 - result.confidence)
+        guarantee = result.guarantee.partition(":")[0]
+        yield (
+            "False alarm: if the claim is true, this assertion fails at most once in "
+            f"{runs_per_false_alarm:,.0f} runs; {guarantee} guarantee."
+        )
+        seed = self.config.stash[_SEED]
         family = self.config.stash[_FAMILY]
-        shared = "" if family is None else family.options()
-        samples = f"--epsilometer-samples={result.settings['samples']}"
-        again = f'pytest "{self.node.nodeid}"{shared} {samples} --epsilometer-seed='
+        family_options = "" if family is None else family.options()
+        samples_option = f"--epsilometer-samples={result.settings['samples']}"
+        command = f'pytest "{self.node.nodeid}"{family_options} {samples_option}'
         if result.settings.get("seeded_mechanism"):
-            yield f"The same draws again: {again}{self.config.stash[_SEED]}"
-            yield f"Fresh draws:          {again}{self.config.stash[_SEED] + 1}"
+            yield f"The same draws again: {command} --epsilometer-seed={seed}"
+            yield f"Fresh draws:          {command} --epsilometer-seed={seed + 1}"
         else:
-            yield f"Fresh draws (the mechanism takes no seed): {again}{self.config.stash[_SEED]}"
+            yield (
+                f"Fresh draws (the mechanism takes no seed): {command} --epsilometer-seed={seed}"
+            )
         stored = self._store(result)
         if stored is not None:
             yield f"Stored; replay with:  epsilometer replay {stored} module:function"
         yield from self._write_test(result)
 
     def _write_test(self, result: AuditResult) -> Iterator[str]:
+        """Writes a regression test if the user asked for it, and yields a line about it."""
         folder = self.config.getoption("--epsilometer-write-tests")
         if folder is None or not result.is_refuted:
             return
         from epsilometer import InputError
         from epsilometer.storage.writing import write_whole
 
-        number = "" if len(self.results) == 1 else f"_{len(self.results)}"
-        name = re.sub(r"\W+", "_", self.node.name).strip("_").removeprefix("test_")
         try:
             text = result.to_test()
         except InputError as error:
             yield f"No regression test:   {error}"
             return
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        yield f"Regression test:      {write_whole(Path(folder) / f'test_leak_{name}{number}.py', text)}"
+        name = re.sub(r"\W+", "_", self.node.name).strip("_").removeprefix("test_")
+        number = "" if len(self.results) == 1 else f"_{len(self.results)}"
+        path = Path(folder) / f"test_leak_{name}{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield f"Regression test:      {write_whole(path, text)}"
 
     def _store(self, result: AuditResult) -> str | None:
+        """Saves the result in pytest's cache, and returns the path; None if there is no cache."""
         cache = getattr(self.config, "cache", None)
         if cache is None:
             return None
-        name = hashlib.blake2b(f"{self.node.nodeid}{len(self.results)}".encode(), digest_size=6).hexdigest()
+        text = f"{self.node.nodeid}{len(self.results)}"
+        name = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
         return str(result.save_json(cache.mkdir("epsilometer") / f"{name}.json"))
 
 
-def _stricter(own: Any, shared: float) -> Any:
-    """The higher confidence; what is no number is left for the audit to refuse."""
-    return max(own, shared) if isinstance(own, int | float) else own
+def _searched(inputs: Any, search_settings: dict[str, Any], seed: int) -> Any:
+    """Returns a search of a strategy's examples, or of a domain if it has search settings.
 
-
-def _searched(inputs: Any, search: dict[str, Any], seed: int) -> Any:
-    """A search of the examples of a strategy, or of a domain if there are settings for one; else what was given."""
+    Other inputs are returned as they are.
+    """
     from epsilometer import domains, finders
 
-    is_strategy = any(each.__module__.startswith("hypothesis.") for each in type(inputs).__mro__)
-    if not is_strategy and not search:
+    is_strategy = any(base.__module__.startswith("hypothesis.") for base in type(inputs).__mro__)
+    if not is_strategy and not search_settings:
         return inputs
     domain = domains.from_strategy(inputs) if is_strategy else inputs
-    return finders.Search(domain, seed=seed % 2**32, **search)
-
-
-def _rate(false_alarm: float) -> str:
-    return f"if the claim is true, this assertion fails at most once in {1.0 / false_alarm:,.0f} runs"
+    return finders.Search(domain, seed=seed % 2**32, **search_settings)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """A line per audit, how many false alarms this run had to expect, and what holds for all audits together."""
+    """Writes a line for each audit, the expected false alarms, and the family's guarantee."""
     reports = list(_reports(terminalreporter))
-    rows = [row for report in reports for row in _rows(report, _COLUMNS)]
+    rows = [row for report in reports for row in _rows(report, tuple(_SUMMARY_COLUMNS))]
     if not rows:
         return
     terminalreporter.section("epsilometer")
-    head = ("test", "verdict", "claim", "lower bound", "samples", "false alarm ≤")
-    table = [head, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    titles = ("test", *_SUMMARY_COLUMNS.values())
+    table = [titles, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(titles))]
     for row in table:
-        terminalreporter.write_line(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        terminalreporter.write_line("  ".join(cells).rstrip())
     expected = sum(float(row[-1]) for row in rows)
     audits = "1 audit" if len(rows) == 1 else f"{len(rows)} audits"
     terminalreporter.write_line(
-        f"{audits}; if all claims are true, at most {expected:.2g} of them fail by chance, on average"
+        f"{audits}; if all claims are true, "
+        f"at most {expected:.2g} of them fail by chance, on average"
     )
     family = config.stash[_FAMILY]
     if family is None:
@@ -515,25 +633,36 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for report in reports:
         for nodeid, guarantee in _rows(report, ("guarantee",)):
             if guarantee != "exact":
-                terminalreporter.write_line(f"not covered by that: {nodeid}, whose guarantee is {guarantee}")
+                terminalreporter.write_line(
+                    f"not covered by that: {nodeid}, whose guarantee is {guarantee}"
+                )
 
 
 def _reports(terminalreporter: Any) -> Iterator[pytest.TestReport]:
+    """Yields the reports of all tests that were run, whatever their outcome."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":
                 yield report
 
 
-def _rows(report: pytest.TestReport, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """For each audit of a test, the test's id and these properties of the audit."""
-    noted = {name: str(value) for name, value in report.user_properties}
+def _rows(report: pytest.TestReport, properties: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yields the id of a test and some properties of an audit, for each audit of the test."""
+    values = {name: str(value) for name, value in report.user_properties}
     number = 1
-    prefix = _PREFIX
-    while f"{prefix}verdict" in noted:
-        verdict, *figures = (noted[f"{prefix}{name}"] for name in columns)
-        if weakened := noted.get(f"{prefix}with"):  # what was switched off, say
-            verdict += f", with {weakened[:_MOST_RESERVATIONS]}"
-        yield (report.nodeid, verdict, *figures)
+    prefix = _prefix_of_audit(number)
+    while f"{prefix}verdict" in values:
+        row = [values[f"{prefix}{name}"] for name in properties]
+        # What was switched off, say.
+        weakened = values.get(f"{prefix}with")
+        if weakened and "verdict" in properties:
+            place = list(properties).index("verdict")
+            row[place] += f", with {weakened[:_MAX_RESERVATIONS_LENGTH]}"
+        yield (report.nodeid, *row)
         number += 1
-        prefix = f"{_PREFIX}{number}."
+        prefix = _prefix_of_audit(number)
+
+
+def _prefix_of_audit(number: int) -> str:
+    """Returns the start of the names of an audit's properties; the first audit has no number."""
+    return _PROPERTY_PREFIX if number == 1 else f"{_PROPERTY_PREFIX}{number}."

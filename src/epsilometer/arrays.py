@@ -1,4 +1,4 @@
-"""The array types of all modules; shapes are documented where they are used."""
+"""The array types of all modules; shapes are documented where arrays are used."""
 
 from __future__ import annotations
 

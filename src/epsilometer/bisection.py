@@ -1,19 +1,23 @@
-"""Halves a bracket so that the answer errs on the safe side."""
+"""Bisection that errs on the safe side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 
-def rejected_end(rejects: Callable[[float], bool], rejected: float, kept: float, halvings: int) -> float:
-    """The value closest to `kept` that was seen to be rejected; `rejected` itself if no other was.
+def rejected_end(
+    rejects: Callable[[float], bool], rejected: float, kept: float, halvings: int
+) -> float:
+    """Returns the value closest to `kept` that was tested and rejected.
 
-    A bound must be a value that was tested, not a root between a rejected and a kept one, as solvers return.
+    A bound must be a value that was itself tested and rejected. Root finders return a value between
+    a rejected and a kept one instead.
 
     Args:
-        rejects: on the way from `rejected` to `kept` it changes once from true to false.
-        rejected: the end that is known to be rejected, whether it is the lower or the upper one.
-        kept: the other end.
+        rejects: tests a value. From `rejected` to `kept` it changes once, from true to false.
+        rejected: the end of the bracket that is known to be rejected, be it the lower or the upper
+            one. It is returned if no other value is rejected.
+        kept: the other end of the bracket.
         halvings: how often the bracket is halved.
     """
     for _ in range(halvings):

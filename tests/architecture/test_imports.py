@@ -16,7 +16,8 @@ SLOW = ["scipy.stats", "matplotlib", "sklearn", "pandas", "typer", "rich", "jobl
 
 def kernel_files() -> list[Path]:
     folders = [PACKAGE / "claims", PACKAGE / "bounds"]
-    return [PACKAGE / "errors.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+    alone = [PACKAGE / "errors.py", PACKAGE / "redaction.py"]
+    return [*alone, *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 
 def imported_packages(source: str) -> set[str]:

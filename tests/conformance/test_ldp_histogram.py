@@ -40,7 +40,7 @@ class TestHistogram(MethodConformance):
         """They are refused with their number: the assumption has no place for them."""
         outputs = hostile().sample(1.0, 1000, np.random.default_rng(8))
         with pytest.raises(InputError, match=r"of 2,000 outputs are not numbers of domain"):
-            method.propose(outputs, outputs, self._task(self.claims[0]))
+            method.propose(outputs, outputs, self._task(self.claims[0], np.random.default_rng(8)))
 
     def test_outputs_never_seen_in_training(self, method):
         proposal = self._propose(method, self.claims[0], np.random.default_rng(9))

@@ -1,8 +1,9 @@
-"""Digests: a short text that is the same for the same thing, in every process, and another one for anything else.
+"""Digests: short texts by which data and code are recognised in another process.
 
-Content is distinguished as finely as a mechanism can see it: by type, dtype, bits, shape and order. 1, 1.0 and True
-differ, as do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no order. Code
-is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
+Equal things have equal digests, different things have different ones. Content is distinguished as
+finely as a mechanism can see it: by type, dtype, bits, shape and order. 1, 1.0 and True differ, as
+do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no
+order. Code is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
 """
 
 import datetime
@@ -18,19 +19,36 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import epsilometer.storage.parts as parts
 from epsilometer.errors import InputError
-from epsilometer.storage.parts import Parts, tagged
+from epsilometer.storage.parts import Encode, Parts, tagged
 
-# 128 bits: two different things never have the same digest by chance.
-_BYTES = 16
-# Their state changes with every draw, so it is not part of what a mechanism is.
-GENERATORS = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-_WEAK = (weakref.ReferenceType, weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+# The length of a digest in bytes. With 128 bits, two different things never have the same digest by
+# chance.
+_DIGEST_BYTES = 16
+# Bytes of a file that are read at once.
+_FILE_CHUNK_BYTES = 1 << 20
+# The protocol of pickle by which unknown objects are taken apart.
+_PICKLE_PROTOCOL = 4
+
+# The state of these changes with every draw, so it is not part of a mechanism.
+GENERATORS = (
+    random.Random,
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+)
+# What these refer to may be gone at any time, so it is not content.
+_WEAK_REFERENCES = (
+    weakref.ReferenceType,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+    weakref.WeakSet,
+)
 
 
 class Undigestible(InputError):
@@ -38,122 +56,165 @@ class Undigestible(InputError):
 
 
 def content_digest(value: Any) -> str:
-    """Of an input: what it holds. Classes are identified by name.
+    """Returns the digest of an input's content. Classes are identified by name.
 
     Raises:
-        Undigestible: if it holds something without content by which to recognise it.
+        Undigestible: it holds something without content by which to recognise it.
     """
-    return _Walk(classes=False, states=True).digest(value)
+    return _Encoder(reads_classes=False, reads_generators=True).digest(value)
 
 
 def input_key(value: Any) -> str:
-    """Of an input and of the code of its own classes, which a mechanism may call."""
-    return _Walk(classes=True, states=True).digest(value)
+    """Returns the digest of an input and of the code of its classes, which a mechanism may call.
+
+    Raises:
+        Undigestible: it holds something without content by which to recognise it.
+    """
+    return _Encoder(reads_classes=True, reads_generators=True).digest(value)
 
 
 def code_digest(value: Any) -> str:
-    """Of a mechanism: its code, and what that uses. Random generators count by their type only."""
-    return _Walk(classes=True, states=False).digest(value)
+    """Returns the digest of a mechanism's code and its dependencies.
+
+    Random generators are identified by their type only.
+
+    Raises:
+        Undigestible: it holds something without content by which to recognise it.
+    """
+    return _Encoder(reads_classes=True, reads_generators=False).digest(value)
 
 
 def files_digest(files: Iterable[Path]) -> str:
-    """Of the content of files, in this order; missing ones count, too."""
-    digest = hashlib.blake2b(digest_size=_BYTES)
-    for file in files:
-        if not file.is_file():
+    """Returns the digest of the content of files, in this order; missing files count as well."""
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for path in files:
+        if not path.is_file():
             digest.update(b"missing;")
             continue
-        digest.update(f"file of {file.stat().st_size}:".encode())
-        with file.open("rb") as opened:
-            while piece := opened.read(1 << 20):
-                digest.update(piece)
+        digest.update(f"file of {path.stat().st_size}:".encode())
+        with path.open("rb") as file:
+            while chunk := file.read(_FILE_CHUNK_BYTES):
+                digest.update(chunk)
     return digest.hexdigest()
 
 
-class _Walk:
-    """One walk over a value and all that it refers to.
+class _Encoded(NamedTuple):
+    """An object and its encoding.
 
-    Args:
-        classes: whether the code of classes counts, or only their names.
-        states: whether the state of random generators counts.
+    The object is kept alive: otherwise another object could get the same identity.
     """
 
-    def __init__(self, *, classes: bool, states: bool) -> None:
-        self._classes, self._states = classes, states
-        # Objects met before, by identity; kept alive, or another object could get the same identity.
-        self._known: dict[int, tuple[Any, bytes]] = {}
-        self._above: dict[int, int] = {}
+    value: Any
+    encoding: bytes
+
+
+class _Encoder:
+    """Encodes a value and everything to which it refers.
+
+    Args:
+        reads_classes: whether classes are identified by their code, or only by their names.
+        reads_generators: whether random generators are identified by their state, or only by their
+            type.
+    """
+
+    def __init__(self, *, reads_classes: bool, reads_generators: bool) -> None:
+        self._reads_classes = reads_classes
+        self._reads_generators = reads_generators
+        # The objects that were encoded before, by identity.
+        self._known: dict[int, _Encoded] = {}
+        # The depths of the objects that are being encoded now, by identity.
+        self._depths: dict[int, int] = {}
 
     def digest(self, value: Any) -> str:
-        """The digest of a value."""
+        """Returns the digest of a value."""
         try:
             return _hashed([self.encode(value)])[1:].hex()
         except Undigestible:
             raise
         except RecursionError:
-            raise Undigestible(f"a {_type_name(value)} is nested too deeply to be recognised again") from None
+            raise Undigestible(
+                f"a {_type_name(value)} is nested too deeply to be recognised again"
+            ) from None
         except Exception as error:  # objects may raise anything
-            raise Undigestible(f"a {_type_name(value)} cannot be recognised again: {error!r:.200}") from error
+            raise Undigestible(
+                f"a {_type_name(value)} cannot be recognised again: {error!r:.200}"
+            ) from error
 
     def encode(self, value: Any) -> bytes:
-        """A value as self-delimiting bytes: a leaf as it is, anything else hashed."""
-        leaf = _LEAVES.get(type(value))
-        if leaf is not None:
-            return leaf(value)
-        key = id(value)
-        if key in self._known:
-            return self._known[key][1]
-        if key in self._above:
-            return tagged("cycle", str(self._above[key]).encode())
-        self._above[key] = len(self._above)
+        """Returns a value as self-delimiting bytes: a leaf as it is, anything else hashed."""
+        encode_leaf = _LEAVES.get(type(value))
+        if encode_leaf is not None:
+            return encode_leaf(value)
+        identity = id(value)
+        if identity in self._known:
+            return self._known[identity].encoding
+        if identity in self._depths:  # the object contains itself
+            return tagged("cycle", str(self._depths[identity]).encode())
+        self._depths[identity] = len(self._depths)
         try:
-            encoded = _hashed(self._parts(value))
+            encoding = _hashed(self._parts(value))
         finally:
-            del self._above[key]
-        self._known[key] = value, encoded
-        return encoded
+            del self._depths[identity]
+        self._known[identity] = _Encoded(value=value, encoding=encoding)
+        return encoding
 
     def _parts(self, value: Any) -> Iterator[bytes]:
+        """Yields the encodings of the parts of a value, beginning with its type."""
         yield tagged("type", _type_name(value).encode())
-        look = _EXACT.get(type(value)) or next((look for kind, look in _KINDS if isinstance(value, kind)), None)
-        look = look or parts.of_library(value)
-        if look is not None:
-            yield from look(value, self.encode)
-        elif isinstance(value, type) and not self._classes:
-            yield from map(self.encode, (value.__module__, value.__qualname__))
-        elif isinstance(value, type) and issubclass(value, Enum):
-            yield from map(self.encode, parts.name_and_version(value))
-            yield from parts.mapping({name: each.value for name, each in value.__members__.items()}, self.encode)
+        is_ignored_generator = isinstance(value, GENERATORS) and not self._reads_generators
+        read_parts = _reader_of(value)
+        if read_parts is not None:
+            yield from read_parts(value, self.encode)
         elif isinstance(value, type):
-            yield from parts.class_parts(value, self.encode)
-        elif isinstance(value, _WEAK) or (isinstance(value, GENERATORS) and not self._states):
-            return
-        elif callable(value) and (wrapped := parts.wrapped_function(value)) is not None:
-            yield self.encode(wrapped)
+            yield from self._parts_of_class(value)
+        elif isinstance(value, _WEAK_REFERENCES) or is_ignored_generator:
+            return  # the type is all that counts
         else:
-            yield from self._taken_apart(value)
+            wrapped = parts.wrapped_function(value) if callable(value) else None
+            if wrapped is not None:
+                yield self.encode(wrapped)
+            else:
+                yield from self._parts_of_object(value)
 
-    def _taken_apart(self, value: Any) -> Iterator[bytes]:
-        """An object as pickle would store it."""
+    def _parts_of_class(self, value: type) -> Iterator[bytes]:
+        if not self._reads_classes:
+            yield self.encode(value.__module__)
+            yield self.encode(value.__qualname__)
+        elif issubclass(value, Enum):
+            yield from map(self.encode, parts.name_and_version(value))
+            members = {name: member.value for name, member in value.__members__.items()}
+            yield from parts.mapping(members, self.encode)
+        else:
+            yield from parts.class_parts(value, self.encode)
+
+    def _parts_of_object(self, value: Any) -> Iterator[bytes]:
+        """Yields the parts into which pickle takes an object."""
         try:
-            reduced = value.__reduce_ex__(4)
+            reduced = value.__reduce_ex__(_PICKLE_PROTOCOL)
         except Exception as error:
-            what = f"a {_type_name(value)} has no content that could be recognised again"
-            raise Undigestible(f"{what} ({error!r:.150})") from error
+            raise Undigestible(
+                f"a {_type_name(value)} has no content that could be recognised again "
+                f"({error!r:.150})"
+            ) from error
         yield self.encode(type(value))
         if isinstance(reduced, str):
             yield self.encode(reduced)
             return
-        maker, arguments, state, values, pairs = (*reduced, None, None, None)[:5]
-        yield from map(self.encode, (getattr(maker, "__module__", ""), getattr(maker, "__qualname__", repr(maker))))
+        # The last three are optional.
+        factory, arguments, state, list_items, dict_items = (*reduced, None, None, None)[:5]
+        yield self.encode(getattr(factory, "__module__", ""))
+        yield self.encode(getattr(factory, "__qualname__", repr(factory)))
+        yield self.encode(arguments)
         if isinstance(state, dict) and all(isinstance(name, str) for name in state):
-            state = dict(sorted(state.items()))  # the order in which attributes were set does not count
-        rest = (None if each is None else list(each) for each in (values, pairs))
-        yield from map(self.encode, (arguments, state, *rest))
+            # The order in which attributes were set does not count.
+            state = dict(sorted(state.items()))
+        yield self.encode(state)
+        yield self.encode(None if list_items is None else list(list_items))
+        yield self.encode(None if dict_items is None else list(dict_items))
 
 
 def _hashed(pieces: Iterable[bytes]) -> bytes:
-    digest = hashlib.blake2b(digest_size=_BYTES)
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for piece in pieces:
         digest.update(piece)
     return b"#" + digest.digest()
@@ -164,14 +225,20 @@ def _type_name(value: Any) -> str:
 
 
 def _leaf(tag: str, content: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Returns a function that encodes a leaf: a tag, and the content as bytes."""
     return lambda value: tagged(tag, content(value))
 
 
-_BY_REPR = (Decimal, Fraction, datetime.date, datetime.timedelta, uuid.UUID, pathlib.PosixPath, pathlib.PurePosixPath)
+def _leaf_by_repr(tag: str) -> Callable[[Any], bytes]:
+    return _leaf(tag, lambda value: repr(value).encode())
+
+
+# How to encode values without parts, by their exact type.
 _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda value: b"None:",
     bool: lambda value: b"bool:1" if value else b"bool:0",
-    int: _leaf("int", lambda value: f"{value:x}".encode()),  # Python refuses the decimal digits of long ones
+    # Hexadecimal, because Python refuses to write long numbers in decimal.
+    int: _leaf("int", lambda value: f"{value:x}".encode()),
     float: _leaf("float", lambda value: struct.pack("<d", value)),
     complex: _leaf("complex", lambda value: struct.pack("<dd", value.real, value.imag)),
     str: _leaf("str", lambda value: value.encode("utf-8", "surrogatepass")),
@@ -180,26 +247,81 @@ _LEAVES: dict[type, Callable[[Any], bytes]] = {
     type(Ellipsis): lambda value: b"Ellipsis:",
     type(NotImplemented): lambda value: b"NotImplemented:",
     range: _leaf("range", lambda value: repr((value.start, value.stop, value.step)).encode()),
-    **{kind: _leaf(kind.__name__, lambda value: repr(value).encode()) for kind in _BY_REPR},
+    Decimal: _leaf_by_repr("Decimal"),
+    Fraction: _leaf_by_repr("Fraction"),
+    datetime.date: _leaf_by_repr("date"),
+    datetime.timedelta: _leaf_by_repr("timedelta"),
+    uuid.UUID: _leaf_by_repr("UUID"),
+    pathlib.PosixPath: _leaf_by_repr("PosixPath"),
+    pathlib.PurePosixPath: _leaf_by_repr("PurePosixPath"),
 }
 
 
-# How to read types that have parts: exactly these types, and these with their subclasses.
-_EXACT: dict[type, Parts] = {
-    **dict.fromkeys((list, tuple), parts.items),
+def _set_parts(value: Iterable[Any], encode: Encode) -> Iterator[bytes]:
+    """Yields the elements of a set, sorted by their encodings because a set has no order."""
+    yield from sorted(map(encode, value))
+
+
+def _slice_parts(value: slice, encode: Encode) -> Iterator[bytes]:
+    yield encode(value.start)
+    yield encode(value.stop)
+    yield encode(value.step)
+
+
+def _mapping_proxy_parts(
+    value: types.MappingProxyType[Any, Any], encode: Encode
+) -> Iterator[bytes]:
+    yield encode(dict(value))
+
+
+def _memoryview_parts(value: memoryview, encode: Encode) -> Iterator[bytes]:
+    yield encode((value.format, value.shape, value.tobytes()))
+
+
+def _method_parts(value: types.MethodType, encode: Encode) -> Iterator[bytes]:
+    yield encode(value.__func__)
+    yield encode(value.__self__)
+
+
+def _numpy_scalar_parts(value: np.generic, encode: Encode) -> Iterator[bytes]:
+    yield from parts.numpy_array(np.asarray(value), encode)
+
+
+def _enum_member_parts(value: Enum, encode: Encode) -> Iterator[bytes]:
+    yield encode(value.name)
+    yield encode(value.value)
+
+
+# How to read the parts of values of exactly these types.
+_READERS_BY_TYPE: dict[type, Parts] = {
+    list: parts.items,
+    tuple: parts.items,
     dict: parts.mapping,
-    **dict.fromkeys((set, frozenset), lambda value, encode: iter(sorted(map(encode, value)))),  # they have no order
-    types.MappingProxyType: lambda value, encode: iter([encode(dict(value))]),
-    slice: lambda value, encode: map(encode, (value.start, value.stop, value.step)),
-    memoryview: lambda value, encode: iter([encode((value.format, value.shape, value.tobytes()))]),
+    set: _set_parts,
+    frozenset: _set_parts,
+    types.MappingProxyType: _mapping_proxy_parts,
+    slice: _slice_parts,
+    memoryview: _memoryview_parts,
     types.FunctionType: parts.function_parts,
-    types.MethodType: lambda method, encode: map(encode, (method.__func__, method.__self__)),
+    types.MethodType: _method_parts,
     types.BuiltinFunctionType: parts.builtin_parts,
     types.CodeType: parts.code_parts,
 }
-_KINDS: list[tuple[type, Parts]] = [
-    (np.generic, lambda value, encode: parts.numpy_array(np.asarray(value), encode)),
+# How to read the parts of values of these types and of their subclasses.
+_READERS_BY_BASE: list[tuple[type, Parts]] = [
+    (np.generic, _numpy_scalar_parts),
     (np.ndarray, parts.numpy_array),
-    (Enum, lambda value, encode: map(encode, (value.name, value.value))),
+    (Enum, _enum_member_parts),
     (types.ModuleType, parts.module_parts),
 ]
+
+
+def _reader_of(value: Any) -> Parts | None:
+    """Returns the function that reads the parts of a value; None if there is no special one."""
+    by_type = _READERS_BY_TYPE.get(type(value))
+    if by_type is not None:
+        return by_type
+    for base, by_base in _READERS_BY_BASE:
+        if isinstance(value, base):
+            return by_base
+    return parts.of_library(value)

@@ -1,4 +1,8 @@
-"""What crosses the border: datasets and outputs as text, and which files are read at all."""
+"""Formats in which data crosses the border of the program, and which files are read at all.
+
+Datasets are written as JSON or as arguments of programs; outputs are read from text. Files are
+refused before they are read if they are no regular files or would fill the memory.
+"""
 
 import json
 import lzma
@@ -23,69 +27,91 @@ from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.outputs.columns import EXACT
 
+# Writing datasets.
+
 
 def to_json(dataset: Any) -> str:
-    """A dataset as one line of strict JSON; arrays become lists.
+    """Returns a dataset as one line of strict JSON; arrays become lists.
 
     Raises:
         InputError: it holds something that JSON cannot express.
     """
     try:
-        return json.dumps(_plain(dataset), allow_nan=False)
+        return json.dumps(_without_numpy(dataset), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        hint = "programs and services take numbers, texts, lists, dicts and arrays"
-        raise InputError(f"the input {shown(dataset)} cannot be written as JSON ({error}); {hint}") from error
+        raise InputError(
+            f"the input {shown(dataset)} cannot be written as JSON ({error}); "
+            "programs and services take numbers, texts, lists, dicts and arrays"
+        ) from error
 
 
 def to_argument(dataset: Any) -> str:
-    """A dataset as an argument of a program: a number or a text as it is, anything else as JSON."""
-    plain = _plain(dataset)
-    text = plain if isinstance(plain, str) else repr(plain) if isinstance(plain, float) else to_json(plain)
+    """Returns a dataset as an argument of a program.
+
+    A number or a text is written as it is, anything else as JSON.
+
+    Raises:
+        InputError: it holds something that JSON cannot express, or a zero byte.
+    """
+    value = _without_numpy(dataset)
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, float):  # NaN and infinities, too, which JSON does not have
+        text = repr(value)
+    else:
+        text = to_json(value)
     if "\0" in text:
-        raise InputError(f"the input {shown(dataset)} has a zero byte, which no argument of a program can hold")
+        raise InputError(
+            f"the input {shown(dataset)} has a zero byte, which no argument of a program can hold"
+        )
     return text
 
 
-def read_value(text: str) -> Any:
-    """What a program printed: JSON, else a number, else the text itself."""
-    try:
-        return settle(json.loads(text))
-    except (ValueError, RecursionError):
-        return settle(number_or_text(text))
+def _without_numpy(value: Any) -> Any:
+    """Returns the same data in lists, dicts and numbers of Python."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _without_numpy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_numpy(item) for item in value]
+    return value
 
 
-# Whole numbers stay whole: they may be longer than a float.
-_WHOLE = re.compile(r"\s*(?:0|[+-]?[1-9][0-9]*)\s*")
+# Reading outputs.
+
+# Whole numbers stay whole, because they may be longer than a float can hold.
+_WHOLE_NUMBER = re.compile(r"\s*(?:0|[+-]?[1-9][0-9]*)\s*")
 # "007" is a name, and not the number 7.
-_PADDED = re.compile(r"\s*[+-]?0[0-9]")
-_PADDED_LINE = re.compile(r"\n\s*[+-]?0[0-9]")
+_PADDED_NUMBER = re.compile(r"\s*[+-]?0[0-9]")
+_PADDED_NUMBER_IN_LINES = re.compile(r"\n\s*[+-]?0[0-9]")
 
 
-def settled_texts(texts: Sequence[str | None]) -> list[Any]:
-    """`settle(number_or_text(text))` of each, several times as fast where all are ordinary numbers; None stays None."""
-    with suppress(TypeError, ValueError):
-        values = list(map(float, texts))  # type: ignore[arg-type]  # None raises a TypeError
-        lines = "\n".join(["", *texts])  # type: ignore[list-item]  # there is no None
-        if "_" not in lines and not _PADDED_LINE.search(lines) and -EXACT < min(values) <= max(values) < EXACT:
-            return values
-    return [None if text is None else settle(number_or_text(text)) for text in texts]
+def decode(data: bytes, source: str) -> str:
+    """Decodes UTF-8.
 
+    Args:
+        data: the bytes.
+        source: where they are from, for the message.
 
-def number_or_text(text: str) -> int | float | str:
-    """A number if the text reads as one, NaN and infinities included; "1_000" and "007" are text."""
+    Raises:
+        MechanismError: they are not UTF-8; the message quotes them.
+    """
     try:
-        if _WHOLE.fullmatch(text):
-            return int(text)
-        return text if "_" in text or _PADDED.match(text) else float(text)
-    except ValueError:  # also a whole number of thousands of digits
-        return text
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MechanismError(f"{source} is not text in UTF-8: {shown(data)}") from error
 
 
 def read_json(text: str, source: str) -> Any:
-    """JSON, or a MechanismError that quotes what came instead.
+    """Reads JSON, with whole numbers as floats (see `settle`).
 
     Args:
+        text: to be read.
         source: where the text is from, for the message.
+
+    Raises:
+        MechanismError: it is not JSON; the message quotes it.
     """
     try:
         return settle(json.loads(text))
@@ -93,115 +119,198 @@ def read_json(text: str, source: str) -> Any:
         raise MechanismError(f"{source} is not JSON: {shown(text)}") from error
 
 
+def read_value(text: str) -> Any:
+    """Reads what a program printed: JSON, else a number, else the text itself."""
+    try:
+        return settle(json.loads(text))
+    except (ValueError, RecursionError):
+        return settle(number_or_text(text))
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Returns a number if the text reads as one, NaN and infinities included, else the text.
+
+    "1_000" and "007" are texts.
+    """
+    try:
+        if _WHOLE_NUMBER.fullmatch(text):
+            return int(text)
+        if "_" in text or _PADDED_NUMBER.match(text):
+            return text
+        return float(text)
+    except ValueError:  # not a number, or a whole one of thousands of digits
+        return text
+
+
+def settled_texts(texts: Sequence[str | None]) -> list[Any]:
+    """Returns `settle(number_or_text(text))` of each text; None stays None.
+
+    Where all texts are ordinary numbers, this is several times as fast as one by one.
+    """
+    with suppress(TypeError, ValueError):
+        numbers = list(map(float, texts))  # type: ignore[arg-type]  # None raises a TypeError
+        lines = "\n".join(["", *texts])  # type: ignore[list-item]  # there is no None
+        has_names = "_" in lines or _PADDED_NUMBER_IN_LINES.search(lines) is not None
+        if not has_names and -EXACT < min(numbers) <= max(numbers) < EXACT:
+            return numbers
+    return [None if text is None else settle(number_or_text(text)) for text in texts]
+
+
 def settle(value: Any) -> Any:
-    """The same value with every whole number up to 2^53 as a float; floats cannot hold longer ones exactly.
+    """Returns the same value with every whole number up to 2^53 as a float.
 
     Whether a number was printed as 1 or as 1.0 is a matter of format, not a different output.
+    Longer numbers stay whole, because floats cannot hold them exactly.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if -EXACT <= value <= EXACT else value
     if isinstance(value, list):
-        return [settle(each) for each in value]
+        return [settle(item) for item in value]
     if type(value) is tuple:
-        return tuple(settle(each) for each in value)
+        return tuple(settle(item) for item in value)
     if isinstance(value, dict):
-        return {key: settle(each) for key, each in value.items()}
+        return {key: settle(item) for key, item in value.items()}
     return value
 
 
 def settled(array: Array) -> Array | list[Any]:
-    """Whole numbers as floats, where these hold them: how a file stores a number is not what a mechanism leaks."""
+    """Returns an array with whole numbers as floats, where floats hold them exactly.
+
+    How a file stores a number is not part of what a mechanism leaks.
+    """
     if array.dtype.kind not in "iu":
         return array
-    if array.dtype.itemsize < 8 or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
+    is_short = array.dtype.itemsize < 8
+    if is_short or not array.size or (array.min() >= -EXACT and array.max() <= EXACT):
         return array.astype(np.float64)
     if array.ndim == 1:
-        return [settle(each) for each in array.tolist()]
+        return [settle(number) for number in array.tolist()]
     mixed = array.astype(object)
     mixed[...] = np.vectorize(settle, otypes=[object])(mixed)
     return mixed
 
 
-def decode(data: bytes, source: str) -> str:
-    """UTF-8, or a MechanismError that quotes what came instead."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise MechanismError(f"{source} is not text in UTF-8: {shown(data)}") from error
+# Files.
 
+# The outputs of one side may take one part in eight of the memory: an audit keeps two sides, and
+# needs up to four times as much to work.
+_MEMORY_DIVISOR = 8
+# But no more than 8 GB.
+_MAX_OUTPUT_BYTES = 8 << 30
+# Values in memory take several times the room of their text.
+_VALUE_BYTES_PER_TEXT_BYTE = 4
+# The greatest number of characters of a foreign error in a message.
+_MAX_ERROR_LENGTH = 200
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
+# What damaged archives and headers raise, besides the errors that are meant for them.
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    tokenize.TokenError,
+    EOFError,
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+    OverflowError,
+    RuntimeError,
+    MemoryError,
+)
+
+# What damaged content leads to at unexpected places; none of these is an error of our own.
+UNSOUND = (
+    RecursionError,
+    MemoryError,
+    OverflowError,
+    IndexError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 
 
 def named_files(argv: Sequence[str], folder: Path, search: str | None = None) -> list[Path]:
-    """The program, and the files that its arguments name: with another content they are another mechanism.
+    """Returns the program and the files that its arguments name.
+
+    With another content of one of these files, the program is another mechanism.
 
     Args:
         argv: the program and its arguments.
         folder: where it runs.
-        search: where programs are looked for; None is our own PATH.
+        search: where programs are searched for; None for our own PATH.
     """
-    found = [Path(shutil.which(argv[0], path=search) or argv[0])]
-    for before, part in pairwise(argv):
-        names = [part, part.partition("=")[2]]
-        if before == "-m":  # a module of Python
-            module = part.replace(".", "/")
+    program = shutil.which(argv[0], path=search) or argv[0]
+    files = [Path(program)]
+    for previous, argument in pairwise(argv):
+        names = [argument, argument.partition("=")[2]]
+        if previous == "-m":  # a module of Python
+            module = argument.replace(".", "/")
             names += [f"{module}.py", f"{module}/__main__.py"]
-        for name in filter(None, names):
-            with suppress(OSError, ValueError):  # an argument that is no name of a file at all
-                found += [folder / name] if (folder / name).is_file() else []
-    return found
-
-
-# Of the memory, for the outputs of one side: an audit keeps two sides, and needs up to four times as much to work.
-_SHARE, _MOST = 8, 8 << 30
+        for name in names:
+            with suppress(OSError, ValueError):  # an argument that cannot be the name of a file
+                if name and (folder / name).is_file():
+                    files.append(folder / name)
+    return files
 
 
 def memory_share() -> int:
-    """Bytes that outputs may take unless more is allowed: an eighth of this process's memory, at most 8 GB."""
+    """Returns how many bytes outputs may take unless the user allows more.
+
+    This is an eighth of the memory that this process may use, and at most 8 GB.
+    """
     try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     except (AttributeError, OSError, ValueError):  # pragma: no cover  # not a POSIX system
-        return _MOST // 2
-    return min(_MOST, (there if limit == resource.RLIM_INFINITY else min(there, limit)) // _SHARE)
+        return _MAX_OUTPUT_BYTES // 2
+    if limit != resource.RLIM_INFINITY:
+        memory = min(memory, limit)
+    return min(_MAX_OUTPUT_BYTES, memory // _MEMORY_DIVISOR)
 
 
 def check_readable(path: Path) -> Path:
-    """Refuses a file that is read as a whole and is too large for that."""
-    most = memory_share() // 4  # values take several times the room of their text
+    """Returns the path of a file that is read as a whole; refuses a file that is too large."""
+    most = memory_share() // _VALUE_BYTES_PER_TEXT_BYTE
     size = path.stat().st_size
     if size > most:
-        raise InputError(f"{path} has {size} bytes; a file that is read as a whole may have at most {most}")
+        raise InputError(
+            f"{path} has {size} bytes; a file that is read as a whole may have at most {most}"
+        )
     return path
 
 
-# What damaged archives and headers raise, besides the errors that are meant for them.
-UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError, EOFError, OSError, ValueError),
-    *(KeyError, IndexError, TypeError, AttributeError, SyntaxError, OverflowError, RuntimeError, MemoryError),
-)
+def regular_file(path: Path) -> Path:
+    """Returns the path of a regular file; pipes and devices may have no end.
 
-
-# What damaged content leads to where nobody expects it: never one of our own errors.
-UNSOUND = (RecursionError, MemoryError, OverflowError, IndexError, KeyError, TypeError, AttributeError)
-
-
-def first_line(error: BaseException) -> str:
-    """Why a file cannot be read, short."""
-    return (str(error) or type(error).__name__).splitlines()[0][:200]
+    Raises:
+        InputError: it is missing, a folder, or not a file at all.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{path} is missing; a file is needed") from error
+    except (OSError, ValueError) as error:  # a name that is too long, or holds a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{shown(str(path))} cannot be read: {reason}") from error
+    if stat.S_ISREG(mode):
+        return path
+    what = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+    raise InputError(f"{path} is {what}; a file is needed")
 
 
 @contextmanager
 def reading(what: str, kinds: tuple[type[Exception], ...] = UNREADABLE) -> Iterator[None]:
-    """Says of what a damaged file raises that it is the file's fault: an InputError that begins with `what`."""
+    """Turns what a damaged file raises into an InputError.
+
+    Args:
+        what: the beginning of the message.
+        kinds: the exceptions that are the file's fault.
+    """
     try:
         yield
     except InputError:
@@ -210,24 +319,21 @@ def reading(what: str, kinds: tuple[type[Exception], ...] = UNREADABLE) -> Itera
         raise InputError(f"{what}: {first_line(error)}") from error
 
 
+def first_line(error: BaseException) -> str:
+    """Returns the first line of an error's message, or its type if it has none."""
+    text = str(error) or type(error).__name__
+    return text.splitlines()[0][:_MAX_ERROR_LENGTH]
+
+
 def too_large(source: object, what: str, most: int) -> InputError:
-    """What to say about outputs that would fill the memory."""
-    return InputError(f"{source} has {what}, above the limit of {most}; if the memory is there, raise max_output_bytes")
+    """Returns the error about outputs that would fill the memory.
 
-
-def regular_file(path: Path) -> Path:
-    """The file, or an InputError: pipes and devices may have no end.
-
-    Raises:
-        InputError: it is missing, a folder, or something that is no file at all.
+    Args:
+        source: where the outputs are from.
+        what: how large they are.
+        most: how large they may be.
     """
-    try:
-        kind = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{path} is missing; a file is needed") from error
-    except (OSError, ValueError) as error:  # a name that is too long, or holds a zero byte
-        raise InputError(f"{shown(str(path))} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not stat.S_ISREG(kind):
-        what = "a folder" if stat.S_ISDIR(kind) else "a pipe, a socket or a device"
-        raise InputError(f"{path} is {what}; a file is needed")
-    return path
+    return InputError(
+        f"{source} has {what}, above the limit of {most}; "
+        "if the memory is there, raise max_output_bytes"
+    )

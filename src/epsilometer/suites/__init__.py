@@ -1,7 +1,9 @@
-"""Many audits at once: run in parallel, remembered in a history, and shown on one page with what changed."""
+"""Many audits at once: run in parallel, kept in a history, and shown on one page with changes."""
 
+from epsilometer.suites.changes import Change, find_changes
 from epsilometer.suites.family import Family, Terms, family_digest, judge_family, may_join
-from epsilometer.suites.history import Change, Entry, History, Outcome, find_changes, status_over_all
+from epsilometer.suites.history import History
+from epsilometer.suites.outcomes import Entry, Outcome, status_over_all
 from epsilometer.suites.workers import run_tasks
 
 __all__ = [

@@ -1,12 +1,13 @@
 """Many audits judged together, so that a true claim is rarely called refuted by any of them.
 
-Each audit of a suite has a failure probability of its own. Twenty true claims at 95 % each are all spared with a
-probability of only 36 %. A family has one failure probability for all of its claims: Holm's procedure decides which
-refutations are strong enough to survive.
+Each audit of a suite has a failure probability of its own. Twenty true claims at 95 % each are all
+spared with a probability of only 36 %. A family has one failure probability for all of its claims:
+Holm's procedure decides which refutations are strong enough to survive.
 
-Guarantee: with probability at least the family's confidence, no true claim of the family is called refuted: in one
-    run, or over all nights if the runs are numbered nights. Exact if each p-value is super-uniform under its true
-    claim; the audits may depend on each other in any way, for example through a common seed.
+Guarantee: with probability at least the family's confidence, no true claim of the family is called
+    refuted: in one run, or over all nights if the runs are numbered nights. Exact if each p-value
+    is super-uniform under its true claim; the audits may depend on each other in any way, for
+    example through a common seed.
 
 Reference: S. Holm, "A simple sequentially rejective multiple test procedure" (1979).
 """
@@ -15,26 +16,27 @@ import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from epsilometer.report.wording import figure, figure_up, percent, plain
 from epsilometer.result import AuditResult, Verdict
+from epsilometer.suites.outcomes import Entry, Outcome
 
-if TYPE_CHECKING:  # the history stores terms of families, so it imports this module
-    from epsilometer.suites.history import Entry, Outcome
-
-# The failure probability of a single audit whose file names none, as in `epsilometer.audit`.
+# The confidence of a single audit whose settings name none, as in `epsilometer.audit`.
 _DEFAULT_CONFIDENCE = 0.95
 # The p-value of an audit that gives no evidence against its claim.
 _NO_EVIDENCE = 1.0
-# An audit that stops early aims at this part of its equal share, so that no rounding keeps it from surviving.
-_SAFE_PART = 0.99
+# An audit that stops early aims at this fraction of its equal share of the failure probability, so
+# that no rounding keeps its refutation from surviving.
+_FRACTION_OF_EQUAL_SHARE = 0.99
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:
-    """Adjusts p-values for their number: an adjusted one of at most α may be rejected at the level α.
+    """Adjusts p-values for their number, by Holm's procedure.
 
-    The smallest of m p-values is multiplied by m, the next by m − 1, and so on; none may be smaller than one before.
+    A hypothesis may be rejected at the level α if its adjusted p-value is at most α. The smallest
+    of m p-values is multiplied by m, the next by m − 1, and so on; no adjusted p-value may be
+    smaller than the one before it.
 
     Args:
         p_values: in any order, each between 0 and 1.
@@ -42,8 +44,9 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
     Returns:
         The adjusted p-values in the same order.
 
-    Guarantee: rejecting every hypothesis whose adjusted p-value is at most α rejects some true hypothesis with
-        probability at most α, if each p-value of a true hypothesis is super-uniform. No independence is needed.
+    Guarantee: rejecting every hypothesis whose adjusted p-value is at most α rejects some true
+        hypothesis with probability at most α, if each p-value of a true hypothesis is
+        super-uniform. No independence is needed.
     """
     adjusted = [0.0] * len(p_values)
     largest_so_far = 0.0
@@ -56,7 +59,13 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
 
 
 def night_share(night: int) -> float:
-    """The share of the failure probability that a night may spend; over all nights, however many, they sum to 1."""
+    """Returns the fraction of the failure probability that a night may spend.
+
+    The fractions of all nights, however many there are, sum to 1.
+
+    Args:
+        night: counted from 1.
+    """
     return 6.0 / (math.pi * night) ** 2
 
 
@@ -66,8 +75,9 @@ class Terms:
 
     Attributes:
         confidence: the probability with which no true claim of the family is called refuted.
-        night: the number of the night, counted from 1; None if the confidence is about this run alone.
-        seed: from which the audits without a seed of their own take theirs.
+        night: the number of the night, counted from 1; None if the confidence is about this run
+            alone.
+        seed: the seed from which the seeds of all audits without a seed of their own are derived.
     """
 
     confidence: float
@@ -76,54 +86,65 @@ class Terms:
 
     @property
     def failure_probability(self) -> float:
-        """What this run may spend of the family's failure probability."""
-        whole = 1.0 - self.confidence
-        return whole if self.night is None else whole * night_share(self.night)
+        """The part of the family's failure probability that this run may spend."""
+        over_all_nights = 1.0 - self.confidence
+        if self.night is None:
+            return over_all_nights
+        return over_all_nights * night_share(self.night)
 
-    def settings_for(self, entry: "Entry", size: int) -> dict[str, Any]:
-        """The settings with which an entry is audited in this run.
+    def settings_for(self, entry: Entry, size: int) -> dict[str, Any]:
+        """Returns the settings with which an entry is audited in this run.
 
-        An audit without a seed takes one that belongs to the run, so that a run that was interrupted resumes with the
-        same draws. An audit that stops early goes on until its evidence suffices for an equal share of the failure
-        probability. Otherwise it would stop as soon as it is refuted alone, and hardly ever survive.
+        An audit without a seed takes one that belongs to the run, so that a run that was
+        interrupted resumes with the same draws. An audit that stops early goes on until its
+        evidence suffices for an equal share of the failure probability. Otherwise it would stop as
+        soon as it is refuted alone, and its refutation would hardly ever survive.
 
         Args:
             entry: one audit of the suite.
             size: how many audits may join the family.
         """
         settings = dict(entry.settings)
-        if "seed" not in settings and "checkpoint" not in settings:  # a checkpoint keeps a seed of its own
+        # A checkpoint keeps a seed of its own.
+        if "seed" not in settings and "checkpoint" not in settings:
             settings["seed"] = _seed_of(entry.name, self.seed)
         stops_early = settings.get("stop_early") is True or settings.get("method") == "sequential"
-        own_confidence = settings.get("confidence", _DEFAULT_CONFIDENCE)
-        if may_join(entry) and stops_early and isinstance(own_confidence, int | float):
+        confidence = settings.get("confidence", _DEFAULT_CONFIDENCE)
+        is_number = isinstance(confidence, int | float)
+        if may_join(entry) and stops_early and is_number:
             equal_share = self.failure_probability / size
-            settings["confidence"] = max(own_confidence, 1.0 - _SAFE_PART * equal_share)
+            needed_confidence = 1.0 - _FRACTION_OF_EQUAL_SHARE * equal_share
+            settings["confidence"] = max(confidence, needed_confidence)
         return settings
 
 
-def _seed_of(name: str, seed: int) -> int:
-    """The seed of an audit in a run; different audits have different ones."""
-    digest = hashlib.blake2b(f"{seed}\0{name}".encode(errors="surrogatepass"), digest_size=8).digest()
+def _seed_of(name: str, run_seed: int) -> int:
+    """Returns the seed of an audit in a run; different audits have different ones."""
+    text = f"{run_seed}\0{name}"
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) >> 1
 
 
-def may_join(entry: "Entry") -> bool:
-    """Whether an entry makes a claim that is not expected to be refuted; known before anything is drawn."""
+def may_join(entry: Entry) -> bool:
+    """Whether an entry makes a claim that is not expected to be refuted.
+
+    This is known before anything is drawn.
+    """
     return entry.expected is not Verdict.REFUTED and "notion" not in entry.settings
 
 
-def family_digest(entries: Sequence["Entry"]) -> str:
-    """A digest of all audits of a suite, their settings and their code."""
+def family_digest(entries: Sequence[Entry]) -> str:
+    """Returns a digest of all audits of a suite, their settings and their code."""
     digest = hashlib.sha256()
     for entry in entries:
         expected = "" if entry.expected is None else str(entry.expected)
-        digest.update(f"{entry.name}\0{entry.digest}\0{expected}\n".encode(errors="surrogatepass"))
+        line = f"{entry.name}\0{entry.digest}\0{expected}\n"
+        digest.update(line.encode(errors="surrogatepass"))
     return digest.hexdigest()
 
 
-def repeated_draws(entries: Sequence["Entry"]) -> dict[str, str]:
-    """The audits that look at the same draws every night, by name, with the reason."""
+def repeated_draws(entries: Sequence[Entry]) -> dict[str, str]:
+    """Returns the audits that see the same draws every night: the reason, by name."""
     reasons = {}
     for entry in entries:
         if not may_join(entry):
@@ -143,10 +164,10 @@ class Member:
 
     Attributes:
         name: of the entry.
-        p_value: of its claim, 1 where the audit gives no evidence.
+        p_value: of its claim; 1 if the audit gives no evidence.
         adjusted: the p-value after Holm's adjustment.
-        survives: whether the audit's refutation survives.
-        note: what else there is to say about the p-value, such as why it is 1; often empty.
+        survives: whether the claim is refuted and the refutation survives.
+        note: a remark on the p-value, such as why it is 1; often empty.
     """
 
     name: str
@@ -163,9 +184,11 @@ class Family:
     Attributes:
         terms: agreed before anything was drawn.
         members: by name, in the order of the suite.
-        apart: by name, why an audit is not in the family.
-        refuted_alone: names of refuted claims, in the family or apart, whose refutation does not count.
-        repeated: by name, why an audit saw the same draws as on other nights; empty unless nights are counted.
+        apart: by name, the reason why an audit is not in the family.
+        refuted_alone: names of refuted claims, in the family or apart, whose refutation does not
+            count.
+        repeated: by name, the reason why an audit saw the same draws as on other nights; empty
+            unless nights are counted.
     """
 
     terms: Terms
@@ -184,51 +207,63 @@ class Family:
         """The names of the claims that the family calls refuted."""
         return tuple(member.name for member in self.members.values() if member.survives)
 
-    def word(self, outcome: "Outcome") -> str:
-        """The verdict in the family."""
-        return "refuted alone" if outcome.name in self.refuted_alone else outcome.word
+    def word(self, outcome: Outcome) -> str:
+        """Returns the verdict on an audit as the family sees it."""
+        if outcome.name in self.refuted_alone:
+            return "refuted alone"
+        return outcome.word
 
-    def status(self, entry: "Entry", outcome: "Outcome") -> int:
-        """The exit status of one audit: a refutation that does not survive is none."""
-        return 0 if outcome.name in self.refuted_alone else outcome.status(entry.expected)
+    def status(self, entry: Entry, outcome: Outcome) -> int:
+        """Returns the exit status of one audit; a refutation that does not survive has status 0."""
+        if outcome.name in self.refuted_alone:
+            return 0
+        return outcome.status(entry.expected)
 
     def remark(self, name: str) -> str:
-        """What the family says about one audit, short."""
+        """Returns a short text about one audit in the family."""
         member = self.members.get(name)
         if member is None:
             return f"apart: {self.apart[name]}"
         note = f", {member.note}" if member.note else ""
-        return f"adjusted p {_p_in_words(member.adjusted)}{note}"
+        return f"adjusted p {_p_value_text(member.adjusted)}{note}"
 
     def sentences(self) -> list[str]:
-        """The family in plain words: what is promised, what survives, and what stands apart."""
+        """Describes the family in sentences: the promise, what survives, and what stands apart."""
         terms = self.terms
         promise = (
-            f"With probability at least {percent(terms.confidence)} no true claim of this family is called refuted"
+            f"With probability at least {percent(terms.confidence)} no true claim of this family "
+            "is called refuted"
         )
         if terms.night is None:
-            scope = f"{promise} in this run."
+            scope = "in this run."
         else:
             spent = figure_up(terms.failure_probability, 3)
-            scope = f"{promise} over all nights; night {terms.night} may spend {spent} of the failure probability."
-        lines = [scope, f"{_audits(self.size)} in the family, judged by Holm's procedure. {self._survivors_in_words()}"]
+            scope = (
+                f"over all nights; night {terms.night} may spend {spent} of the failure "
+                "probability."
+            )
+        n_audits = "1 audit is" if self.size == 1 else f"{self.size} audits are"
+        refuted = "No claim is refuted."
+        if self.survivors:
+            refuted = f"Refuted: {', '.join(map(plain, self.survivors))}."
+        lines = [
+            f"{promise} {scope}",
+            f"{n_audits} in the family, judged by Holm's procedure. {refuted}",
+        ]
         if self.refuted_alone:
             names = ", ".join(map(plain, self.refuted_alone))
             lines.append(f"Refuted alone, which does not count: {names}.")
-        lines += [f"Apart from the family: {plain(name)} ({why})." for name, why in self.apart.items()]
-        lines += [
-            f"Warning: {plain(name)} sees the same draws every night ({why}), which is no new evidence."
-            for name, why in self.repeated.items()
-        ]
+        for name, reason in self.apart.items():
+            lines.append(f"Apart from the family: {plain(name)} ({reason}).")
+        for name, reason in self.repeated.items():
+            lines.append(
+                f"Warning: {plain(name)} sees the same draws every night ({reason}), "
+                "which is no new evidence."
+            )
         return lines
 
-    def _survivors_in_words(self) -> str:
-        if not self.survivors:
-            return "No claim is refuted."
-        return f"Refuted: {', '.join(map(plain, self.survivors))}."
-
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Returns the family as plain data."""
         members = [
             {
                 "name": member.name,
@@ -253,65 +288,76 @@ class Family:
         }
 
 
-def _audits(number: int) -> str:
-    return "1 audit is" if number == 1 else f"{number} audits are"
-
-
-def _p_in_words(p_value: float) -> str:
+def _p_value_text(p_value: float) -> str:
     return "1" if p_value >= 1.0 else figure_up(p_value, 2)
 
 
 def judge_family(
-    entries: Sequence["Entry"],
-    outcomes: Mapping[str, "Outcome"],
+    entries: Sequence[Entry],
+    outcomes: Mapping[str, Outcome],
     terms: Terms,
     begun_again: Collection[str] = (),
 ) -> Family:
     """Decides which refutations of a run survive.
 
-    An audit that failed or whose draws cannot be trusted counts with a p-value of 1: if it were left out, the family
-    would be smaller and the others would survive more easily, because of what was drawn. Left out is only what was
-    known to be outside before anything was drawn: audits whose refutation is expected, measurements, and
-    audits whose method gives no exact guarantee.
+    Only what was known to be outside before anything was drawn is left out of the family: audits
+    whose refutation is expected, measurements, and audits whose method gives no exact guarantee.
+    An audit that failed or whose draws cannot be trusted counts with a p-value of 1. If it were
+    left out, the family would be smaller and the other refutations would survive more easily,
+    because of what was drawn.
 
     Args:
         entries: the suite.
         outcomes: by name, one for every entry.
         terms: agreed before anything was drawn.
-        begun_again: names of audits that were begun in this run, interrupted, and begun again.
+        begun_again: names of the audits that were started in this run, interrupted, and started
+            again.
     """
     apart: dict[str, str] = {}
-    p_values: dict[str, float] = {}
-    notes: dict[str, str] = {}
+    evidence: dict[str, _Evidence] = {}
     for entry in entries:
         result = outcomes[entry.name].result
         reason = _reason_apart(entry, result)
         if reason:
             apart[entry.name] = reason
-            continue
-        p_value, note = _evidence(result, is_begun_again=entry.name in begun_again)
-        p_values[entry.name] = p_value
-        notes[entry.name] = note
+        else:
+            is_begun_again = entry.name in begun_again
+            evidence[entry.name] = _evidence_of(result, is_begun_again=is_begun_again)
+
     refuted = {entry.name for entry in entries if _is_refuted(outcomes[entry.name].result)}
+    adjusted_p_values = holm_adjusted([weighed.p_value for weighed in evidence.values()])
     members: dict[str, Member] = {}
-    for name, adjusted in zip(p_values, holm_adjusted(list(p_values.values())), strict=True):
-        survives = name in refuted and adjusted <= terms.failure_probability
-        members[name] = Member(name, p_values[name], adjusted, survives, notes[name])
-    alone = []
+    for name, adjusted in zip(evidence, adjusted_p_values, strict=True):
+        members[name] = Member(
+            name=name,
+            p_value=evidence[name].p_value,
+            adjusted=adjusted,
+            survives=name in refuted and adjusted <= terms.failure_probability,
+            note=evidence[name].note,
+        )
+
+    refuted_alone = []
     for entry in entries:
         survives = entry.name in members and members[entry.name].survives
-        if entry.name in refuted and not survives and entry.expected is not Verdict.REFUTED:
-            alone.append(entry.name)
-    repeated = {} if terms.night is None else repeated_draws(entries)
-    return Family(terms=terms, members=members, apart=apart, refuted_alone=tuple(alone), repeated=repeated)
+        is_expected = entry.expected is Verdict.REFUTED
+        if entry.name in refuted and not survives and not is_expected:
+            refuted_alone.append(entry.name)
+
+    return Family(
+        terms=terms,
+        members=members,
+        apart=apart,
+        refuted_alone=tuple(refuted_alone),
+        repeated={} if terms.night is None else repeated_draws(entries),
+    )
 
 
 def _is_refuted(result: AuditResult | None) -> bool:
     return result is not None and result.is_refuted
 
 
-def _reason_apart(entry: "Entry", result: AuditResult | None) -> str:
-    """Why an audit is not in the family; empty if it is."""
+def _reason_apart(entry: Entry, result: AuditResult | None) -> str:
+    """Returns the reason why an audit is not in the family; empty if it is."""
     if entry.expected is Verdict.REFUTED:
         return "its refutation is expected"
     if "notion" in entry.settings:
@@ -321,20 +367,29 @@ def _reason_apart(entry: "Entry", result: AuditResult | None) -> str:
     return ""
 
 
-def _evidence(result: AuditResult | None, is_begun_again: bool) -> tuple[float, str]:
-    """The p-value with which an audit counts, and what else there is to say about it.
+class _Evidence(NamedTuple):
+    """The p-value with which an audit counts, and a note about it, as in `Member`."""
 
-    An audit that was begun again has had a second chance unless its draws were the same, which is only known if
-    the mechanism takes its randomness from the seed.
+    p_value: float
+    note: str
+
+
+def _evidence_of(result: AuditResult | None, *, is_begun_again: bool) -> _Evidence:
+    """Returns the evidence of an audit against its claim.
+
+    An audit that was started again has had a second chance unless its draws were the same, which
+    is only known if the mechanism takes its randomness from the seed.
     """
     if result is None:
-        return _NO_EVIDENCE, "the audit could not be done"
+        return _Evidence(_NO_EVIDENCE, "the audit could not be done")
     if result.verdict is Verdict.INCONCLUSIVE:
-        return _NO_EVIDENCE, "its draws cannot be trusted"
+        return _Evidence(_NO_EVIDENCE, "its draws cannot be trusted")
     if is_begun_again and not result.settings.get("seeded_mechanism"):
-        return _NO_EVIDENCE, "it was interrupted and drew anew; the next run judges it"
+        return _Evidence(_NO_EVIDENCE, "it was interrupted and drew anew; the next run judges it")
     if result.p_value is not None:
-        return result.p_value, ""
-    if result.is_refuted:  # a true claim is refuted with no more than this probability
-        return 1.0 - result.confidence, f"refuted at {figure(1.0 - result.confidence)}, and no p-value is known"
-    return _NO_EVIDENCE, "no p-value is known"
+        return _Evidence(result.p_value, "")
+    if result.is_refuted:
+        # A true claim is refuted with no more than this probability.
+        level = 1.0 - result.confidence
+        return _Evidence(level, f"refuted at {figure(level)}, and no p-value is known")
+    return _Evidence(_NO_EVIDENCE, "no p-value is known")

@@ -1,7 +1,7 @@
-"""The index page of a suite: a row and a small picture per audit, and what changed."""
+"""The index page of a suite: a row and a small picture for each audit, and what changed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,31 @@ from epsilometer.report import wording
 from epsilometer.report.html import TONES, page_environment
 from epsilometer.report.wording import bound_against, duration, figure, figure_up, plain
 from epsilometer.result import AuditResult, Verdict
+from epsilometer.suites.changes import Change
 from epsilometer.suites.family import Family
-from epsilometer.suites.history import Change, Entry, Outcome
+from epsilometer.suites.outcomes import Entry, Outcome
 
-# The claim stands at this share of every small picture, so that rows can be compared at a glance.
-_CLAIM_AT = 0.5
-_WIDTH, _HEIGHT = 96.0, 26.0
+# The claim stands at this fraction of the width of every bar, so that rows can be compared at a
+# glance.
+_CLAIM_POSITION = 0.5
+# The size of the line of earlier bounds, in pixels; the template has the same figures.
+_SPARK_WIDTH = 96.0
+_SPARK_HEIGHT = 26.0
+# Its margins in pixels, which leave room for the dot at the last bound.
+_SPARK_MARGIN_X = 3.0
+_SPARK_MARGIN_Y = 4.0
+# The greatest number of characters of a title or of a change, and of an error.
+_MAX_TEXT_LENGTH = 200
+_MAX_ERROR_LENGTH = 300
+# The order in which verdicts are counted, the most serious first but for errors.
+_VERDICT_ORDER = (
+    "refuted",
+    "refuted alone",
+    "not refuted",
+    "inconclusive",
+    "measured",
+    "error",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +44,13 @@ class SuiteRun:
     Attributes:
         title: of the suite.
         number: of the run.
-        began: when it began, in UTC.
+        began: the time at which it began, in UTC.
         entries: the audits.
         outcomes: by name.
         changes: by name; also of audits that are gone.
-        before: the number of the run that it is compared with; None for the first.
-        bounds: by name, the bounds of earlier runs and this one, oldest first.
-        pages: by name, the file of the report beside the index.
+        before: the number of the run with which this one is compared; None for the first run.
+        bounds: by name, the bounds of earlier runs and of this one, the oldest first.
+        pages: by name, the file of the report in the folder of the index.
         family: the claims that are judged together; None if each is judged alone.
     """
 
@@ -47,83 +66,118 @@ class SuiteRun:
     family: Family | None = None
 
     def word(self, entry: Entry) -> str:
-        """The verdict on an entry: that of its audit, unless the family does not let it count."""
+        """Returns the verdict on an entry: the audit's own, unless the family overrides it."""
         outcome = self.outcomes[entry.name]
-        return outcome.word if self.family is None else self.family.word(outcome)
+        if self.family is None:
+            return outcome.word
+        return self.family.word(outcome)
 
     def status(self, entry: Entry) -> int:
-        """The exit status of an entry, see `Outcome.status`."""
+        """Returns the exit status of an entry, see `Outcome.status`."""
         outcome = self.outcomes[entry.name]
-        return outcome.status(entry.expected) if self.family is None else self.family.status(entry, outcome)
+        if self.family is None:
+            return outcome.status(entry.expected)
+        return self.family.status(entry, outcome)
 
     def family_properties(self, entry: Entry | None = None) -> dict[str, str]:
-        """What a JUnit file says about the family, or about an entry in it."""
+        """Returns the properties that a JUnit file states about the family, or about one entry.
+
+        Args:
+            entry: None for the family.
+        """
         if self.family is None:
             return {}
         if entry is None:
-            terms = self.family.terms
-            night = {} if terms.night is None else {"family_night": str(terms.night)}
-            return {
-                "family_confidence": figure(terms.confidence),
-                "family_failure_probability": figure_up(terms.failure_probability),
-                "family_size": str(self.family.size),
-                **night,
-                "family_survivors": ", ".join(map(plain, self.family.survivors)),
-                "family_refuted_alone": ", ".join(map(plain, self.family.refuted_alone)),
-            }
+            return _properties_of_family(self.family)
         member = self.family.members.get(entry.name)
         if member is None:
             return {"family": self.family.remark(entry.name)}
-        return {
+        properties = {
             "family": "survives" if member.survives else self.word(entry),
             "p_value": repr(member.p_value),
             "adjusted_p_value": repr(member.adjusted),
-            **({"p_value_note": member.note} if member.note else {}),
         }
+        if member.note:
+            properties["p_value_note"] = member.note
+        return properties
+
+
+def _properties_of_family(family: Family) -> dict[str, str]:
+    properties = {
+        "family_confidence": figure(family.terms.confidence),
+        "family_failure_probability": figure_up(family.terms.failure_probability),
+        "family_size": str(family.size),
+    }
+    if family.terms.night is not None:
+        properties["family_night"] = str(family.terms.night)
+    properties["family_survivors"] = ", ".join(map(plain, family.survivors))
+    properties["family_refuted_alone"] = ", ".join(map(plain, family.refuted_alone))
+    return properties
 
 
 def render_index(run: SuiteRun) -> str:
-    """The page."""
-    rows = [_row(run, entry) for entry in run.entries if entry.name in run.outcomes]
-    words = [run.word(entry) for entry in run.entries if entry.name in run.outcomes]
-    shown = {"title": plain(run.title, 200), "counts": counted(words)}
-    family = [] if run.family is None else run.family.sentences()
-    news = [(plain(change.name), plain(change.text, 200)) for change in run.changes.values() if change.is_news]
-    page = page_environment().get_template("index.html.j2")
-    return page.render(shown, news=news, run=run, rows=rows, family=family, version=package_version())
+    """Returns the page as HTML."""
+    entries = [entry for entry in run.entries if entry.name in run.outcomes]
+    news = [
+        (plain(change.name), plain(change.text, _MAX_TEXT_LENGTH))
+        for change in run.changes.values()
+        if change.is_news
+    ]
+    template = page_environment().get_template("index.html.j2")
+    return template.render(
+        title=plain(run.title, _MAX_TEXT_LENGTH),
+        counts=counted(run.word(entry) for entry in entries),
+        news=news,
+        run=run,
+        rows=[_row(run, entry) for entry in entries],
+        family=[] if run.family is None else run.family.sentences(),
+        version=package_version(),
+    )
 
 
-def counted(words: Any) -> str:
-    """How many of each verdict, e.g. "3 refuted, 17 not refuted"."""
+def counted(words: Iterable[str]) -> str:
+    """Returns how many there are of each verdict, e.g. "3 refuted, 17 not refuted"."""
     counts = Counter(words)
-    order = ("refuted", "refuted alone", "not refuted", "inconclusive", "measured", "error")
-    names = {"error": "with an error"}
-    return ", ".join(f"{counts[word]} {names.get(word, word)}" for word in order if counts[word]) or "nothing"
+    parts = []
+    for word in _VERDICT_ORDER:
+        if counts[word]:
+            name = "with an error" if word == "error" else word
+            parts.append(f"{counts[word]} {name}")
+    return ", ".join(parts) or "nothing"
 
 
 def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
+    """Returns the row of one audit, as the template reads it."""
     outcome = run.outcomes[entry.name]
     result = outcome.result
     change = run.changes.get(entry.name)
     is_alone = run.family is not None and entry.name in run.family.refuted_alone
-    row = {"name": plain(entry.name), "page": run.pages.get(entry.name), "verdict": run.word(entry).capitalize()}
-    news = {"change": plain(change.text, 200) if change else "", "is_news": bool(change and change.is_news)}
+    is_expected = entry.expected is not None and not is_alone and run.status(entry) == 0
     return {
-        **row,
-        **news,
+        "name": plain(entry.name),
+        "page": run.pages.get(entry.name),
+        "verdict": run.word(entry).capitalize(),
+        "change": "" if change is None else plain(change.text, _MAX_TEXT_LENGTH),
+        "is_news": change is not None and change.is_news,
         "tone": _tone(result, is_alone),
-        "expected": entry.expected is not None and not is_alone and run.status(entry) == 0,
+        "expected": is_expected,
         "family": "" if run.family is None else run.family.remark(entry.name),
         "target": plain(entry.settings.get("mechanism", "")),
-        "words": plain(outcome.error, 300) if result is None else _sentences(result),
+        "words": _bound_or_error(outcome),
         "picture": None if result is None else bar(result),
         "line": spark_line(run.bounds.get(entry.name, ())),
         "seconds": "" if result is None else duration(result.seconds),
     }
 
 
+def _bound_or_error(outcome: Outcome) -> str:
+    if outcome.result is None:
+        return plain(outcome.error, _MAX_ERROR_LENGTH)
+    return _sentences(outcome.result)
+
+
 def _tone(result: AuditResult | None, is_alone: bool) -> str:
-    """The colour of a row; a refutation that does not count is shown like one that is in doubt."""
+    """Returns the colour of a row; a refutation that does not count looks inconclusive."""
     if result is None:
         return "failed"
     return TONES[Verdict.INCONCLUSIVE if is_alone else result.verdict]
@@ -136,24 +190,43 @@ def _sentences(result: AuditResult) -> str:
 
 
 def bar(result: AuditResult) -> dict[str, str | None]:
-    """The bound as a bar, with the claim always at the same place; a measurement fills it without a mark."""
+    """Returns the bar of a bound, with the claim always at the same place.
+
+    The bar of a measurement fills the whole width and has no mark for a claim.
+    """
     claim = result.claim
     bound = bound_against(result.lower_bound, claim.value)
     if result.verdict is None:
-        return {"width": "100%", "claim": None, "words": f"{wording.parameter(claim)} is at least {bound}"}
-    # A claim of 0 has no scale.
-    share = min(1.0, _CLAIM_AT * result.lower_bound / claim.value) if claim.value > 0.0 else float(result.is_refuted)
-    words = f"certified {bound}, claimed {figure(claim.value)}"
-    return {"width": f"{100.0 * share:.1f}%", "claim": f"{100.0 * _CLAIM_AT:.0f}%", "words": words}
+        description = f"{wording.parameter(claim)} is at least {bound}"
+        return {"width": "100%", "claim": None, "words": description}
+    if claim.value > 0.0:
+        fraction = min(1.0, _CLAIM_POSITION * result.lower_bound / claim.value)
+    else:  # a claim of 0 has no scale
+        fraction = 1.0 if result.is_refuted else 0.0
+    return {
+        "width": f"{100.0 * fraction:.1f}%",
+        "claim": f"{100.0 * _CLAIM_POSITION:.0f}%",
+        "words": f"certified {bound}, claimed {figure(claim.value)}",
+    }
 
 
 def spark_line(bounds: Sequence[float]) -> dict[str, str] | None:
-    """The bounds of the last runs as a line; None if there are fewer than two."""
+    """Returns the bounds of the last runs as a line; None if there are fewer than two."""
     if len(bounds) < 2:
         return None
-    top = max(bounds) or 1.0
-    step = (_WIDTH - 6.0) / (len(bounds) - 1)
-    points = [(3.0 + at * step, _HEIGHT - 4.0 - (_HEIGHT - 8.0) * bound / top) for at, bound in enumerate(bounds)]
-    line = [f"{x:.1f},{y:.1f}" for x, y in points]
-    words = f"bounds of the last {len(bounds)} runs: {', '.join(map(figure, bounds))}"
-    return {"points": " ".join(line), "x": f"{points[-1][0]:.1f}", "y": f"{points[-1][1]:.1f}", "words": words}
+    largest = max(bounds) or 1.0
+    step = (_SPARK_WIDTH - 2.0 * _SPARK_MARGIN_X) / (len(bounds) - 1)
+    xs = []
+    ys = []
+    for position, bound in enumerate(bounds):
+        x = _SPARK_MARGIN_X + position * step
+        y = _SPARK_HEIGHT - _SPARK_MARGIN_Y
+        y -= (_SPARK_HEIGHT - 2.0 * _SPARK_MARGIN_Y) * bound / largest
+        xs.append(f"{x:.1f}")
+        ys.append(f"{y:.1f}")
+    return {
+        "points": " ".join(f"{x},{y}" for x, y in zip(xs, ys, strict=True)),
+        "x": xs[-1],
+        "y": ys[-1],
+        "words": f"bounds of the last {len(bounds)} runs: {', '.join(map(figure, bounds))}",
+    }

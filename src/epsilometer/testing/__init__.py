@@ -1,6 +1,7 @@
-"""For testing mechanisms, and for writing your own claim, method or mechanism.
+"""Tools for testing mechanisms, and for authors of claims, methods and mechanisms.
 
-The suites need no import of pytest: subclass one in a test module and add the fixtures that its docstring names.
+The conformance suites need no import of pytest: subclass one in a test module and add the fixtures
+that its docstring names.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,37 @@ from epsilometer.testing.fakes import (
     serially_correlated,
 )
 from epsilometer.testing.methods import MethodConformance
-from epsilometer.testing.plugins import ClaimConformance, DomainConformance, FinderConformance, MechanismConformance
+from epsilometer.testing.plugins import (
+    ClaimConformance,
+    DomainConformance,
+    FinderConformance,
+    MechanismConformance,
+)
 from epsilometer.testing.rarity import assert_rare
 from epsilometer.testing.rates import RateTest
 
 if TYPE_CHECKING:
     from _epsilometer_pytest import audited
 
-__all__ = ["HOSTILE_NUMBERS", "ClaimConformance", "Coin", "DomainConformance", "FinderConformance"]
-__all__ += ["MechanismConformance", "MethodConformance", "RateTest", "assert_rare", "audited", "constant", "drifting"]
-__all__ += ["frozen_seed", "hostile", "miscounting", "raising", "serially_correlated"]
+__all__ = [
+    "HOSTILE_NUMBERS",
+    "ClaimConformance",
+    "Coin",
+    "DomainConformance",
+    "FinderConformance",
+    "MechanismConformance",
+    "MethodConformance",
+    "RateTest",
+    "assert_rare",
+    "audited",
+    "constant",
+    "drifting",
+    "frozen_seed",
+    "hostile",
+    "miscounting",
+    "raising",
+    "serially_correlated",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Mechanisms and audits made for tests: a coin whose truth is known, others that misbehave, and audits in disguise."""
+"""Mechanisms for tests: a coin whose truth is known, mechanisms that misbehave, disguised coins."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,10 +13,19 @@ from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch, from_callable
 from epsilometer.outputs import Outputs, read_outputs
 
-# Numbers that break careless code: NaN, infinities, two zeros, tiny ones, neighbouring floats.
+# Numbers that break careless code: NaN, infinities, both zeros, subnormal numbers, neighbouring
+# floats, the greatest float.
 HOSTILE_NUMBERS: tuple[float, ...] = (
-    *(math.nan, math.inf, -math.inf, 0.0, -0.0),
-    *(5e-324, -5e-324, 1.0, math.nextafter(1.0, 2.0), 1.7976931348623157e308),
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1.0,
+    math.nextafter(1.0, 2.0),
+    1.7976931348623157e308,
 )
 
 
@@ -37,7 +46,10 @@ class Coin:
     @property
     def mechanism(self) -> Mechanism:
         """A batch mechanism whose dataset is the probability of True."""
-        return from_batch(lambda dataset, n, rng: rng.random(n) < dataset, name=f"coin({self.p:g}, {self.q:g})")
+        return from_batch(
+            lambda dataset, n, rng: rng.random(n) < dataset,
+            name=f"coin({self.p:g}, {self.q:g})",
+        )
 
     @property
     def worst_pair(self) -> Pair:
@@ -45,47 +57,71 @@ class Coin:
         return Pair(self.p, self.q, equal=self.p == self.q)
 
     def truth(self, claim: Claim) -> float:
-        """The exact value of the claim's own parameter: what an audit must not exceed."""
-        heads, tails = (self.p, self.q), (1.0 - self.p, 1.0 - self.q)
-        return max(claim.least_value(*event[::step]) for event in (heads, tails) for step in (1, -1))
+        """Returns the exact value of the claim's parameter, which no bound may exceed."""
+        return max(
+            claim.least_value(self.p, self.q),
+            claim.least_value(self.q, self.p),
+            claim.least_value(1.0 - self.p, 1.0 - self.q),
+            claim.least_value(1.0 - self.q, 1.0 - self.p),
+        )
 
 
 def constant(value: Any) -> Mechanism:
-    """Answers the same whatever its input."""
+    """Returns a mechanism that answers the same whatever its input."""
     return from_callable(lambda dataset: value, name="constant")
 
 
 def frozen_seed(seed: int = 7) -> Mechanism:
-    """Adds Laplace noise to its input from a generator that restarts with every batch."""
-    return from_batch(lambda dataset, n, rng: np.random.default_rng(seed).laplace(dataset, 1.0, n), name="frozen_seed")
+    """Returns a mechanism with Laplace noise from a generator that restarts in every batch."""
+    return from_batch(
+        lambda dataset, n, rng: np.random.default_rng(seed).laplace(dataset, 1.0, n),
+        name="frozen_seed",
+    )
 
 
 def drifting(per_output: float = 1e-3) -> Mechanism:
-    """Normal noise whose mean moves with every output; it remembers how many it drew, so use a new one per audit."""
-    drawn: dict[float, int] = {}
+    """Returns a mechanism with normal noise whose mean moves with every output.
+
+    It remembers how many outputs it drew, so use a new one for every audit.
+
+    Args:
+        per_output: how far the mean moves.
+    """
+    n_drawn: dict[float, int] = {}
 
     def draw(dataset: float, n: int, rng: np.random.Generator) -> Floats:
-        start = drawn.get(dataset, 0)
-        drawn[dataset] = start + n
-        return np.asarray(dataset + rng.normal(size=n) + per_output * np.arange(start, start + n))
+        start = n_drawn.get(dataset, 0)
+        n_drawn[dataset] = start + n
+        drift = per_output * np.arange(start, start + n)
+        return np.asarray(dataset + rng.normal(size=n) + drift)
 
     return from_batch(draw, name="drifting")
 
 
 def serially_correlated(stay: float = 0.9) -> Mechanism:
-    """A fair coin that repeats its last answer with probability `stay` and is tossed afresh otherwise."""
+    """Returns a fair coin that is not always tossed.
+
+    Args:
+        stay: the probability with which it repeats its last answer instead.
+    """
 
     def draw(dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
-        tossed = rng.random(n) >= stay
-        tossed[:1] = True
-        # Every output takes the answer of the last toss at or before it.
-        return (rng.random(n) < 0.5)[np.maximum.accumulate(np.where(tossed, np.arange(n), 0))]
+        is_tossed = rng.random(n) >= stay
+        is_tossed[:1] = True
+        tosses = rng.random(n) < 0.5
+        last_toss = np.maximum.accumulate(np.where(is_tossed, np.arange(n), 0))
+        return tosses[last_toss]
 
     return from_batch(draw, name="serially_correlated")
 
 
 def raising(error: Exception, on: Any = None) -> Mechanism:
-    """Raises `error` on the dataset `on` (on any when it is None) and answers 0.0 otherwise."""
+    """Returns a mechanism that raises on a dataset, and answers 0.0 on all others.
+
+    Args:
+        error: the exception to raise.
+        on: the dataset; None for all of them.
+    """
 
     def answer(dataset: Any) -> float:
         if on is None or dataset == on:
@@ -96,24 +132,35 @@ def raising(error: Exception, on: Any = None) -> Mechanism:
 
 
 def miscounting(extra: int = 1) -> Mechanism:
-    """Returns `extra` outputs more (or fewer) than it was asked for."""
-    return from_batch(lambda dataset, n, rng: rng.random(max(n + extra, 0)), name="miscounting")
+    """Returns a mechanism that gives `extra` outputs more (or fewer) than it was asked for."""
+    return from_batch(
+        lambda dataset, n, rng: rng.random(max(n + extra, 0)),
+        name="miscounting",
+    )
 
 
 def hostile() -> Mechanism:
-    """Draws from `HOSTILE_NUMBERS`; the dataset (a number) is the weight of NaN against 1 for each other number."""
+    """Returns a mechanism that draws from `HOSTILE_NUMBERS`.
+
+    The dataset (a number) is the weight of NaN, where every other number has the weight 1.
+    """
 
     def draw(dataset: float, n: int, rng: np.random.Generator) -> Floats:
-        weights = np.array([dataset] + [1.0] * (len(HOSTILE_NUMBERS) - 1))
+        weights = np.ones(len(HOSTILE_NUMBERS))
+        weights[0] = dataset
         return rng.choice(np.array(HOSTILE_NUMBERS), size=n, p=weights / weights.sum())
 
     return from_batch(draw, name="hostile")
 
 
+# Turns the faces of a coin, shape (n,), into as many outputs.
 Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | Array]
 
-# Outputs per face: as many as a few hundred training draws can barely distinguish.
-_NAMES, _STRIPES, _ATOMS = 60, 12, 8
+# Different outputs for each face of a coin: as many as a few hundred training draws can barely
+# distinguish.
+_NAMES_PER_FACE = 60
+_STRIPES_PER_FACE = 12
+_POINT_MASSES_PER_FACE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +168,9 @@ class Disguise:
     """A coin whose faces are shown as many different outputs.
 
     Attributes:
-        name: what the outputs are like.
+        name: the kind of its outputs.
         coin: whose truth it has.
-        show: outputs for faces, of the same length.
+        show: turns faces into outputs.
     """
 
     name: str
@@ -131,32 +178,42 @@ class Disguise:
     show: Show
 
     def draw(self, side: int, n: int, rng: np.random.Generator) -> Outputs:
-        """n outputs of the left (0) or right (1) side."""
-        return read_outputs(self.show(rng.random(n) < (self.coin.q if side else self.coin.p), rng))
+        """Returns n outputs of the left (0) or right (1) side."""
+        probability = self.coin.q if side else self.coin.p
+        faces = rng.random(n) < probability
+        return read_outputs(self.show(faces, rng))
 
     def __str__(self) -> str:
-        """Its name in the failure of a test."""
+        """Returns a description for the failure message of a test."""
         return f"{self.name} of a coin with probabilities {self.coin.p:g} and {self.coin.q:g}"
 
 
 def _names(faces: Booleans, rng: np.random.Generator) -> list[str]:
-    return [f"name {code}" for code in faces * _NAMES + rng.integers(_NAMES, size=len(faces))]
+    codes = faces * _NAMES_PER_FACE + rng.integers(_NAMES_PER_FACE, size=len(faces))
+    return [f"name {code}" for code in codes]
 
 
 def _numbers(faces: Booleans, rng: np.random.Generator) -> Floats:
-    """Uniform on stripes of [0, 1) that belong to the faces in turn."""
-    stripe = 2 * rng.integers(_STRIPES, size=len(faces)) + faces
-    return np.asarray((stripe + rng.random(len(faces))) / (2 * _STRIPES))
+    """Returns uniform numbers on stripes of [0, 1) that belong to the faces in turn."""
+    stripe = 2 * rng.integers(_STRIPES_PER_FACE, size=len(faces)) + faces
+    return np.asarray((stripe + rng.random(len(faces))) / (2 * _STRIPES_PER_FACE))
 
 
 def _mixed(faces: Booleans, rng: np.random.Generator) -> Floats:
-    """Half of the outputs are one of a few repeating values, the others are continuous."""
-    atoms = -1.0 - (2 * rng.integers(_ATOMS, size=len(faces)) + faces)
-    return np.where(rng.random(len(faces)) < 0.5, atoms, _numbers(faces, rng))
+    """Returns numbers of which half are point masses, and the others continuous."""
+    point_masses = -1.0 - (2 * rng.integers(_POINT_MASSES_PER_FACE, size=len(faces)) + faces)
+    is_point_mass = rng.random(len(faces)) < 0.5
+    return np.where(is_point_mass, point_masses, _numbers(faces, rng))
 
 
-_SHOWN: dict[str, Show] = {"names": _names, "numbers": _numbers, "atoms beside numbers": _mixed}
-# Equal distributions, where any finding is wrong, and ones that differ by a factor of 2 on one face.
-DISGUISES: tuple[Disguise, ...] = tuple(
-    Disguise(name, coin, show) for coin in (Coin(0.5, 0.5), Coin(0.5, 0.25)) for name, show in _SHOWN.items()
+# Equal distributions, where any finding is wrong, and ones that differ by a factor of 2.
+_EQUAL = Coin(0.5, 0.5)
+_DIFFERENT = Coin(0.5, 0.25)
+DISGUISES: tuple[Disguise, ...] = (
+    Disguise(name="names", coin=_EQUAL, show=_names),
+    Disguise(name="numbers", coin=_EQUAL, show=_numbers),
+    Disguise(name="point masses and numbers", coin=_EQUAL, show=_mixed),
+    Disguise(name="names", coin=_DIFFERENT, show=_names),
+    Disguise(name="numbers", coin=_DIFFERENT, show=_numbers),
+    Disguise(name="point masses and numbers", coin=_DIFFERENT, show=_mixed),
 )

@@ -1,7 +1,9 @@
-"""What makes the bounds of a method true: they rest on fresh draws alone, count all of them, and pay for every look.
+"""What makes the bounds of a method true.
 
-Where a correct method cannot fail, the tests use no chance: bounds for all counts of a coin are enumerated, and draws
-without any randomness prove nothing. What cannot be enumerated is repeated, on distributions where over-fitting pays.
+They rest on fresh draws alone, count all of them, and spend failure probability for every look.
+Where a correct method cannot fail, the tests use no chance: bounds for all counts of a coin are
+enumerated, and draws without any randomness certify nothing. What cannot be enumerated is repeated,
+on distributions where over-fitting pays.
 """
 
 import copy
@@ -10,7 +12,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -25,27 +27,41 @@ from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
 from epsilometer.testing.fakes import DISGUISES, Coin, Disguise
 
+# Outputs of the left and of the right side.
 Sides = tuple[Outputs, Outputs]
+
 _PAIR = Pair(0, 1)
+_FAILURE = rarity.FAILURES[0]
 # A plain leak to learn from: predictions are high, and the event is clear.
-_LEAK = (0.9, 0.1)
-_N_LEARN = 120
+_LEAKING_COIN = Coin(0.9, 0.1)
+# A small leak, whose bound depends on the draws.
+_SMALL_LEAK = Coin(0.6, 0.5)
+# Draws per side to learn from, from a leaking coin.
+_N_TRAIN_COIN = 120
 # Draws per side to learn from, on the distributions where over-fitting pays.
 _N_TRAIN = 300
-# Fresh draws per side of a proof, and proofs of each proposal. A method that chooses on fresh draws needs many of them
-# to be misled, and is misled nearly every time. A failure probability that is spent twice shows with few draws, whose
-# proofs are cheap, but only in many proofs.
-_MANY_DRAWS, _FEW_PROOFS = 300, 20
-_FEW_DRAWS, _MANY_PROOFS = 40, 300
-_PROPOSALS = 3
+# A method that chooses on fresh draws needs many of them to be misled, and is misled nearly every
+# time: many draws per side, few certificates of each proposal.
+_MANY_DRAWS = 300
+_FEW_CERTIFICATES = 20
+# A failure probability that is spent twice shows with few draws, whose certificates are cheap, but
+# only in many certificates.
+_FEW_DRAWS = 40
+_MANY_CERTIFICATES = 300
+# Proposals per repeated test, each learned from draws of its own.
+_N_PROPOSALS = 3
+# The probability with which a correct method fails a repeated test.
 _FALSE_ALARM = 1e-9
+# The numbers with which a method is asked whether it takes a claim: of pairs and of draws.
+_CHECK_PAIRS = 1
+_CHECK_SAMPLES = 2_000
 
 
 class SoundnessConformance:
     """The part of `MethodConformance` that checks whether bounds hold.
 
     Attributes:
-        claims: what to prove; those that the method refuses by its `check` are left out.
+        claims: what to certify; those that the method refuses by its `check` are left out.
     """
 
     claims: ClassVar[Sequence[Claim]] = (
@@ -58,98 +74,165 @@ class SoundnessConformance:
     )
 
     def test_draws_without_chance_prove_nothing(self, method: Method) -> None:
-        """Fresh outputs that are all the same on both sides come from equal distributions, whatever was learned."""
-        for claim, proposal in _taught(method, self._provable(method), 100):
+        """Fresh outputs that are all equal on both sides come from equal distributions."""
+        for claim, proposal in _learned_from_coin(method, self._accepted_claims(method), 100):
+            certificates = rarity.Certificates(proposal, _PAIR)
             for value in (True, False, None):
-                outputs, proofs = read_outputs([value] * 100), rarity.Certificates(proposal, _PAIR)
+                outputs = read_outputs([value] * 100)
                 for failure in (0.5, *rarity.FAILURES):
                     try:
-                        bound = proofs.certify(*_tally(proposal, (outputs, outputs)), failure)
+                        tallies = _tally(proposal, (outputs, outputs))
+                        bound = certificates.certify(tallies.left, tallies.right, failure)
                     except EpsilometerError:  # outputs that this method refuses
                         continue
                     assert not bound > 0.0, (
-                        f"all of 100 fresh outputs are {value} on either side, and the bound for {claim.describe()} is "
-                        f"{bound:g} at failure_probability={failure:g}: it does not come from the fresh draws"
+                        f"all of 100 fresh outputs are {value} on either side, "
+                        f"and the bound for {claim.describe()} is {bound:g} "
+                        f"at failure_probability={failure:g}: "
+                        "it does not come from the fresh draws"
                     )
 
     def test_proofs_rest_on_their_tallies_alone(self, method: Method) -> None:
-        """Not on earlier tallies or proofs, in this object or another of its class."""
+        """Earlier tallies and findings change nothing, in this object or another of its class."""
         rng = np.random.default_rng(14)
-        for claim, proposal in _taught(method, self._provable(method), 200):
-            near, far = (_coins(each, 200, rng) for each in ((0.6, 0.5), _LEAK))
-            tallies = _tally(proposal, near)
-            first = _prove(proposal, tallies)
-            _prove(proposal, _tally(proposal, far))
-            assert _prove(proposal, tallies) == first, f"a proof for {claim.describe()} depends on proofs before it"
-            assert _prove(proposal, _tally(pickled(proposal), near)) == first, (
-                f"tallies of a pickled proposal prove something else for {claim.describe()}: workers tally with copies"
+        for claim, proposal in _learned_from_coin(method, self._accepted_claims(method), 200):
+            outputs = _coin_outputs(_SMALL_LEAK, 200, rng)
+            other_outputs = _coin_outputs(_LEAKING_COIN, 200, rng)
+            tallies = _tally(proposal, outputs)
+            first = _certify(proposal, tallies)
+            _certify(proposal, _tally(proposal, other_outputs))
+            assert _certify(proposal, tallies) == first, (
+                f"a finding for {claim.describe()} depends on findings before it"
+            )
+            assert _certify(proposal, _tally(pickled(proposal), outputs)) == first, (
+                f"tallies of a pickled proposal certify something else for {claim.describe()}: "
+                "workers tally with copies"
             )
 
     def test_a_used_method_is_as_good_as_new(self, method: Method) -> None:
-        """It learns from the draws that it is given, not from those of earlier audits."""
-        claim = self._provable(method)[0]
+        """A method learns from the draws that it is given, not from those of earlier audits."""
+        claim = self._accepted_claims(method)[0]
         try:
             unused = copy.deepcopy(method)
         except Exception:  # an object that cannot be copied may still be correct
             return
-        found = []
-        for each in (method, method, unused):
+        findings = []
+        for repeated_method in (method, method, unused):
             rng = np.random.default_rng(15)
-            for _, proposal in _taught(each, [claim], 200, rng):
-                found.append(_prove(proposal, _tally(proposal, _coins((0.6, 0.5), 200, rng))))
-        assert all(each == found[0] for each in found), "the second audit of the same draws finds something else"
+            for _, proposal in _learned_from_coin(repeated_method, [claim], 200, rng):
+                tallies = _tally(proposal, _coin_outputs(_SMALL_LEAK, 200, rng))
+                findings.append(_certify(proposal, tallies))
+        assert all(finding == findings[0] for finding in findings), (
+            "the second audit of the same draws finds something else"
+        )
 
     def test_every_fresh_draw_is_counted_once(self, method: Method) -> None:
         """The counts of a witness are those of its event on the fresh draws."""
-        for claim in self._provable(method):
-            for law in DISGUISES:
+        for claim in self._accepted_claims(method):
+            for distribution in DISGUISES:
                 rng = np.random.default_rng(16)
-                fresh = law.draw(0, _FEW_DRAWS, rng), law.draw(1, _FEW_DRAWS + 7, rng)
-                for proposal in _proposals(method, claim, law, _FEW_DRAWS, rng, 1):
-                    assert_counts(proposal.certify(*_tally(proposal, fresh), _PAIR, rarity.FAILURES[0]), fresh)
+                left = distribution.draw(0, _FEW_DRAWS, rng)
+                right = distribution.draw(1, _FEW_DRAWS + 7, rng)
+                proposals = _learned_from(
+                    distribution, method, claim, n_fresh=_FEW_DRAWS, rng=rng, n_proposals=1
+                )
+                for proposal in proposals:
+                    tallies = _tally(proposal, (left, right))
+                    finding = proposal.certify(tallies.left, tallies.right, _PAIR, _FAILURE)
+                    assert_counts(finding, (left, right))
 
     def test_tallying_and_proving_change_no_draws(self, method: Method) -> None:
         """Health checks read the same outputs, and recordings keep them."""
         rng = np.random.default_rng(17)
-        for _, proposal in _taught(method, self._provable(method), 200):
-            fresh = _coins(_LEAK, 200, rng)
+        for _, proposal in _learned_from_coin(method, self._accepted_claims(method), 200):
+            fresh = _coin_outputs(_LEAKING_COIN, 200, rng)
             before = pickle.dumps(fresh)
-            _prove(proposal, _tally(proposal, fresh))
+            _certify(proposal, _tally(proposal, fresh))
             assert pickle.dumps(fresh) == before, "tally or certify changed the fresh draws"
 
     def test_bounds_hold_for_every_coin(self, method: Method) -> None:
-        """All counts of few draws, for all coins: the chance of a bound above the truth is a finite sum."""
-        for claim, proposal in _taught(method, self._provable(method), rarity.N_ENUMERATED):
+        """The chance of a bound above the truth is a finite sum over all counts of few draws."""
+        claims = self._accepted_claims(method)
+        for claim, proposal in _learned_from_coin(method, claims, rarity.N_ENUMERATED):
             rarity.assert_no_excess(proposal, claim, _PAIR)
 
     def test_bounds_hold_where_over_fitting_pays(self, method: Method) -> None:
-        """By repetition, on discrete, continuous and mixed distributions with many equivalent outputs."""
-        claim = self._provable(method)[0]
-        for law in DISGUISES:
-            self._repeat(method, claim, law, law, _MANY_DRAWS, _FEW_PROOFS)
+        """Bounds are repeated on discrete, continuous and mixed distributions.
+
+        Each has many equivalent outputs, among which some look like a leak in the training draws.
+        """
+        claim = self._accepted_claims(method)[0]
+        for distribution in DISGUISES:
+            self._assert_rarely_above(
+                method,
+                claim,
+                learned=distribution,
+                fresh=distribution,
+                n_fresh=_MANY_DRAWS,
+                runs=_FEW_CERTIFICATES,
+            )
 
     def test_bounds_hold_when_the_laws_change(self, method: Method) -> None:
-        """The same where the learned leak is absent from the fresh draws."""
-        claim = self._provable(method)[0]
-        for law in DISGUISES:
-            if law.coin.p == law.coin.q:
-                self._repeat(method, claim, replace(law, coin=Coin(*_LEAK)), law, _FEW_DRAWS, _MANY_PROOFS)
+        """Bounds are repeated where the learned leak is absent from the fresh draws."""
+        claim = self._accepted_claims(method)[0]
+        for distribution in DISGUISES:
+            if distribution.coin.p == distribution.coin.q:
+                self._assert_rarely_above(
+                    method,
+                    claim,
+                    learned=replace(distribution, coin=_LEAKING_COIN),
+                    fresh=distribution,
+                    n_fresh=_FEW_DRAWS,
+                    runs=_MANY_CERTIFICATES,
+                )
 
-    def _repeat(self, method: Method, claim: Claim, learned: Disguise, law: Disguise, n: int, runs: int) -> None:
-        rng = np.random.default_rng([18, runs, DISGUISES.index(law)])
-        proposals = _proposals(method, claim, learned, n, rng, _PROPOSALS)
-        proofs, truth = [rarity.Certificates(proposal, _PAIR) for proposal in proposals], law.coin.truth(claim)
-        false_alarm = _FALSE_ALARM / (len(DISGUISES) * len(rarity.REPEATED))
-        rarity.assert_rarely_above(proofs, law, truth, rng, n_fresh=n, runs=runs, false_alarm=false_alarm)
+    def _assert_rarely_above(
+        self,
+        method: Method,
+        claim: Claim,
+        *,
+        learned: Disguise,
+        fresh: Disguise,
+        n_fresh: int,
+        runs: int,
+    ) -> None:
+        """Asserts that bounds are rarely above the truth of the fresh draws.
 
-    def _provable(self, method: Method) -> list[Claim]:
-        found = []
+        Args:
+            method: which learns.
+            claim: to certify.
+            learned: the distribution of the training draws.
+            fresh: the distribution of the fresh draws.
+            n_fresh: draws per side of each certificate.
+            runs: certificates of each proposal.
+        """
+        rng = np.random.default_rng([18, runs, DISGUISES.index(fresh)])
+        proposals = _learned_from(
+            learned, method, claim, n_fresh=n_fresh, rng=rng, n_proposals=_N_PROPOSALS
+        )
+        rarity.assert_rarely_above(
+            [rarity.Certificates(proposal, _PAIR) for proposal in proposals],
+            fresh,
+            fresh.coin.truth(claim),
+            rng,
+            n_fresh=n_fresh,
+            runs=runs,
+            false_alarm=_FALSE_ALARM / (len(DISGUISES) * len(rarity.REPEATED)),
+        )
+
+    def _accepted_claims(self, method: Method) -> list[Claim]:
+        """Returns the claims of the suite that the method does not refuse; at least one."""
+        check = getattr(method, "check", None)
+        accepted = []
         for claim in self.claims:
             with suppress(EpsilometerError):
-                getattr(method, "check", lambda *ignored: None)(claim, 1, 2_000)
-                found.append(claim)
-        assert found, f"{method.name} refuses every claim of the suite; set `claims` in the subclass"
-        return found
+                if check is not None:
+                    check(claim, _CHECK_PAIRS, _CHECK_SAMPLES)
+                accepted.append(claim)
+        assert accepted, (
+            f"{method.name} refuses every claim of the suite; set `claims` in the subclass"
+        )
+        return accepted
 
 
 def assert_counts(finding: Finding, fresh: Sides) -> None:
@@ -158,62 +241,107 @@ def assert_counts(finding: Finding, fresh: Sides) -> None:
         return
     for name, counts, outputs in zip(("left", "right"), finding.witness.counts, fresh, strict=True):
         hits = int(np.count_nonzero(finding.witness.event.contains(outputs)))
-        assert (counts.hits, counts.trials) == (hits, len(outputs)), (
+        is_right = counts.hits == hits and counts.trials == len(outputs)
+        assert is_right, (
             f"the witness has {counts.hits} hits in {counts.trials} draws on the {name}, "
             f"but its event holds {hits} of the {len(outputs)} fresh ones"
         )
 
 
 def stream_of(rng: Generator) -> Stream:
-    """Random numbers for a proposal's own use; the generator's draws stay what they are."""
+    """Returns random numbers for a proposal's own use; the generator's draws are not affected."""
     return Stream(int(rng.spawn(1)[0].integers(2**62)))
 
 
 def pickled(proposal: Proposal) -> Proposal:
-    """The proposal as a worker gets it."""
+    """Returns the proposal as a worker gets it."""
     try:
         return pickle.loads(pickle.dumps(proposal))  # type: ignore[no-any-return]
     except Exception as error:
-        raise AssertionError(f"the proposal cannot be pickled, so it cannot be sent to workers: {error!r}") from error
+        raise AssertionError(
+            f"the proposal cannot be pickled, so it cannot be sent to workers: {error!r}"
+        ) from error
 
 
-def _taught(
+class _Tallies(NamedTuple):
+    """The tallies of the left and of the right side."""
+
+    left: Any
+    right: Any
+
+
+def _learned_from_coin(
     method: Method, claims: Sequence[Claim], n_fresh: int, rng: Generator | None = None
 ) -> Iterator[tuple[Claim, Proposal]]:
-    """A proposal for every claim, learned from a coin that leaks; none where the method refuses coins, or few draws."""
+    """Yields a proposal for every claim, learned from a coin that leaks.
+
+    There is none where the method refuses coins, or so few draws.
+
+    Args:
+        method: which learns.
+        claims: to certify.
+        n_fresh: draws per side with which the proposals will certify.
+        rng: for the draws; None for a fixed one.
+    """
     rng = rng or np.random.default_rng(19)
     for claim in claims:
-        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0], stream_of(rng))
+        task = Task(claim, (n_fresh, n_fresh), _FAILURE, stream_of(rng))
         try:
-            proposal = method.propose(*_coins(_LEAK, _N_LEARN, rng), task)
-            _prove(proposal, _tally(proposal, _coins(_LEAK, n_fresh, rng)))
+            left, right = _coin_outputs(_LEAKING_COIN, _N_TRAIN_COIN, rng)
+            proposal = method.propose(left, right, task)
+            _certify(proposal, _tally(proposal, _coin_outputs(_LEAKING_COIN, n_fresh, rng)))
         except EpsilometerError:
             continue
         yield claim, proposal
 
 
-def _proposals(method: Method, claim: Claim, law: Disguise, n_fresh: int, rng: Generator, n: int) -> list[Proposal]:
-    """n proposals, each learned from its own draws; none where the method refuses the distribution."""
-    found: list[Proposal] = []
-    for _ in range(n):
-        task = Task(claim, (n_fresh, n_fresh), rarity.FAILURES[0], stream_of(rng))
+def _learned_from(
+    distribution: Disguise,
+    method: Method,
+    claim: Claim,
+    *,
+    n_fresh: int,
+    rng: Generator,
+    n_proposals: int,
+) -> list[Proposal]:
+    """Returns proposals, each learned from its own draws; none if the method refuses such draws.
+
+    Args:
+        distribution: of the training draws.
+        method: which learns.
+        claim: to certify.
+        n_fresh: draws per side with which the proposals will certify.
+        rng: for the draws.
+        n_proposals: how many.
+    """
+    proposals: list[Proposal] = []
+    for _ in range(n_proposals):
+        task = Task(claim, (n_fresh, n_fresh), _FAILURE, stream_of(rng))
         try:
-            proposal = method.propose(law.draw(0, _N_TRAIN, rng), law.draw(1, _N_TRAIN, rng), task)
-            _prove(proposal, _tally(proposal, (law.draw(0, n_fresh, rng), law.draw(1, n_fresh, rng))))
+            left = distribution.draw(0, _N_TRAIN, rng)
+            right = distribution.draw(1, _N_TRAIN, rng)
+            proposal = method.propose(left, right, task)
+            fresh_left = distribution.draw(0, n_fresh, rng)
+            fresh_right = distribution.draw(1, n_fresh, rng)
+            _certify(proposal, _tally(proposal, (fresh_left, fresh_right)))
         except EpsilometerError:
             return []
-        found.append(proposal)
-    return found
+        proposals.append(proposal)
+    return proposals
 
 
-def _coins(probabilities: tuple[float, float], n: int, rng: Generator) -> Sides:
-    left, right = (read_outputs(rng.random(n) < each) for each in probabilities)
+def _coin_outputs(coin: Coin, n: int, rng: Generator) -> Sides:
+    left = read_outputs(rng.random(n) < coin.p)
+    right = read_outputs(rng.random(n) < coin.q)
     return left, right
 
 
-def _tally(proposal: Proposal, outputs: Sides) -> tuple[Any, Any]:
-    return proposal.tally(outputs[0], 0), proposal.tally(outputs[1], 1)
+def _tally(proposal: Proposal, outputs: Sides) -> _Tallies:
+    left, right = outputs
+    return _Tallies(left=proposal.tally(left, 0), right=proposal.tally(right, 1))
 
 
-def _prove(proposal: Proposal, tallies: tuple[Any, Any]) -> str:
-    return json.dumps(proposal.certify(*tallies, _PAIR, rarity.FAILURES[0]).to_dict(), sort_keys=True)
+def _certify(proposal: Proposal, tallies: _Tallies) -> str:
+    """Returns the finding as a text, for comparison."""
+    finding = proposal.certify(tallies.left, tallies.right, _PAIR, _FAILURE)
+    return json.dumps(finding.to_dict(), sort_keys=True)

@@ -17,7 +17,7 @@ NUMBERS = [0.5, 1.0, -2.25, float("inf"), 3.0]
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(recorded_texts, "_PIECE", 2)  # several pieces even of short files
+    monkeypatch.setattr(recorded_texts, "_LINES_PER_PIECE", 2)  # several pieces even of short files
     return tmp_path
 
 

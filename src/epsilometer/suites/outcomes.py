@@ -1,0 +1,111 @@
+"""The audits of a suite, and their outcomes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer.report.wording import figure, figure_down, parameter, plain, reservations
+from epsilometer.result import AuditResult, Verdict
+
+# Exit statuses of an audit; those of the command line are the same.
+_AS_EXPECTED = 0
+_REFUTED = 1
+_ERROR = 2
+_INCONCLUSIVE = 3
+# The most serious first: an audit that could not be done outweighs a refutation, which outweighs
+# an inconclusive audit.
+_STATUSES_BY_SEVERITY = (_ERROR, _REFUTED, _INCONCLUSIVE, _AS_EXPECTED)
+
+# Characters of an error in the table of outcomes.
+_MAX_ERROR_LENGTH = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One audit of a suite.
+
+    Attributes:
+        name: unique in the suite.
+        settings: as they were written, with the suite's defaults.
+        digest: of the settings and of the files that they name. An outcome with another digest is
+            out of date.
+        expected: the verdict to expect of a mechanism that is known to be broken; None if every
+            refutation is a surprise.
+        seconds: the time limit of the audit; None for no limit.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    digest: str
+    expected: Verdict | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one audit.
+
+    Attributes:
+        name: of the entry.
+        digest: of the entry.
+        result: the audit's result; None if there was an error.
+        error: the error message; None if there was no error.
+        finished: the time at which the audit ended, in UTC.
+    """
+
+    name: str
+    digest: str
+    result: AuditResult | None
+    error: str | None
+    finished: str
+
+    @property
+    def word(self) -> str:
+        """The verdict, "measured", or "error"."""
+        if self.result is None:
+            return "error"
+        if self.result.verdict is None:
+            return "measured"
+        return str(self.result.verdict)
+
+    def status(self, expected: Verdict | None = None) -> int:
+        """Returns the exit status of the audit.
+
+        Args:
+            expected: the verdict to expect; None for not refuted.
+
+        Returns:
+            0 as expected, 1 refuted (or not refuted although that was expected), 2 error,
+            3 inconclusive.
+        """
+        if self.result is None:
+            return _ERROR
+        verdict = self.result.verdict
+        if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
+            return _AS_EXPECTED
+        if verdict is Verdict.INCONCLUSIVE:
+            return _INCONCLUSIVE
+        return _REFUTED
+
+    @property
+    def figures(self) -> str:
+        """A short text with the bound and the claim, or with the error."""
+        if self.result is None:
+            return plain(self.error, _MAX_ERROR_LENGTH)
+        claim = self.result.claim
+        text = f"{parameter(claim)} ≥ {figure_down(self.result.lower_bound)}"
+        if self.result.verdict is not None:
+            text += f" (claim {figure(claim.value)})"
+        weakened = reservations(self.result.settings)
+        if weakened:
+            text += f", with {plain(weakened, _MAX_ERROR_LENGTH)}"
+        return text
+
+
+def status_over_all(statuses: Iterable[int]) -> int:
+    """Returns the exit status of a suite: the most serious one of its audits."""
+    present = set(statuses)
+    for status in _STATUSES_BY_SEVERITY:
+        if status in present:
+            return status
+    return _AS_EXPECTED
